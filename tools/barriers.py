@@ -43,7 +43,10 @@ HARMLESS = {
 }
 """What may be taken out: the file, the function, the text, and which of those in that function it is, to the reason."""
 
-FURTHER: dict[str, tuple[Params, ...]] = {"reduction": ({"block": "512"}, {"block": "1024"})}
+FURTHER: dict[str, tuple[Params, ...]] = {
+    "reduction": ({"block": "512"}, {"block": "1024"}),
+    "sort": ({"result": "places"},),
+}
 """Settings of a pattern with which variants come to what they do not come to by default."""
 
 

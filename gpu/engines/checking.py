@@ -37,6 +37,11 @@ class _Coverage(Observer):
 class CheckingEngine(SimulatorEngine):
     """Runs a host program and gathers what its kernels do wrong, up to a mistake that ends a launch.
 
+    Parameters
+    ----------
+    checks : bool
+        Whether the checkers watch; else only what is reached is taken down.
+
     Attributes
     ----------
     findings : list of Finding
@@ -45,8 +50,9 @@ class CheckingEngine(SimulatorEngine):
         The statements and conditions that any thread came to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, checks: bool = True) -> None:
         super().__init__("lockstep")
+        self._checks = checks
         self.findings: list[Finding] = []
         self.reached: set[SourcePosition] = set()
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
@@ -91,7 +97,7 @@ class CheckingEngine(SimulatorEngine):
             for (name, _), argument in zip(kernel.parameters, arguments, strict=False)
             if isinstance(argument, SimulatedBuffer) and argument in self._unwritten
         ]
-        checkers = every_checker(unwritten, self._heaps)
+        checkers = every_checker(unwritten, self._heaps) if self._checks else ()
         try:
             kernel.launch(
                 grid,

@@ -53,6 +53,10 @@ _LONG = Small(1025, 1025, 67, 67, (45, 67)), Small(257, 129, 9, 35, (13, 35))
 """What takes as many steps as there are elements is checked on fewer, and runs in other orders on still fewer."""
 _MANY_STEPS = 3000
 
+_MULTIPROCESSORS = (16, 1)
+"""A host program divides its work by how many there are: with one, a thread does as much as it does of a large input,
+and a loop that is gone through once on little is gone through several times."""
+
 ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
 """The schedules in which a kernel runs besides the one in which it is checked."""
 
@@ -65,13 +69,14 @@ _ORDERING = re.compile(r"\s*((?:__sync\w+|__threadfence\w*|\w+(?:\.|::)sync)\s*\
 
 @dataclass(frozen=True)
 class _Case:
-    """A variant with the texts of its kernels, on an input."""
+    """A variant with the texts of its kernels, on an input, and on a device with so many multiprocessors."""
 
     pattern: Pattern
     variant: Variant
     inputs: Inputs
     params: Mapping[str, Any]
     sources: Mapping[str, str]
+    multiprocessors: int = _MULTIPROCESSORS[0]
 
     @property
     def file(self) -> str:
@@ -85,6 +90,7 @@ class _Case:
     def runs_right(self, engine: SimulatorEngine, tell: Tell) -> bool:
         """Run on an engine, and return whether the result is right; LaunchError where a launch ends with a mistake."""
         engine.sources = dict(self.sources)
+        engine.device = replace(engine.device, multiprocessors=self.multiprocessors)
         outputs = drive(engine, self.variant, self.inputs, self.params, tell)
         ours, right = verify.comparable(self.pattern, self.variant, self.inputs, self.params, outputs)
         return verify.compare(ours, right, self.pattern.tolerance(self.inputs, self.params))[1]
@@ -146,9 +152,21 @@ def check_edited(
     case = _small_case(pattern, variant, inputs, given, sources, seed)
     text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
     edits = _edits(original.split("\n"), text.split("\n"))
-    found = _watched(case, tell, edits.inserted)
+    unreached: set[int] | None = None
+    for many in _MULTIPROCESSORS:
+        case = replace(case, multiprocessors=many)
+        found = _watched(case, tell, edits.inserted)
+        if found.findings:
+            break
+        missed = set(found.unreached)
+        if edits.removed:
+            # What was taken out ran, or would have: only then the rest is right without it.
+            before = case.with_sources({**sources, case.file: original})
+            missed |= {edits.removed[line] for line in _unreached(before, tell, edits.removed)}
+        unreached = missed if unreached is None else unreached & missed
     mistakes = mistakes_of(found.findings, case.file)
     fewer = _small_case(pattern, variant, inputs, given, sources, seed, ordered=True)
+    fewer = replace(fewer, multiprocessors=case.multiprocessors)
 
     def mends(edited: str) -> bool:
         changed = {**sources, case.file: edited}
@@ -162,11 +180,6 @@ def check_edited(
             return False
         return True
 
-    unreached = set(found.unreached)
-    if not found.findings and edits.removed:
-        # What was taken out ran, or would have: only then the rest is right without it.
-        before = _watched(case.with_sources({**sources, case.file: original}), tell, edits.removed)
-        unreached |= {edits.removed[line] for line in before.unreached}
     orders = () if found.ended else ORDERS
     return found.findings, Check(
         mistakes=mistakes,
@@ -175,7 +188,7 @@ def check_edited(
         input=_in_words(pattern, case.params),
         orders=orders,
         ordered_input=_in_words(pattern, fewer.params),
-        unreached=tuple(sorted(unreached)),
+        unreached=tuple(sorted(unreached or ())) if not found.findings else (),
         differing=tuple(schedule for schedule in orders if not _right_in(schedule, fewer, tell)),
         remedy=remedy_of(found.findings, mistakes, text, mends, original),
     )
@@ -302,6 +315,15 @@ def _watched(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _Watched:
             return _Watched(engine.findings, right=False, ended=True)
         unreached = engine.unreached(case.file, lines, case.variant.kernels) if lines else ()
         return _Watched(engine.findings, right, ended=False, unreached=unreached)
+
+
+def _unreached(case: _Case, tell: Tell, lines: Collection[int]) -> Collection[int]:
+    """Return those of some lines of the variant's file that no thread comes to."""
+    from gpu.engines.checking import CheckingEngine
+
+    with closing(CheckingEngine(checks=False)) as engine:
+        case.runs_right(engine, tell)
+        return engine.unreached(case.file, lines, case.variant.kernels)
 
 
 def _right_in(schedule: str, case: _Case, tell: Tell) -> bool:
