@@ -24,6 +24,10 @@ SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
 OUTLINE_COLUMNS = 1024
 _ERROR_COLUMNS = 64
 _CHECKED = 2**20
+_LEVELS = 48
+_OF_A_COLUMN, _FEWEST_OF_A_COLUMN = 256, 8
+READ_OUT = 2**22
+"""So many values from the first one on a window can read one by one; and so many, spread evenly, it counts."""
 READABLE_ELEMENTS = 1024
 """Up to so many elements, random whole numbers have two digits, whatever the operator: somebody reads them."""
 FACTORS = 1024
@@ -250,10 +254,82 @@ def outline_of_kept(values: Array, kept: Array) -> Array:
     return np.where(there, np.stack([low, high]).astype(np.float64), np.nan)
 
 
+def middle_half(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
+    """Return between what the middle half of each run of neighbors lies, the runs being those of `outline`.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        With n > columns.
+    columns : int
+
+    Returns
+    -------
+    array of shape (2, columns)
+        In the values' type: the quartiles of a run's elements, or of 256 of them that are spread evenly.
+    """
+    n = values.size
+    starts = np.arange(columns, dtype=np.int64) * n // columns
+    lengths = np.diff(starts, append=n)
+    taken = min(int(lengths.min()), _OF_A_COLUMN)
+    places = starts[:, np.newaxis] + np.arange(taken) * lengths[:, np.newaxis] // taken
+    low, high = taken // 4, (3 * taken) // 4
+    parted = np.partition(values[places], (low, high), axis=1)
+    return np.ascontiguousarray(parted[:, (low, high)].T)
+
+
+def levels_of(values: Array) -> Outputs:
+    """Return how often values of each size come: of all values, or of `READ_OUT` that are spread evenly.
+
+    Returns
+    -------
+    mapping of str to array
+        `levels`, int64, of shape (ranges,): how many fall into each of equal ranges; `level edges`, float64, of shape
+        (ranges + 1,). Whole numbers that lie close have a range each.
+    """
+    every = -(-values.size // READ_OUT)
+    looked_at = values[::every]
+    low, high = float(looked_at.min()), float(looked_at.max())
+    ranges: int | Array = _LEVELS
+    if values.dtype.kind in "ui" and high - low < 2**31:
+        span = int(high - low) + 1
+        least = -(-span // _LEVELS)
+        # Where it can be, all ranges hold equally many numbers: a last one that holds fewer looks like rare values.
+        width = next((each for each in range(least, 2 * least + 1) if span % each == 0), least)
+        count = -(-span // width)
+        ranges = low - 0.5 + width * np.arange(count + 1.0)
+    counts, edges = np.histogram(looked_at, ranges, None if isinstance(ranges, np.ndarray) else (low, high))
+    return {"levels": counts.astype(np.int64), "level edges": np.asarray(edges, np.float64)}
+
+
+def present_many(values: Array, result: Array) -> Outputs:
+    """Return what a window shows of so many values that each has no place of its own; nothing of fewer.
+
+    Parameters
+    ----------
+    values, result : array of shape (n,)
+        Finite values, and what came of them.
+
+    Returns
+    -------
+    mapping of str to array
+        `levels` and `level edges` as `levels_of` has them, and `made levels` and `made edges` of a result of several;
+        `values`, the first `READ_OUT`; `middle` as `middle_half` has it, where a run of neighbors is long enough.
+    """
+    if values.size <= OUTLINE_COLUMNS:
+        return {}
+    shown = {"values": values[:READ_OUT], **levels_of(values)}
+    if result.size > 1 and np.isfinite(result).all():
+        made = levels_of(result)
+        shown |= {"made levels": made["levels"], "made edges": made["level edges"]}
+    return {**shown, "middle": middle_half(values)} if values.size >= _FEWEST_OF_A_COLUMN * OUTLINE_COLUMNS else shown
+
+
 def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
-    """Return what a window shows of an array pattern's run: outlines, and how many elements there were."""
+    """Return what a window shows of an array pattern's run: outlines, how many elements there were, what they are."""
     values = typed(inputs, params)
-    return {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
+    shown = {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
+    return {**shown, **present_many(values, result)}
 
 
 def present_error(result: Array, reference: Array) -> Outputs:

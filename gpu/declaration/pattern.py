@@ -30,12 +30,14 @@ Params = Mapping[str, Any]
 class Progress:
     """How far a run is: `fraction` in 0..1, or None where that is not known.
 
-    `sample` gives a few hundred of the values as they are now, shape (columns,), for a picture, where there is one.
+    `sample` gives a few hundred of the values as they are now, shape (columns,), for a picture, where there is one;
+    `partials` all results of parts that one value is about to be made of, one a block.
     """
 
     fraction: float | None
     message: str = ""
     sample: Callable[[], Array] | None = None
+    partials: Callable[[], Array] | None = None
 
 
 def compiling(kernel: str) -> Progress:

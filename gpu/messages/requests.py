@@ -90,7 +90,7 @@ class RunPattern:
 
     The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
     `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
-    `frames` and `captions`, as `gpu.run.frames` has them; with `verify`, `right` and `error` as
+    `frames`, `captions` and `partials`, as `gpu.run.frames` has them; with `verify`, `right` and `error` as
     `gpu.declaration.arrays.present_error` gives them.
     """
 

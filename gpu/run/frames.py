@@ -1,9 +1,10 @@
-"""Pictures of a run: what its data look like between launches, taken outside of what is measured."""
+"""Pictures of a run: what its data are between launches, taken outside of what is measured."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from gpu.declaration.arrays import outline
 from gpu.declaration.pattern import Outputs, Progress
 from gpu.engines.base import Array, Engine, Executed, PhaseTimes
 
@@ -17,21 +18,26 @@ class Frames:
     def __init__(self) -> None:
         self._pictures: list[Array] = []
         self._captions: list[str] = []
+        self._partials: list[Array] = []
         self._next = 0.0
         self._times = PhaseTimes()
         self._executed: Executed | None = None
 
     def take(self, engine: Engine, progress: Progress) -> None:
-        """Take a picture, where one is offered and due."""
-        if progress.sample is None or progress.fraction is None or progress.fraction < self._next:
+        """Take a picture, where one is offered and due, and all partial results that are offered."""
+        due = progress.sample is not None and progress.fraction is not None and progress.fraction >= self._next
+        if not due and progress.partials is None:
             return
-        self._next = progress.fraction + 1 / MOST
         executed = engine.executed
         if self._executed is None or executed.reason:
             self._executed = executed
         self._times += engine.take_times()
-        self._pictures.append(progress.sample())
-        self._captions.append(progress.message)
+        if progress.partials is not None:
+            self._partials.append(progress.partials())
+        if progress.sample is not None and progress.fraction is not None and due:
+            self._next = progress.fraction + 1 / MOST
+            self._pictures.append(progress.sample())
+            self._captions.append(progress.message)
         engine.take_times()
 
     def finish(self, engine: Engine) -> tuple[Executed, PhaseTimes]:
@@ -42,8 +48,18 @@ class Frames:
         return executed, self._times + engine.take_times()
 
     def presented(self) -> Outputs:
-        """Return `frames`, shape (pictures, columns), and `captions`, lines in UTF-8, where there are pictures."""
-        if not self._pictures:
-            return {}
-        captions = np.frombuffer("\n".join(self._captions).encode(), np.uint8)
-        return {"frames": np.stack(self._pictures), "captions": captions}
+        """Return what was taken, where anything was.
+
+        Returns
+        -------
+        mapping of str to array
+            `frames`, shape (pictures, columns), and `captions`, lines in UTF-8. `partials K` for K = 0, 1 ...: the
+            outline of the results that the launches left which came first, second ...; `partial counts`: how many.
+        """
+        made: dict[str, Array] = {f"partials {number}": outline(each) for number, each in enumerate(self._partials)}
+        if self._partials:
+            made["partial counts"] = np.array([each.size for each in self._partials])
+        if self._pictures:
+            made["captions"] = np.frombuffer("\n".join(self._captions).encode(), np.uint8)
+            made["frames"] = np.stack(self._pictures)
+        return made

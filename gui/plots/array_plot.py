@@ -10,6 +10,7 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtGui import QColor
 
 from gpu.declaration.pattern import Array
+from gui.painting.colors import mixed
 from gui.painting.theme import look
 from gui.plots.axes import CountAxis, dress, tick_font
 from gui.plots.plot import Plot, label_axis
@@ -33,6 +34,8 @@ class ArrayPlot(Plot):
 
     moved = pyqtSignal(float, float)
     """The range of indices that is shown."""
+    stretch_moved = pyqtSignal(int)
+    """The index to which the mark of the stretch was dragged."""
 
     def __init__(self, name: str, unit: str = "value") -> None:
         super().__init__(name, CountAxis("left"), CountAxis("bottom"))
@@ -42,13 +45,19 @@ class ArrayPlot(Plot):
         self._unit = unit
         self.outline: Array | None = None
         self.kept: Array | None = None
+        self.middle: Array | None = None
         self.floor: float | None = None
         self.elements = 0
         self.as_curve = False
         self.tone = ""
+        self._named = True
         self._room = 0
         self._items: list[Any] = []
         self._bars: pg.BarGraphItem | None = None
+        self.stretch = pg.InfiniteLine(angle=90, movable=True)
+        self.stretch.hide()
+        self.plot.addItem(self.stretch, ignoreBounds=True)
+        self.stretch.sigPositionChanged.connect(lambda line: self.stretch_moved.emit(round(line.value())))
         self.box.sigXRangeChanged.connect(lambda _, shown: self.moved.emit(*shown))
 
     def show_outline(
@@ -57,6 +66,7 @@ class ArrayPlot(Plot):
         elements: int,
         *,
         kept: Array | None = None,
+        middle: Array | None = None,
         room: int = 0,
         as_curve: bool = False,
         floor: float | None = None,
@@ -71,6 +81,8 @@ class ArrayPlot(Plot):
             How many there are.
         kept : array of shape (2, columns) or None
             The outline of those that stand out, NaN where none does.
+        middle : array of shape (2, columns) or None
+            Between what the middle half of each column's elements lies: it is drawn stronger.
         room : int
             How many elements the axis has room for, if more.
         as_curve : bool
@@ -80,7 +92,7 @@ class ArrayPlot(Plot):
         """
         changed = self.outline is None or max(room, elements) != self._room
         self.outline, self.kept, self.elements, self.as_curve = outline, kept, elements, as_curve
-        self.floor = floor
+        self.floor, self.middle = floor, middle
         self._room = max(room, elements)
         self._redraw()
         if changed:
@@ -108,10 +120,18 @@ class ArrayPlot(Plot):
         above = 0.3 if self._room <= LABELLED else 0.06
         self.box.setYRange(bottom - span * (above if bottom < 0 else 0.02), top + span * above, padding=0.0)
 
-    def show_index_axis(self, shown: bool) -> None:
-        """Show or hide the axis below, where a plot below this one has the same."""
+    def show_index_axis(self, shown: bool, *, named: bool = True) -> None:
+        """Show or hide the axis below, where a plot below this one has the same, and what it counts."""
         self.bottom.setStyle(showValues=shown)
-        self.bottom.showLabel(shown)
+        self._named = shown and named
+        self.bottom.showLabel(self._named)
+
+    def mark_stretch(self, first: int, count: int) -> None:
+        """Show where a stretch of elements is that is read elsewhere; none where `count` is 0."""
+        self.stretch.setVisible(count > 0)
+        self.stretch.blockSignals(True)
+        self.stretch.setPos(first + (count - 1) / 2)
+        self.stretch.blockSignals(False)
 
     def set_tone(self, tone: str) -> None:
         """Draw in the accent's color (""), or in that of something "bad" or "muted"."""
@@ -146,11 +166,20 @@ class ArrayPlot(Plot):
             if self.as_curve:  # where it rises evenly its band is thinner than a line
                 places = (np.arange(len(high)) + 0.5) * (self.elements / len(high)) - 0.5
                 self._add(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(color, width=2)))
-            self._bars = self._draw_bars(low, high, gap, QColor(theme.faint) if self.kept is not None else color)
+            self._bars = self._draw_bars(low, high, gap, self._behind(color))
         if self.kept is not None and self.kept.shape == self.outline.shape:
             self._draw_bars(*self._heights(self.kept), gap, color)
+        elif self.middle is not None:
+            self._draw_bars(self.middle[0].astype(np.float64), self.middle[1].astype(np.float64), gap, color)
         if few and self.elements:
             self._write_values(self.outline[1])
+
+    def _behind(self, color: QColor) -> QColor:
+        """Return the color of bars that others are drawn upon, or else that of these."""
+        theme = look().theme
+        if self.kept is not None:
+            return QColor(theme.faint)
+        return color if self.middle is None else mixed(color.name(), theme.surface, 0.45)
 
     def _heights(self, outline: Array) -> tuple[Array, Array]:
         low, high = outline.astype(np.float64)
@@ -201,7 +230,10 @@ class ArrayPlot(Plot):
         for axis, text in ((self.left, self._unit), (self.bottom, "index")):
             dress(axis)
             label_axis(axis, text)
+        self.bottom.showLabel(self._named)
         self.left.setWidth(look().px(84))
+        self.stretch.setPen(pg.mkPen(look().theme.text, width=2))
+        self.stretch.setHoverPen(pg.mkPen(look().theme.warn, width=3))
         self._redraw()
 
     # --- reading an element

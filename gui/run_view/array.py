@@ -16,11 +16,14 @@ from gpu.declaration.roles import Role
 from gui.model.records import FinishedRun
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot
+from gui.plots.levels_bar import LevelsBar
+from gui.plots.stretch import Stretch
 from gui.run_view.examples import preset_of
+from gui.run_view.partials import Partials, PartialsTree
 from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
-from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label, split
+from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label, row, split
 
 SHOWN_AT_ONCE = 2**16
 """Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""
@@ -51,12 +54,13 @@ class ArrayView(RunView):
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.beside_value = label("", "muted", name="The reference")
         self.beside_value.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.partials = PartialsTree()
+        self.partials.hide()
         alone = QWidget()
-        alone.setLayout(column(0, self.value, self.beside_value, 0))
+        made = column(0, self.value, self.beside_value, self.partials, 0)
+        made.setStretchFactor(self.partials, 6)
+        alone.setLayout(made)
         self.pieces = PiecesBar()
-        self.result = QStackedWidget()
-        for page in (self.after, alone, self.pieces):
-            self.result.addWidget(page)
         self.passes = PassesBar()
         self.passes.hide()
         self.passes.moved.connect(self._show_pass)
@@ -65,22 +69,36 @@ class ArrayView(RunView):
         self._about_input, self._about_result = (
             ElidedLabel("caption", f"About the {of}", right=True) for of in ("input", "result")
         )
+        self.bars = LevelsBar(self.before), LevelsBar(self.after)
+        self.stretches = Stretch("Elements of the input"), Stretch("Elements of the result")
+        self._first, self._readable = 0, 0
+        for each in (*self.bars, *self.stretches):
+            each.hide()
+        given, plotted = (_beside(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True))
+        self.result = QStackedWidget()
+        for page in (plotted, alone, self.pieces):
+            self.result.addWidget(page)
         self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
-            ("Input", (self.before,), self._about_input),
-            ("Result", (self.result, self.error, self.passes), self._about_result),
+            ("Input", (given, self.stretches[0]), self._about_input),
+            ("Result", (self.result, self.error, self.stretches[1], self.passes), self._about_result),
         ):
             card = Card(title, margins=(12, 8, 12, 4))
             card.body.setSpacing(2)
             card.head.addWidget(about, 1)
             for content in contents:
-                card.body.addWidget(content, {self.error: 2, self.passes: 0}.get(content, 3))
+                card.body.addWidget(content, {given: 3, self.result: 3, self.error: 2}.get(content, 0))
             self.splitter.addWidget(card)
         self.splitter.setSizes([look().px(150), look().px(230)])
         self.setLayout(column(self.splitter))
         for plot in self._plots:
             plot.hovered.connect(self._read)
             plot.moved.connect(lambda first, last, plot=plot: self._align(plot, first, last))
+            plot.stretch_moved.connect(lambda index: self._move_stretch(index - self.stretches[0].count // 2))
+        for stretch in self.stretches:
+            stretch.moved.connect(self._move_stretch)
+            stretch.hovered.connect(self._read)
+        self.stretches[0].resized.connect(lambda: self._move_stretch(self._first))
 
     @property
     def _plots(self) -> tuple[ArrayPlot, ArrayPlot, ArrayPlot]:
@@ -98,8 +116,11 @@ class ArrayView(RunView):
     def show_outcome(self, outcome: FinishedRun) -> None:
         arrays, params = outcome.arrays, outcome.params
         elements, result = int(arrays["elements"]), arrays[self._pattern.result]
-        self.before.show_outline(arrays["input"], elements, kept=arrays.get("kept"))
-        self._say("input", self._described(elements, params, outcome.file.name if outcome.file is not None else ""))
+        kept = arrays.get("kept")
+        middle = arrays.get("middle") if kept is None else None
+        self.before.show_outline(arrays["input"], elements, kept=kept, middle=middle)
+        described = self._described(elements, params, outcome.file.name if outcome.file is not None else "")
+        self._say("input", described + (" · strong: the middle half" if middle is not None else ""))
         preset = preset_of(self._pattern, params)
         pieces = preset.pieces if preset is not None else None
         if result.shape == (1,) and self._presentation.folds:
@@ -111,6 +132,7 @@ class ArrayView(RunView):
             as_curve = "kept" not in arrays
             self.after.show_outline(arrays["output"], result.size, room=elements, as_curve=as_curve)
             self.result.setCurrentIndex(_PLOT)
+        self._show_many(arrays)
         self._show_error(outcome, elements)
         self._say("result", self._made(outcome, elements, result.size))
         self._outcome = outcome
@@ -120,11 +142,38 @@ class ArrayView(RunView):
             captions = bytes(np.asarray(arrays["captions"])).decode().split("\n")
             self.passes.show_passes([*captions, "the result"])
 
+    def _show_many(self, arrays: Mapping[str, Array]) -> None:
+        """Show how often values come, and a stretch to be read, where there are so many that no plot shows each."""
+        values = arrays.get("values")
+        self._readable = 0 if values is None else len(values)
+        shown = values is not None
+        for bar, of, edges in zip(self.bars, ("levels", "made levels"), ("level edges", "made edges"), strict=True):
+            if of in arrays:
+                bar.show_counts(arrays[of], arrays[edges])
+            bar.setVisible(of in arrays)
+        self.before.show_index_axis(True, named=not shown)
+        made = arrays[self._pattern.result] if self.result.currentIndex() == _PLOT else None
+        for stretch, contents in zip(self.stretches, (values, made), strict=True):
+            stretch.show_values(contents, self._readable)
+            stretch.setVisible(shown and contents is not None)
+        self._move_stretch(min(self._first, self._readable))
+
+    def _move_stretch(self, first: int) -> None:
+        """Let the elements from an index on be read, in both arrays."""
+        count = self.stretches[0].count
+        self._first = max(0, min(first, self._readable - count))
+        for stretch in self.stretches:
+            stretch.show_from(self._first)
+        for plot in (self.before, self.after):
+            plot.mark_stretch(self._first, count if self._readable else 0)
+
     def _show_pass(self, number: int) -> None:
         """Show what the keys were at a picture; behind the last one, the result."""
         if self._outcome is None:
             return
         arrays = self._outcome.arrays
+        ended = number == len(self._frames)
+        self.stretches[1].show_values(arrays[self._pattern.result] if ended else None, self._readable)
         shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
         self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
 
@@ -141,6 +190,9 @@ class ArrayView(RunView):
                 f"reference {_exactly(right[0, 0].item())}, off by {as_figure(off.max_abs)}"
                 + (f" ({off.max_rel:.1e} of it)" if np.isfinite(off.max_rel) else "")
             )
+        rows = _rows_of(outcome.arrays)
+        self.partials.show_rows(rows)
+        self.partials.setVisible(bool(rows))
         self.result.setCurrentIndex(_VALUE)
 
     def _show_error(self, outcome: FinishedRun, elements: int) -> None:
@@ -156,7 +208,7 @@ class ArrayView(RunView):
             )
         if outcome.report.deviation is not None or self.result.currentIndex() != _PLOT:
             self.error.setVisible(bool(shown))
-            self.after.show_index_axis(not shown)
+            self.after.show_index_axis(not shown, named=not self._readable)
 
     def _align(self, moved: ArrayPlot, first: float, last: float) -> None:
         """Let an element stand at the same place in all plots."""
@@ -197,6 +249,29 @@ class ArrayView(RunView):
             found = _reading(self.after, index)
             off = _reading(self.error, index) if not self.error.isHidden() else ""
             self._about_result.say(found + (f"   error {off.split('=')[-1].strip()}" if found and off else "") or "–")
+
+
+def _beside(plot: ArrayPlot, bar: LevelsBar) -> QWidget:
+    both = QWidget()
+    layout = row(plot, bar, spacing=0)
+    layout.setStretch(0, 1)
+    both.setLayout(layout)
+    return both
+
+
+def _rows_of(arrays: Mapping[str, Array]) -> tuple[Partials, ...]:
+    """Return what the kernel's launches left before the last, or else what a CPU makes of equal pieces."""
+    counts = arrays.get("partial counts", np.zeros(0, np.int64)).tolist()
+    if counts:
+        return tuple(
+            Partials(arrays[f"partials {number}"], count, "partial results, one a block")
+            for number, count in enumerate(counts)
+        )
+    pieces = arrays.get("pieces")
+    if pieces is None:
+        return ()
+    words = "equal pieces, computed on the CPU as this kernel keeps no partial results"
+    return (Partials(outline(pieces), pieces.size, words),)
 
 
 def _exactly(value: float) -> str:

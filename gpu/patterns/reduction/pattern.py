@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import (
+    READ_OUT,
     accept_values,
     block_parameter,
     dtype_parameter,
@@ -55,6 +56,7 @@ _PEAK_LOADS = 4
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 4
 
 _CHUNK = 2**24
+_PIECES = 16
 _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
@@ -102,7 +104,7 @@ def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
             data, n = partial, blocks
             if n == 1:
                 break
-            yield Progress(0.8, f"{n} partial results left")
+            yield _left(engine, data)
         yield Progress(0.9, "reduced")
         return {"result": _take(engine, data)}
 
@@ -147,7 +149,7 @@ def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgr
             data, n = partial, blocks
             if n == 1:
                 break
-            yield Progress(0.8, f"{n} partial results left")
+            yield _left(engine, data)
         yield Progress(0.9, "reduced")
         return {"result": _take(engine, data)}
 
@@ -188,12 +190,17 @@ def _in_one_launch(
         partial = engine.allocate((blocks,), params["dtype"])
         yield Progress(0.1, "uploaded")
         engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, total, tickets, np.int32(n))
+        yield _left(engine, partial)
         for buffer in (data, partial, tickets):
             engine.free(buffer)
         yield Progress(0.9, "reduced")
         return {"result": _take(engine, total)}
 
     return run
+
+
+def _left(engine: Engine, partial: Buffer) -> Progress:
+    return Progress(0.8, f"{partial.shape[0]} partial results left", partials=lambda: engine.download(partial))
 
 
 def _take(engine: Engine, buffer: Buffer) -> Array:
@@ -245,6 +252,19 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     depth = min(n - 1, additions)
     magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _pieces(values))
     return gamma(depth) * magnitude
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    """Return what a window shows, with what equal pieces come to, by the CPU: a kernel may keep no such results."""
+    values = typed(inputs, params)
+    shown = present(inputs, params, outputs["result"])
+    if not _PIECES < values.size <= READ_OUT:
+        return shown
+    starts = np.arange(_PIECES, dtype=np.int64) * values.size // _PIECES
+    wide = np.float64 if params["dtype"] == "float32" else np.int64
+    with np.errstate(over="ignore", under="ignore"):
+        pieces = _UFUNCS[params["operator"]].reduceat(values.astype(wide), starts)
+    return {**shown, "pieces": pieces.astype(params["dtype"])}
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
@@ -435,7 +455,7 @@ PATTERN = Pattern(
     tolerance=_tolerance,
     cost=_cost,
     work=_work,
-    present=lambda inputs, params, outputs: present(inputs, params, outputs["result"]),
+    present=_present,
     accept=accept_values,
     make_input=make_input,
     sequential=_sequential,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.arrays import READABLE_ELEMENTS, TYPED, outline, refuse_missing_file, typed
+from gpu.declaration.arrays import READABLE_ELEMENTS, TYPED, outline, present_many, refuse_missing_file, typed
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params
 from gpu.declaration.text_parameters import numbers_of
 
@@ -116,8 +116,9 @@ def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> A
 
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     """Return what a window shows: the keys before and after. What is not finite stands at the end of what is."""
-    before, after = typed(inputs, params), outputs["keys"]
-    return {"input": outline(drawn(before)), "output": outline(drawn(after)), "elements": np.array(before.size)}
+    before, after = drawn(typed(inputs, params)), drawn(outputs["keys"])
+    shown = {"input": outline(before), "output": outline(after), "elements": np.array(before.size)}
+    return {**shown, **present_many(before, after)}
 
 
 def drawn(keys: Array) -> Array:

@@ -10,8 +10,10 @@ from gpu.declaration.arrays import (
     KINDS,
     accept_values,
     block_parameter,
+    levels_of,
     make_input,
     make_values,
+    middle_half,
     outline,
     outline_of_kept,
     present_error,
@@ -159,3 +161,35 @@ def test_the_outline_of_what_is_kept_leaves_out_the_rest(n: int) -> None:
         there = values[of_column][kept[of_column]]
         expected = [there.min(), there.max()] if there.size else [np.nan, np.nan]
         np.testing.assert_array_equal(found[:, column], expected)
+
+
+@pytest.mark.parametrize("n", [256, 1000])
+def test_the_middle_half_of_a_run_lies_between_its_quartiles(n: int) -> None:
+    values = np.random.default_rng(3).integers(-50, 50, n).astype(np.int32)
+    low, high = middle_half(values, 4)
+    for run, (first, last) in enumerate(zip(low, high, strict=True)):
+        of_run = np.sort(values[run * n // 4 : (run + 1) * n // 4])
+        assert first == of_run[of_run.size // 4]
+        assert last == of_run[3 * of_run.size // 4]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "float32"])
+def test_every_value_is_counted_once_in_its_range(dtype: str) -> None:
+    values = make_values("random", 5000, "float32" if dtype == "float32" else "int32", 1).astype(dtype)
+    levels, edges = levels_of(values)["levels"], levels_of(values)["level edges"]
+    assert levels.sum() == 5000
+    for count, low, high in zip(levels, edges[:-1], edges[1:], strict=True):
+        within = (values >= low) & ((values < high) if high < edges[-1] else (values <= high))
+        assert count == within.sum()
+
+
+def test_whole_numbers_have_ranges_of_one_width() -> None:
+    levels = levels_of(np.arange(100, dtype=np.int32))["levels"]
+    assert len(set(levels.tolist())) == 1
+    assert levels_of(np.full(9, 7, np.int32))["levels"].tolist() == [9]
+    assert levels_of(np.array([-(2**31), 2**31 - 1], np.int32))["levels"].sum() == 2
+
+
+def test_of_very_many_values_some_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(array_inputs, "READ_OUT", 1000)
+    assert levels_of(np.arange(3001, dtype=np.float32))["levels"].sum() == 751

@@ -8,10 +8,13 @@ from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDropEvent
 from PyQt6.QtWidgets import QFileDialog
 
+from gpu.declaration.arrays import make_values, outline
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.messages.requests import LoadArray, SaveArray
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot
+from gui.run_view.partials import _short
+from gui.widgets.basic import as_count
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -190,7 +193,7 @@ def test_the_sausage_is_cut_where_the_scan_says(qtbot, scanning):
     assert not bar.grab().isNull()
     page.form.change(n=11)
     settle(qtbot, scanning)
-    assert page.view.result.currentWidget() is page.view.after
+    assert page.view.result.currentWidget().isAncestorOf(page.view.after)
     assert page.examples.box.currentIndex() == 0
     assert not page.examples.about.isVisible()
 
@@ -363,3 +366,132 @@ def test_an_axis_is_painted_anew_when_its_range_changes(qtbot):
         axis.update()
         assert shown == plot.grab().toImage()
         assert axis.range == [0, greatest]
+
+
+@pytest.fixture
+def of_many(qtbot, scanning):
+    """A scan of more values than a plot has columns."""
+    scanning.page.form.change(input="random", n=20_000, dtype="int32", operator="sum")
+    settle(qtbot, scanning)
+    return scanning.page.view
+
+
+def cells(stretch):
+    return [int(text) for text in stretch.shown]
+
+
+def test_of_many_values_a_stretch_is_read_in_both_arrays(qtbot, of_many):
+    given, made = of_many.stretches
+    assert given.isVisible()
+    assert made.isVisible()
+    values = make_values("random", 20_000, "int32", 0)
+    assert cells(given) == values[: given.count].tolist()
+    assert cells(made) == values.cumsum()[: given.count].tolist()
+    given.setFocus()
+    for key, first in (
+        (Qt.Key.Key_Right, 1),
+        (Qt.Key.Key_PageDown, 1 + given.count),
+        (Qt.Key.Key_Left, given.count),
+        (Qt.Key.Key_Home, 0),
+        (Qt.Key.Key_Left, 0),
+        (Qt.Key.Key_End, 20_000 - given.count),
+    ):
+        qtbot.keyClick(given, key)
+        assert cells(made) == values.cumsum()[first : first + given.count].tolist()
+        assert of_many.before.stretch.value() == of_many.after.stretch.value() == first + (given.count - 1) / 2
+    # Dragged to the right by three cells, it is three elements back.
+    at = given.rect().center()
+    qtbot.mousePress(given, Qt.MouseButton.LeftButton, pos=at)
+    qtbot.mouseMove(given, at + QPoint(round(3 * given._cells().width() / given.count), 0))
+    qtbot.mouseRelease(given, Qt.MouseButton.LeftButton)
+    assert given.first == 20_000 - given.count - 3
+    of_many.after.stretch_moved.emit(777)
+    assert given.first == 777 - given.count // 2
+
+
+def test_a_stretch_keeps_within_the_array_when_the_window_grows(qtbot, of_many):
+    given = of_many.stretches[0]
+    few = given.count
+    qtbot.keyClick(given, Qt.Key.Key_End)
+    of_many.window().resize(1900, 900)
+    qtbot.waitUntil(lambda: given.count > few)
+    assert given.first + given.count == 20_000
+    assert len(given.shown) == given.count
+
+
+def test_values_of_every_size_are_counted_beside_the_plot(of_many):
+    bar = of_many.bars[0]
+    values = make_values("random", 20_000, "int32", 0)
+    assert bar.isVisible()
+    assert bar.counts.sum() == 20_000
+    y = bar._height_of(50)
+    number = bar.range_at(y)
+    low, high = bar.edges[number : number + 2]
+    within = int(((values > low) & (values < high)).sum())
+    assert low < 50 < high
+    assert bar.counts[number] == within
+    assert as_count(within) in bar.told(number)
+    assert not bar.grab().isNull()
+
+
+def test_few_values_have_neither_stretch_nor_counts(qtbot, of_many, scanning):
+    scanning.page.form.change(n=1024)
+    settle(qtbot, scanning)
+    assert not any(each.isVisible() for each in (*of_many.stretches, *of_many.bars))
+    assert not of_many.before.stretch.isVisible()
+
+
+def test_the_middle_half_is_drawn_stronger_within_all(qtbot, scanning):
+    scanning.page.form.change(input="random", n=2**15, dtype="int32", operator="sum")
+    settle(qtbot, scanning)
+    plot = scanning.page.view.before
+    assert (plot.outline[0] <= plot.middle[0]).all()
+    assert (plot.middle[1] <= plot.outline[1]).all()
+    assert plot.middle[1].mean() - plot.middle[0].mean() == pytest.approx(50, abs=8)
+    assert "strong: the middle half" in scanning.page.view._about_input.toolTip()
+
+
+def test_a_value_says_what_a_cpu_makes_of_pieces_where_no_partial_results_are_kept(qtbot, reducing):
+    view = reducing.page.view
+    reducing.page.form.change(input="ramp", n=160, operator="sum", dtype="int32")
+    settle(qtbot, reducing)
+    (row,) = view.partials.rows
+    assert view.partials.isVisible()
+    assert row.outline[0].tolist() == [sum(range(10 * piece, 10 * piece + 10)) for piece in range(16)]
+    assert "computed on the CPU" in view.partials.accessibleDescription()
+    reducing.page.form.change(n=5)
+    settle(qtbot, reducing)
+    assert not view.partials.isVisible()
+
+
+def test_a_value_shows_the_partial_results_of_its_launches(qtbot, reducing):
+    host, view = reducing.host, reducing.page.view
+    run, blocks = host._run_array, np.arange(100, 140, dtype=np.int32)
+
+    def with_partials(request):
+        result = run(request)
+        left = {
+            "partial counts": host.shared(np.array([40, 3])),
+            "partials 0": host.shared(outline(blocks)),
+            "partials 1": host.shared(outline(np.array([1500, 1600, 1680], np.int32))),
+        }
+        return type(result)({**result.arrays, **left}, host._report(request))
+
+    host._run_array = with_partials
+    reducing.run()
+    settle(qtbot, reducing)
+    first, second = view.partials.rows
+    assert (first.count, second.count) == (40, 3)
+    assert "CPU" not in view.partials.accessibleDescription()
+    (top, _), (bottom, _) = view.partials._areas()
+    assert view.partials.told(top.center()) == "[1]: 1600"
+    assert view.partials.told(bottom.topLeft() + QPointF(1, 1)) == "[0]: 100"
+    assert view.partials.told(QPointF(1, 1)) == ""
+    assert not view.partials.grab().isNull()
+
+
+@pytest.mark.parametrize(
+    ("value", "room", "text"), [(3232301, 7, "3232301"), (3232301, 5, "3.23M"), (-51200, 4, "-51k")]
+)
+def test_what_has_no_room_is_written_in_thousands(value, room, text):
+    assert _short(value, room) == text

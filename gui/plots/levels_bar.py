@@ -1,0 +1,98 @@
+"""How often values of each size come, beside a plot whose value axis they share."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt
+from PyQt6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gpu.declaration.pattern import Array
+from gui.painting.colors import mixed
+from gui.painting.theme import code_font, look
+from gui.plots.array_plot import ArrayPlot
+from gui.qt.events import is_of
+from gui.widgets.basic import as_count, as_figure
+
+
+class LevelsBar(QWidget):
+    """A bar to the right for each range of values, as long as it has values.
+
+    Parameters
+    ----------
+    plot : ArrayPlot
+        Whose heights the ranges stand at.
+    """
+
+    def __init__(self, plot: ArrayPlot) -> None:
+        super().__init__()
+        self._plot = plot
+        self.counts: Array = np.zeros(0, np.int64)
+        self.edges: Array = np.zeros(1)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+        self.setFixedWidth(look().px(76))
+        plot.box.sigYRangeChanged.connect(lambda *_: self.update())
+        plot.box.sigResized.connect(lambda *_: self.update())
+
+    def show_counts(self, counts: Array, edges: Array) -> None:
+        """Show counts of shape (ranges,) between edges of shape (ranges + 1,)."""
+        self.counts, self.edges = counts, edges
+        most = int(counts.argmax())
+        self.setAccessibleName("Distribution of the values")
+        self.setAccessibleDescription(f"{len(counts)} ranges; most often {self.told(most)}")
+        self.update()
+
+    def told(self, number: int) -> str:
+        """Return what there is to say of a range."""
+        low, high = self.edges[number : number + 2].tolist()
+        share = 100 * self.counts[number] / max(int(self.counts.sum()), 1)
+        return f"{as_figure_of(low)} … {as_figure_of(high)}: {as_count(int(self.counts[number]))} ({share:.1f} %)"
+
+    def range_at(self, y: float) -> int | None:
+        """Return the range that is drawn at a height, where one is."""
+        place = int(np.searchsorted(self.edges, self._value_at(y), "right")) - 1
+        return place if 0 <= place < len(self.counts) else None
+
+    def _height_of(self, value: float) -> float:
+        in_scene = self._plot.box.mapViewToScene(QPointF(0, value))
+        return float(self._plot.plot.mapFromScene(in_scene).y())
+
+    def _value_at(self, y: float) -> float:
+        in_scene = self._plot.plot.mapToScene(QPointF(0, y).toPoint())
+        return float(self._plot.box.mapSceneToView(in_scene).y())
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        if not len(self.counts):
+            return
+        painter, theme = QPainter(self), look().theme
+        heights = [self._height_of(float(edge)) for edge in self.edges]
+        most, room = max(int(self.counts.max()), 1), self.width() - 10
+        color = mixed(theme.accent, theme.surface, 0.7)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for count, low, high in zip(self.counts.tolist(), heights[:-1], heights[1:], strict=True):
+            gap = 1 if low - high > 4 else 0
+            painter.fillRect(QRectF(6, high, room * count / most, max(low - high - gap, 1)), color)
+        painter.setPen(QColor(theme.border))
+        painter.drawLine(QPointF(5, heights[-1]), QPointF(5, heights[0]))
+        painter.setPen(QColor(theme.muted))
+        painter.setFont(code_font(look().small_px))
+        below = QRectF(0, heights[0] + 2, self.width() - 2, look().px(18))
+        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, "how often")
+        painter.end()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self.setFixedWidth(look().px(76))
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            number = self.range_at(event.pos().y())
+            QToolTip.showText(event.globalPos(), self.told(number) if number is not None else "", self)
+            return True
+        return super().event(event)
+
+
+def as_figure_of(value: float) -> str:
+    """Return a number of either sign as people read it."""
+    return f"-{as_figure(-value)}" if value < 0 else as_figure(value)

@@ -1,0 +1,166 @@
+"""A stretch of an array, to be read: neighboring elements as figures in cells, moved by wheel, drag and keys."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gpu.declaration.pattern import Array
+from gui.painting.theme import code_font, look
+from gui.painting.values import texts
+from gui.qt.events import is_of
+from gui.widgets.basic import as_count
+
+_CHARACTERS = 8
+_WHEEL_STEP = 120
+
+
+class Stretch(QWidget):
+    """Cells with the elements from `first` on, as many as have room.
+
+    Parameters
+    ----------
+    name : str
+        What a screen reader says.
+    """
+
+    moved = pyqtSignal(int)
+    """The index that is to be the first."""
+    resized = pyqtSignal()
+    hovered = pyqtSignal(object)
+    """The index under the pointer, or None."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setToolTip(
+            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: a row on. Home, End: the ends."
+        )
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.values: Array | None = None
+        self.first = 0
+        self.elements = 0
+        self._held: tuple[float, int] | None = None
+        self._turned = 0
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, look().px(24))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, look().px(24))
+
+    @property
+    def count(self) -> int:
+        """Return how many elements have room."""
+        return max(1, int(self._cells().width() // self._cell()))
+
+    @property
+    def shown(self) -> list[str]:
+        """Return the figures of the cells."""
+        return texts(self._seen(), _CHARACTERS)
+
+    def show_values(self, values: Array | None, elements: int) -> None:
+        """Show an array's values, or none; its first so many `elements` can be read, though it may have fewer."""
+        self.values, self.elements = values, elements
+        self._tell()
+
+    def show_from(self, first: int) -> None:
+        """Show the elements from an index on."""
+        self.first = first
+        self._tell()
+
+    def _seen(self) -> Array:
+        return np.zeros(0) if self.values is None else self.values[self.first : self.first + self.count]
+
+    def _tell(self) -> None:
+        self.setAccessibleDescription(f"from {self.first}: {' '.join(self.shown)}")
+        self.update()
+
+    def _cells(self) -> QRectF:
+        beside = look().px(84)
+        return QRectF(beside, 1, self.width() - beside - 1, self.height() - 2)
+
+    def _cell(self) -> int:
+        return look().px(62)
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter, theme = QPainter(self), look().theme
+        area, figures = self._cells(), self.shown
+        font = code_font(look().small_px)
+        painter.setFont(font)
+        painter.setPen(QColor(theme.muted))
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(QRectF(0, 0, area.x() - 8, self.height()), right, f"[{as_count(self.first)}]")
+        width = area.width() / self.count
+        for place in range(self.count):
+            cell = QRectF(area.x() + place * width + 1, area.y() + 1, width - 2, area.height() - 2)
+            there = place < len(figures)
+            painter.fillRect(cell, QColor(theme.raised if there or self.values is None else theme.surface))
+            if there:
+                painter.setPen(QColor(theme.text))
+                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, figures[place])
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(theme.accent), 1))
+            painter.drawRect(area.adjusted(0, 0, -1, -1))
+        painter.end()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self.resized.emit()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self.updateGeometry()
+
+    # --- moving
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        by = {
+            Qt.Key.Key_Left: -1,
+            Qt.Key.Key_Right: 1,
+            Qt.Key.Key_PageUp: -self.count,
+            Qt.Key.Key_PageDown: self.count,
+            Qt.Key.Key_Home: -self.elements,
+            Qt.Key.Key_End: self.elements,
+        }.get(Qt.Key(event.key()))
+        if by is None:
+            super().keyPressEvent(event)
+        else:
+            self.moved.emit(self.first + by)
+
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        assert event is not None
+        self._turned += event.angleDelta().y() or event.angleDelta().x()
+        steps = int(self._turned / _WHEEL_STEP)
+        self._turned -= steps * _WHEEL_STEP
+        if steps:
+            self.moved.emit(self.first - steps)
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._held = event.position().x(), self.first
+
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        self._held = None
+
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        area = self._cells()
+        width = area.width() / self.count
+        if self._held is not None:
+            start, first = self._held
+            self.moved.emit(first + round((start - event.position().x()) / width))
+            return
+        place = int((event.position().x() - area.x()) // width)
+        self.hovered.emit(self.first + place if 0 <= place < len(self._seen()) else None)
+
+    def leaveEvent(self, event: QEvent | None) -> None:
+        self.hovered.emit(None)

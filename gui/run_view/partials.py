@@ -1,0 +1,164 @@
+"""What one value was made of: rows of partial results above each other, and the value that they came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent, QPolygonF
+from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from gpu.declaration.pattern import Array
+from gui.painting.colors import mixed
+from gui.painting.theme import code_font, look
+from gui.painting.values import as_text
+from gui.widgets.basic import as_count
+
+_CELLS = 32
+_CHARACTERS = 9
+
+
+@dataclass(frozen=True)
+class Partials:
+    """A row: the outline of its results, of shape (2, columns), how many they are, and whose they are."""
+
+    outline: Array
+    count: int
+    words: str
+
+
+class PartialsTree(QWidget):
+    """The rows, the last to be made on top: cells with their values where there are few, else bars."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: tuple[Partials, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        return QSize(300, self.minimumSizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, look().px(44) * max(len(self.rows), 1))
+
+    def show_rows(self, rows: tuple[Partials, ...]) -> None:
+        """Show rows, the first that was made first."""
+        self.rows = rows
+        self.setAccessibleName("What the result was made of")
+        self.setAccessibleDescription("; ".join(_caption(row) for row in reversed(rows)))
+        self.updateGeometry()
+        self.update()
+
+    def told(self, place: QPointF) -> str:
+        """Return what there is to say of what is drawn at a place."""
+        for area, row in self._areas():
+            if area.contains(place):
+                columns = row.outline.shape[1]
+                column = min(int((place.x() - area.x()) / area.width() * columns), columns - 1)
+                low, high = (as_text(each.item(), 12) for each in row.outline[:, column])
+                first, stop = column * row.count // columns, (column + 1) * row.count // columns
+                which = f"{first}" if stop - first <= 1 else f"{first} … {stop - 1}"
+                return f"[{which}]: {low if low == high else f'{low} … {high}'}"
+        return ""
+
+    def _areas(self) -> list[tuple[QRectF, Partials]]:
+        """Return where each row is drawn, below its caption, the top one first."""
+        side, caption = look().px(10), look().px(18)
+        each = self.height() / max(len(self.rows), 1)
+        tops = (number * each for number in range(len(self.rows)))
+        rest = each - caption - look().px(6)
+        return [
+            (QRectF(side, top + caption, self.width() - 2 * side, max(rest, 8)), row)
+            for top, row in zip(tops, reversed(self.rows), strict=True)
+        ]
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter, theme = QPainter(self), look().theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for area, row in self._areas():
+            top = area.y() - look().px(18)
+            drawn = QRectF(area) if row.outline.shape[1] > _CELLS else _centered(area)
+            middle, half = self.width() / 2, look().px(7)
+            funnel = [QPointF(middle - half, top - look().px(6)), QPointF(middle + half, top - look().px(6)),
+                      drawn.topRight(), drawn.topLeft()]  # fmt: skip
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(mixed(theme.accent, theme.surface, 0.12))
+            painter.drawPolygon(QPolygonF(funnel))
+            painter.setPen(QColor(theme.muted))
+            font = self.font()
+            font.setPixelSize(look().small_px)
+            painter.setFont(font)
+            words = painter.fontMetrics().elidedText(_caption(row), Qt.TextElideMode.ElideRight, int(area.width()))
+            painter.drawText(QRectF(area.x(), top, area.width(), look().px(17)), Qt.AlignmentFlag.AlignCenter, words)
+            if row.outline.shape[1] > _CELLS:
+                self._draw_bars(painter, drawn, row)
+            else:
+                self._draw_cells(painter, drawn, row)
+        painter.end()
+
+    def _draw_cells(self, painter: QPainter, area: QRectF, row: Partials) -> None:
+        theme, values = look().theme, row.outline[1].tolist()
+        painter.setFont(code_font(look().small_px))
+        digit = max(painter.fontMetrics().horizontalAdvance("0"), 1)
+        longest = max(len(as_text(value, _CHARACTERS)) for value in values)
+        # In two lines where that gives each value its room.
+        lines = 1 if longest * digit + 6 <= area.width() / len(values) else 2
+        across = -(-len(values) // lines)
+        width, height = area.width() / across, area.height() / lines
+        room = int((width - 6) // digit)
+        for number, value in enumerate(values):
+            line, place = divmod(number, across)
+            cell = QRectF(area.x() + place * width + 1, area.y() + line * height, width - 2, height - lines + 1)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.accent_soft))
+            painter.drawRoundedRect(cell, 3, 3)
+            text = _short(value, room)
+            if len(text) <= room:
+                painter.setPen(QColor(theme.text))
+                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, text)
+
+    def _draw_bars(self, painter: QPainter, area: QRectF, row: Partials) -> None:
+        low, high = row.outline.astype(np.float64)
+        bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
+        span = (top - bottom) or 1.0
+        width = area.width() / len(high)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.fillRect(area, QColor(look().theme.raised))
+        color = QColor(look().theme.accent)
+        # The least has a bar too: how high it is, is read against the others'.
+        for place, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            upper = area.bottom() - (0.1 + 0.9 * (most - bottom) / span) * area.height()
+            lower = area.bottom() - (0.1 + 0.9 * (least - bottom) / span) * area.height()
+            soft = QColor(color)
+            soft.setAlpha(120)
+            x = area.x() + place * width
+            painter.fillRect(QRectF(x, lower, max(width, 1), area.bottom() - lower), soft)
+            painter.fillRect(QRectF(x, upper, max(width, 1), max(lower - upper, 1)), color)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.told(QPointF(event.pos())), self)
+            return True
+        return super().event(event)
+
+
+def _centered(area: QRectF) -> QRectF:
+    """Return where cells stand, which are no higher than their text wants."""
+    height = min(area.height(), look().px(34))
+    return QRectF(area.x(), area.y(), area.width(), height)
+
+
+def _short(value: float, room: int) -> str:
+    """Return a number in so many characters where that can be: 3232301 as 3.23M in five."""
+    text = as_text(value, max(room, 1))
+    power, letter = next(((p, s) for p, s in ((9, "G"), (6, "M"), (3, "k")) if abs(value) >= 10**p), (0, ""))
+    return as_text(value / 10**power, room - 1) + letter if "e" in text and letter and room > 2 else text
+
+
+def _caption(row: Partials) -> str:
+    low, high = float(np.nanmin(row.outline)), float(np.nanmax(row.outline))
+    kind = int if row.outline.dtype.kind in "ui" else float
+    ends = f": {as_text(kind(low), _CHARACTERS)} … {as_text(kind(high), _CHARACTERS)}"
+    return f"{as_count(row.count)} {row.words}{ends}"
