@@ -40,7 +40,7 @@ class ArrayPlot(Plot):
     def __init__(self, name: str, unit: str = "value") -> None:
         super().__init__(name, CountAxis("left"), CountAxis("bottom"))
         self.setToolTip("Arrow keys or pointer: read an element. Wheel: zoom. Double click: all elements.")
-        self.setMinimumSize(160, look().px(64))
+        self.setMinimumSize(160, look().px(72))
         self.box.setMouseEnabled(x=True, y=False)
         self._unit = unit
         self.outline: Array | None = None

@@ -47,9 +47,10 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
     def tickSpacing(self, low: float, high: float, size: float) -> list[tuple[float, float]]:
         levels: list[tuple[float, float]] = super().tickSpacing(low, high, size)
-        # How high its figures are pyqtgraph does not ask: on a low axis they would stand on each other.
-        least = 1.3 * look().small_px * abs(high - low) / max(size, 1.0)
-        if self.orientation != "left" or not levels or levels[0][0] >= least:
+        # How large its figures are pyqtgraph does not ask: on a short axis they would stand on each other.
+        lines = 1.3 if self.orientation == "left" else 0.62 * (len(as_count(max(abs(low), abs(high)))) + 2)
+        least = lines * look().small_px * abs(high - low) / max(size, 1.0)
+        if not levels or levels[0][0] >= least:
             return levels
         power = 10.0 ** math.floor(math.log10(least))
         return [(next(step * power for step in (1, 2, 5, 10) if step * power >= least), 0)]

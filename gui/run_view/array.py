@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QStackedWidget, QWidget
 
 from gpu.declaration.arrays import outline
@@ -72,6 +73,7 @@ class ArrayView(RunView):
         self.bars = LevelsBar(self.before), LevelsBar(self.after)
         self.stretches = Stretch("Elements of the input"), Stretch("Elements of the result")
         self._first, self._readable = 0, 0
+        self._counted: tuple[bool, ...] = (False, False)
         for each in (*self.bars, *self.stretches):
             each.hide()
         given, plotted = (_beside(plot, bar) for plot, bar in zip((self.before, self.after), self.bars, strict=True))
@@ -150,13 +152,23 @@ class ArrayView(RunView):
         for bar, of, edges in zip(self.bars, ("levels", "made levels"), ("level edges", "made edges"), strict=True):
             if of in arrays:
                 bar.show_counts(arrays[of], arrays[edges])
-            bar.setVisible(of in arrays)
+        self._counted = tuple(of in arrays for of in ("levels", "made levels"))
+        self._give_room()
         self.before.show_index_axis(True, named=not shown)
         made = arrays[self._pattern.result] if self.result.currentIndex() == _PLOT else None
         for stretch, contents in zip(self.stretches, (values, made), strict=True):
             stretch.show_values(contents, self._readable)
             stretch.setVisible(shown and contents is not None)
         self._move_stretch(min(self._first, self._readable))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._give_room()
+
+    def _give_room(self) -> None:
+        """Show how often values come where the plots beside keep more than half of the width."""
+        for bar, counted in zip(self.bars, self._counted, strict=True):
+            bar.setVisible(counted and self.width() >= look().px(330))
 
     def _move_stretch(self, first: int) -> None:
         """Let the elements from an index on be read, in both arrays."""
