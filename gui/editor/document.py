@@ -131,14 +131,19 @@ class KernelDocument(QTextDocument):
         return ""
 
     def replace(self, text: str, *, saved: bool = False) -> None:
-        """Put another text in the place of all; it can be undone. `saved` says that it is some file's."""
+        """Put another text in the place of all; it can be undone. `saved` says that it is some file's.
+
+        What both texts begin and end with stays as it is, and with it cursors that stand there.
+        """
         if saved:
             self.saved = text
+        before = self.text
+        begins = _alike(before, text)
+        ends = _alike(before[begins:][::-1], text[begins:][::-1])
         cursor = QTextCursor(self)
-        cursor.beginEditBlock()
-        cursor.select(QTextCursor.SelectionType.Document)
-        cursor.insertText(text)
-        cursor.endEditBlock()
+        cursor.setPosition(_units(before[:begins]))
+        cursor.setPosition(_units(before[: len(before) - ends]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(text[begins : len(text) - ends])
         self._settle()
 
     def mend(self) -> int | None:
@@ -273,6 +278,12 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         return f"// {path.name} cannot be read: {error.strerror}\n"
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts begin with that are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
 
 
 def _units(text: str) -> int:

@@ -132,6 +132,22 @@ def test_revert_goes_back_and_can_itself_be_undone(qtbot, pane):
     assert pane.edited.isVisible()
 
 
+def test_revert_leaves_the_cursor_where_the_edit_was(qtbot, pane):
+    put_cursor(pane, "__syncthreads();")
+    before = pane.code.textCursor().position()
+    qtbot.keyClicks(pane.code, " // here")
+    top = pane.code.firstVisibleBlock().blockNumber()
+    qtbot.mouseClick(pane.revert, Qt.MouseButton.LeftButton)
+    assert pane.code.textCursor().position() == before
+    assert pane.code.firstVisibleBlock().blockNumber() == top
+    # One that stands elsewhere stays there.
+    pane.document.replace(f"// 𝛼𝛽\n{pane.document.text}")
+    assert pane.code.textCursor().position() == before + len("// 𝛼𝛽\n") + 2
+    qtbot.mouseClick(pane.revert, Qt.MouseButton.LeftButton)
+    assert pane.code.textCursor().position() == before
+    assert not pane.document.edited
+
+
 def test_panes_of_the_same_texts_show_the_same_edits(qtbot, pane):
     other = SourcePane(pane.sources)
     qtbot.addWidget(other)
