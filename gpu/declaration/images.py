@@ -18,8 +18,8 @@ def planes_of(image: Array, dtype: npt.DTypeLike) -> Array:
 
 
 def channels_last(planes: Array, like: Array) -> Array:
-    """Undo `planes_of`, for an image of the same shape as `like`."""
-    return planes[0] if like.ndim == 2 else np.ascontiguousarray(np.moveaxis(planes, 0, 2))
+    """Undo `planes_of`, for an image of the same shape as `like`: a view."""
+    return planes[0] if like.ndim == 2 else np.moveaxis(planes, 0, 2)
 
 
 def blocks_for(extent: tuple[int, int], block: tuple[int, int, int]) -> tuple[int, int]:

@@ -111,8 +111,15 @@ class MatrixPresentation:
 
 @dataclass(frozen=True)
 class BodiesPresentation:
-    """Bodies that move, from step to step, for as long as somebody looks on."""
+    """Bodies that move, from step to step, for as long as somebody looks on.
 
+    Parameters
+    ----------
+    forces : str
+        The output that has a row for each body: what it is moved by.
+    """
+
+    forces: str
     kind: ClassVar[Kind] = "bodies"
     dimensions: ClassVar[int] = 0
 

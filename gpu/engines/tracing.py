@@ -100,7 +100,16 @@ class TracingEngine(SimulatorEngine):
         self._numbers.pop(buffer, None)
         self._empty.discard(buffer)
 
-    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+    def launch(
+        self,
+        kernel: Kernel,
+        grid: Extent,
+        block: Extent,
+        *arguments: Argument,
+        shared_bytes: int = 0,
+        blocks: range | None = None,
+    ) -> None:
+        """Run a kernel and record it; `blocks` are those of the grid that run, None for all."""
         assert isinstance(kernel, TracedKernel)
         if self._left <= 0:
             plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)
@@ -119,6 +128,7 @@ class TracingEngine(SimulatorEngine):
                 max_lane_events=self._left,
                 schedule=self._schedule,
                 uninitialized=empty,
+                blocks=blocks,
             )
         self._empty -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
         self._traces.append(

@@ -17,6 +17,7 @@ from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.timelines import RunTimelines
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Check
+from gpu.messages.writer import Writer, WrittenElement
 from gpu.schedules import ROUND_ROBIN
 
 
@@ -178,6 +179,50 @@ class CountPattern:
     sources: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
     side: int = 0
+
+
+@dataclass(frozen=True)
+class FindWriter:
+    """Say which thread wrote an element of a run's result: the Result's `written`. It takes the simulator's process.
+
+    Parameters
+    ----------
+    run : RunPattern
+        The run, as it was asked for.
+    output : str
+        One of its outputs.
+    element : tuple of int
+        An index there.
+    device : Device or None
+        What it ran on, by whose limits host programs shape their launches; None for the simulator.
+    """
+
+    run: RunPattern
+    output: str
+    element: tuple[int, ...]
+    device: Device | None = None
+
+
+@dataclass(frozen=True)
+class StepWriter:
+    """Record the block that wrote an element, in its launch at true size: the Result's `path`, as of a StepPattern.
+
+    Parameters
+    ----------
+    find : FindWriter
+        What was asked.
+    written : WrittenElement
+        What was found, with its writer.
+    """
+
+    find: FindWriter
+    written: WrittenElement
+
+    @property
+    def writer(self) -> Writer:
+        """The thread that wrote the element."""
+        assert self.written.writer is not None
+        return self.written.writer
 
 
 @dataclass(frozen=True)
@@ -352,6 +397,8 @@ Request = (
     | CheckPattern
     | CountPattern
     | StepPattern
+    | FindWriter
+    | StepWriter
     | CheckSource
     | StudyAtomics
     | DescribeKernels
@@ -454,6 +501,8 @@ class Result:
         Of a StudyAtomics.
     timelines : RunTimelines or None
         Of a TimelinePattern or a TimelineKernel.
+    written : WrittenElement or None
+        Of a FindWriter.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -468,6 +517,7 @@ class Result:
     bodies: BodyFigures | None = None
     atomics: AtomicsStudy | None = None
     timelines: RunTimelines | None = None
+    written: WrittenElement | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from gpu.messages.requests import (
     CountPattern,
     DescribeKernels,
     Failure,
+    FindWriter,
     LoadArray,
     LoadBodies,
     LoadImage,
@@ -44,6 +45,7 @@ from gpu.messages.requests import (
     SaveBodies,
     StepKernel,
     StepPattern,
+    StepWriter,
     StudyAtomics,
     Throughput,
     TimelineKernel,
@@ -106,6 +108,14 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             return Result({}, counts=count_request(request, tell))
         case StepPattern():
             return _record(request, folder, tell)
+        case FindWriter():
+            from gpu.run.writer import find_writer
+
+            return Result({}, written=find_writer(request, tell))
+        case StepWriter():
+            from gpu.run.writer import record_writer
+
+            return _shared_recording(record_writer(request, tell), folder)
         case StudyAtomics(given, shared, seed):
             from gpu.run.atomics import study
 

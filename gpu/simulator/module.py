@@ -169,6 +169,7 @@ class SimulatedModule:
         checked: bool = True,
         uninitialized: Collection[str] = (),
         observers: Sequence[Observer] = (),
+        blocks: range | None = None,
     ) -> Trace:
         """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
 
@@ -176,7 +177,7 @@ class SimulatedModule:
         ----------
         name : str
             The kernel.
-        grid, block, arguments, shared_bytes, on_print, max_rounds, max_seconds, schedule
+        grid, block, arguments, shared_bytes, on_print, max_rounds, max_seconds, schedule, blocks
             As for a launch.
         max_lane_events : int
             How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
@@ -211,6 +212,7 @@ class SimulatedModule:
                 max_rounds=max_rounds,
                 max_seconds=max_seconds,
                 schedule=schedule,
+                blocks=blocks,
             )
         except LaunchError as error:
             if not error.kind:

@@ -147,6 +147,28 @@ class Recording:
         launch = self.launches[int(np.searchsorted(self._firsts, moment, side="right")) - 1]
         return launch, moment - launch.first
 
+    def moment_of_write(self, array: str, element: int) -> int | None:
+        """Return the moment after an array's element was written last; None where nothing recorded wrote it."""
+        for launch in reversed(self.launches):
+            for each in launch.trace.arrays:
+                if each.name == array and element < each.count:
+                    written = launch.trace.writer(each.number, element, launch.count)
+                    if written is not None:
+                        return launch.first + written.event + 1
+        return None
+
+    def like_element(self, array: str, element: int, shape: tuple[int, ...]) -> int:
+        """Return which element of an array is where another's, of that shape, would be if this one went on and on."""
+        for launch in reversed(self.launches):
+            for each in launch.trace.arrays:
+                if each.name == array:
+                    own = launch.shapes[each.number]
+                    if own is None or len(own) != len(shape):
+                        return element % each.count
+                    index = [at % extent for at, extent in zip(np.unravel_index(element, shape), own, strict=True)]
+                    return int(np.ravel_multi_index(index, own))
+        return element
+
     def position(self, moment: int) -> SourcePosition:
         """Return the statement of the event of a number."""
         launch, event = self.at(moment)

@@ -64,7 +64,7 @@ class BodySimulation:
     def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
         """Return the accelerations where the bodies are: float32, shape (n, 3)."""
         self._accelerate(Forces(self._engine, variant, self.count, block), softening_squared(softening))
-        return np.ascontiguousarray(self._engine.download(self._accelerations)[:, :3])
+        return self._engine.download(self._accelerations)[:, :3]
 
     def advance(self, variant: str, steps: int, motion: Motion) -> Iterator[int]:
         """Do so many steps, and yield how many are done after each."""

@@ -75,8 +75,9 @@ class CompiledKernel:
         *,
         shared_bytes: int = 0,
         on_progress: Callable[[float], None] = lambda fraction: None,
+        blocks: range | None = None,
     ) -> None:
-        """Run the kernel; parameters as those of `SimulatedKernel.launch`.
+        """Run the kernel; parameters as those of `SimulatedKernel.launch`. `blocks` that are named run in order.
 
         Raises
         ------
@@ -89,9 +90,10 @@ class CompiledKernel:
         shape = self._shape(tuple(block))
         failed = np.zeros(7, np.int64)
         packed, kept = self._pack(arguments, shape.variables, {**self._variables, FAILED: failed})
-        total = grid[0] * grid[1] * grid[2]
-        workers = 1 if self._in_order else min(_workers(), total)
-        pieces = np.linspace(0, total, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
+        chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
+        total = len(chosen)
+        workers = 1 if self._in_order or blocks is not None else min(_workers(), total)
+        pieces = np.linspace(chosen.start, chosen.stop, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
         ranges = list(zip(pieces[:-1].tolist(), np.diff(pieces).tolist(), strict=True))
         if workers == 1:
             scratch, shared = shape.memory(shared_bytes)
@@ -99,7 +101,7 @@ class CompiledKernel:
                 shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)
                 if failed[0]:
                     break
-                on_progress((first + count) / total)
+                on_progress((first + count - chosen.start) / total)
         else:
             self._share_out(shape, shared_bytes, packed, ranges, grid, workers, on_progress)
         del kept

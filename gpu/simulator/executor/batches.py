@@ -12,8 +12,8 @@ from gpu.simulator.types import Type
 BATCH_LANES = 1 << 15
 
 
-def cut(grid: Sequence[int], block: Sequence[int], lanes: int) -> Iterator[tuple[int, int]]:
-    """Cut the grid into runs of blocks (first, count), each of about so many lanes, or one block.
+def cut(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) -> Iterator[tuple[int, int]]:
+    """Cut blocks of the grid into runs (first, count), each of about so many lanes, or one block.
 
     Batches end with rows or planes where that costs no size.
     """
@@ -21,12 +21,11 @@ def cut(grid: Sequence[int], block: Sequence[int], lanes: int) -> Iterator[tuple
     row, plane = grid[0], grid[0] * grid[1]
     piece = plane if plane <= most else max(1, most // row) * row if row <= most else most
     border = plane if row <= most else row
-    total = plane * grid[2]
-    first = 0
-    while first < total:
-        blocks = min(piece, border - first % border)
-        yield first, blocks
-        first += blocks
+    first = blocks.start
+    while first < blocks.stop:
+        count = min(piece, border - first % border, blocks.stop - first)
+        yield first, count
+        first += count
 
 
 def waits(statement: ir.Statement) -> bool:

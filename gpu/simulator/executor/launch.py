@@ -84,6 +84,7 @@ class SimulatedKernel:
         max_rounds: int | None = None,
         max_seconds: float | None = None,
         schedule: str | Chooser = ROUND_ROBIN,
+        blocks: range | None = None,
     ) -> None:
         """Run the kernel over `grid` blocks of `block` threads.
 
@@ -111,6 +112,9 @@ class SimulatedKernel:
             `patience.WHOLE_LAUNCH` times as long. None for any time.
         schedule : str or Chooser
             One of `gpu.schedules.NAMES`; or what decides which warp goes on.
+        blocks : range or None
+            The blocks of the grid that run, as if those before them had run and those after them were to; None for all.
+            Where a grid has barriers of its own, all run.
 
         Raises
         ------
@@ -146,7 +150,7 @@ class SimulatedKernel:
         )
         try:
             with np.errstate(all="ignore"):
-                self._run(grid, block, values, shared_bytes, tree, 0, on_progress)
+                self._run(grid, block, values, shared_bytes, tree, 0, on_progress, blocks)
         except RecursionError:
             raise LaunchError(
                 f"{self.name}: its functions call themselves within expressions that are nested too deep.",
@@ -165,8 +169,9 @@ class SimulatedKernel:
         tree: HostLaunch,
         depth: int,
         on_progress: Callable[[float], None] = lambda fraction: None,
+        blocks: range | None = None,
     ) -> None:
-        """Run a grid that is `depth` launches away from the host, and what it launches."""
+        """Run a grid that is `depth` launches away from the host, or blocks of it, and what it launches."""
         count = grid[0] * grid[1] * grid[2]
         geometries: dict[int, Geometry] = {}
         children: list[ChildLaunch] = []
@@ -174,11 +179,11 @@ class SimulatedKernel:
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
         order = tree.order
-        batches = cut(grid, block, self._batch_lanes(order))
-        for first, blocks in [(0, count)] if self._syncs_grid else batches:
-            if blocks not in geometries:
-                geometries[blocks] = Geometry(block, blocks)
-            batch = RunningBatch(geometries[blocks], grid, first, shared_bytes, observer)
+        batches = cut(grid, block, self._batch_lanes(order), range(count) if blocks is None else blocks)
+        for first, together in [(0, count)] if self._syncs_grid else batches:
+            if together not in geometries:
+                geometries[together] = Geometry(block, together)
+            batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer)
             tree.adopt(batch, depth)
             if observer is not None:
                 observer.batch_begins(batch)
@@ -198,9 +203,9 @@ class SimulatedKernel:
                 observer.batch_ends(batch)
             tree.finish(batch)
             children += batch.children
-            on_progress((first + blocks) / count)
+            on_progress((first + together) / count)
             if not depth:
-                tree.patience.check_pace(self.name, first + blocks, count)
+                tree.patience.check_pace(self.name, first + together, count)
         if observer is not None:
             observer.launch_ends()
         if not depth:

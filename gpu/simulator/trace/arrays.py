@@ -28,6 +28,7 @@ class TraceArrays:
         self._data, self._lanes = data, lanes
         # Of memories that blocks share: how many writes there had been when one was asked for last, and what it held.
         self._contents: dict[int, tuple[int, Array]] = {}
+        self._accessed_elements: dict[int, Array] = {}
 
     @cached_property
     def all(self) -> tuple[TraceArray, ...]:
@@ -116,6 +117,20 @@ class TraceArrays:
         units = (self._start(array) + np.arange(array.count) * array.dtype.itemsize) // memory.unit
         found: Array = memory.last_write(units, self.writes_before(array.memory, step)) >= 0
         return found
+
+    def accessed(self, array: TraceArray) -> Array:
+        """Return which elements of an array that blocks share were read or written at any time: bool."""
+        if array.number not in self._accessed_elements:
+            found = np.zeros(array.count, bool)
+            accesses = self._data.accesses
+            for row in np.flatnonzero(accesses["memory"] == array.memory).tolist():
+                access = AccessRow(*accesses[row].tolist())
+                size = self._data.values.dtypes[access.dtype].itemsize
+                elements = np.unique(self.elements(access)[1])
+                for part in range(max(1, size // array.dtype.itemsize)):
+                    found[elements * size // array.dtype.itemsize + part] = True
+            self._accessed_elements[array.number] = found
+        return self._accessed_elements[array.number]
 
     # Who read and wrote.
 

@@ -64,7 +64,9 @@ class Dataflow:
         written = np.isin(self.provenance.writes.storage, shown)
         storage, cell = self.provenance.writes.storage[written], self.provenance.writes.cell[written]
         given = np.array(sorted(self._outlines.given), np.int64)
-        last = np.array([self.provenance.storages[number].count - 1 for number in given], np.int64)
+        counts = [self.provenance.storages[number].count for number in given]
+        cells = [self._outlines.shown(number, np.arange(count)) for number, count in zip(given, counts, strict=True)]
+        last = np.array([each.max(initial=-1) for each in cells], np.int64)
         held = last >= 0
         storage, cell = np.concatenate((storage, given[held])), np.concatenate((cell, last[held]))
         return int(self._columns.of(storage, cell).max(initial=-1)) + 1

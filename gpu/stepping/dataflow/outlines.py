@@ -40,6 +40,10 @@ class RowOutline:
         return not self.writes.size
 
 
+SHOWN_WHOLE = 4096
+"""Elements of an array up to which all are shown. Of larger ones, of which a block alone is recorded, only some are."""
+
+
 class Outlines:
     """The outlines of all rows, in order: before those of a launch the arrays that it was given.
 
@@ -51,7 +55,7 @@ class Outlines:
     """
 
     def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph) -> None:
-        self._provenance = provenance
+        self._provenance, self._columns = provenance, columns
         firsts = np.array(provenance.first_steps or [0])
         made = _steps(provenance, graph)
         launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in made]
@@ -89,6 +93,21 @@ class Outlines:
         if self.all[number].is_input:
             return None
         return self._provenance.recording.position(int(self._provenance.writes.moment[self.all[number].writes].min()))
+
+    def shown(self, storage: int, cells: Array) -> Array:
+        """Return those of some cells that are shown: of a large array what was written, and what anything came from."""
+        if self._provenance.storages[storage].count <= SHOWN_WHOLE:
+            return cells
+        storages, touched = self._touched
+        writes = self._provenance.writes
+        mine = np.union1d(touched[storages == storage], writes.cell[self._provenance.writes_to(storage)])
+        return np.intersect1d(cells, mine)
+
+    @cached_property
+    def _touched(self) -> tuple[Array, Array]:
+        """The storages and cells of what was found in arrays and used."""
+        nodes = np.unique(np.concatenate((self._provenance.operations.sources.ravel(), self._provenance.writes.node)))
+        return self._columns.of_inputs(nodes)
 
     @cached_property
     def row_of_write(self) -> Array:

@@ -95,7 +95,7 @@ class Row:
     def cells(self) -> Array:
         """The number of each cell in its storage, ascending."""
         found: Array = np.flatnonzero(self._newest >= self._missing)
-        return found
+        return self._from.outlines.shown(self.storage.number, found) if self._missing < 0 else found
 
     @cached_property
     def _missing(self) -> int:

@@ -1,0 +1,264 @@
+"""The simulator as an engine that keeps what its last launches found, so that some blocks of one can run again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpu.engines.base import Argument, Array, Buffer, Device, Extent, Kernel
+from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
+from gpu.simulator.executor.observe import Observer
+
+MOST_BYTES = 2**28
+"""What is kept of launches: the oldest go first."""
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel, and what it was built of."""
+
+    name: str
+    plain: SimulatorKernel
+    file: str
+    defines: Mapping[str, int | str]
+
+
+class BuiltModule:
+    """A built kernel file that its kernels remember."""
+
+    def __init__(self, plain: Any, file: str, defines: Mapping[str, int | str]) -> None:
+        self._plain, self._file, self._defines = plain, file, defines
+
+    def kernel(self, name: str) -> BuiltKernel:
+        return BuiltKernel(name, self._plain.kernel(name), self._file, self._defines)
+
+    def set_constant(self, name: str, values: Array) -> None:
+        self._plain.set_constant(name, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where in a buffer an element of a result was: `size` bytes from `start` on."""
+
+    buffer: SimulatedBuffer
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class KeptLaunch:
+    """A launch, and what it found.
+
+    Parameters
+    ----------
+    number : int
+        Its place among the host program's, from 0.
+    kernel : BuiltKernel
+    grid, block, shared_bytes
+        As of `Engine.launch`.
+    arguments : tuple of Argument
+        The buffers among them without their contents.
+    found : tuple of (array or None)
+        What the buffers among the arguments held, as bytes.
+    variables : mapping of str to array
+        What the variables of the kernel's file held.
+    compiled : bool
+        Whether it ran as machine code.
+    """
+
+    number: int
+    kernel: BuiltKernel
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int
+    arguments: tuple[Argument, ...]
+    found: tuple[Array | None, ...]
+    variables: Mapping[str, Array]
+    compiled: bool
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the grid has."""
+        return int(np.prod(self.grid))
+
+    @property
+    def threads(self) -> int:
+        """How many threads they have."""
+        return self.blocks * int(np.prod(self.block))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that are kept of it."""
+        return sum(each.nbytes for each in (*self.found, *self.variables.values()) if each is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """A buffer that the host program gave one value."""
+
+    buffer: SimulatedBuffer
+
+
+class Rewound:
+    """A launch that can run again, block after block, from what it found.
+
+    Parameters
+    ----------
+    kept : KeptLaunch
+    on_progress : callable
+        Called while blocks run; what it raises ends them.
+    """
+
+    def __init__(self, kept: KeptLaunch, on_progress: Callable[[], None]) -> None:
+        self.kept = kept
+        self._on_progress = on_progress
+        self._live = {name: data for name, (_, data) in kept.kernel.plain.lockstep.variables.items()}
+        arrays: dict[SimulatedBuffer, Array] = {}
+        for argument, found in zip(kept.arguments, kept.found, strict=True):
+            if isinstance(argument, SimulatedBuffer) and found is not None:
+                arrays.setdefault(argument, found.copy())
+        self._arrays = arrays
+        self.values: list[Any] = [
+            arrays[each] if isinstance(each, SimulatedBuffer) else each for each in kept.arguments
+        ]
+        self.restore((kept.variables, {}))
+
+    def memory(self, buffer: SimulatedBuffer) -> Array:
+        """Return what a buffer holds now, as bytes."""
+        return self._arrays[buffer]
+
+    def variables(self) -> dict[str, Array]:
+        """Return copies of what the variables of the kernel's file hold now, as bytes."""
+        return {name: data.copy() for name, data in self._live.items()}
+
+    def save(self) -> tuple[Mapping[str, Array], Mapping[SimulatedBuffer, Array]]:
+        """Return what `restore` needs to come back to this state."""
+        return self.variables(), {each: data.copy() for each, data in self._arrays.items()}
+
+    def restore(self, saved: tuple[Mapping[str, Array], Mapping[SimulatedBuffer, Array]]) -> None:
+        """Let all memory hold what it held when that was saved."""
+        variables, arrays = saved
+        for name, data in variables.items():
+            self._live[name][:] = data
+        for buffer, data in arrays.items():
+            self._arrays[buffer][:] = data
+
+    def run(self, blocks: range) -> None:
+        """Run some blocks in order, as machine code where the launch did."""
+        kept = self.kept
+        if not kept.compiled:
+            self.watch(blocks)
+        elif blocks:
+            kept.kernel.plain.compiled.launch(
+                kept.grid,
+                kept.block,
+                self.values,
+                shared_bytes=kept.shared_bytes,
+                on_progress=lambda fraction: self._on_progress(),
+                blocks=blocks,
+            )
+
+    def watch(self, blocks: range, *observers: Observer) -> None:
+        """Run some blocks in order, in lockstep before observers' eyes."""
+        self.kept.kernel.plain.lockstep.launch(
+            self.kept.grid,
+            self.kept.block,
+            self.values,
+            shared_bytes=self.kept.shared_bytes,
+            on_progress=lambda fraction: self._on_progress(),
+            observers=observers,
+            on_print=lambda thread, text: None,
+            blocks=blocks,
+        )
+
+
+class RewindingEngine(SimulatorEngine):
+    """Runs a host program, and keeps what its last launches found.
+
+    Parameters
+    ----------
+    like : Device or None
+        By whose limits host programs shape their launches; None for the simulator's own.
+
+    Attributes
+    ----------
+    kept : deque of (KeptLaunch or Filled)
+        In order, as many as there is room for.
+    launches : int
+        How many there were.
+    complete : bool
+        Whether all of them are kept.
+    """
+
+    def __init__(self, like: Device | None = None) -> None:
+        super().__init__()
+        if like is not None:
+            self.device = replace(
+                self.device,
+                max_threads_per_block=like.max_threads_per_block,
+                shared_bytes_per_block=like.shared_bytes_per_block,
+                multiprocessors=like.multiprocessors,
+            )
+        self.kept: deque[KeptLaunch | Filled] = deque()
+        self.launches = 0
+        self.complete = True
+        self._downloaded: list[tuple[Array, SimulatedBuffer]] = []
+
+    @property
+    def spent_s(self) -> float:
+        """How long launches and copies have taken; not how long compilers have."""
+        return sum(self._times.values()) / 1e3
+
+    def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> BuiltModule:
+        return BuiltModule(super().build(file, defines), file, defines or {})
+
+    def fill(self, buffer: Buffer, value: float) -> None:
+        super().fill(buffer, value)
+        assert isinstance(buffer, SimulatedBuffer)
+        self.kept.append(Filled(buffer))
+
+    def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        assert isinstance(buffer, SimulatedBuffer)
+        values = super().download(buffer, count)
+        self._downloaded = [each for each in self._downloaded if each[1] is not buffer] + [(values, buffer)]
+        return values
+
+    def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
+        assert isinstance(kernel, BuiltKernel)
+        compiled = self._compiles(kernel.plain, grid, block)
+        with self._timed("upload"):
+            self._keep(
+                KeptLaunch(
+                    self.launches,
+                    kernel,
+                    tuple(grid),
+                    tuple(block),
+                    shared_bytes,
+                    arguments,
+                    tuple(each.data.copy() if isinstance(each, SimulatedBuffer) else None for each in arguments),
+                    {name: data.copy() for name, (_, data) in kernel.plain.lockstep.variables.items()},
+                    compiled,
+                )
+            )
+        super().launch(kernel.plain, grid, block, *arguments, shared_bytes=shared_bytes)
+
+    def _keep(self, launch: KeptLaunch) -> None:
+        self.kept.append(launch)
+        self.launches += 1
+        while sum(each.nbytes for each in self.kept if isinstance(each, KeptLaunch)) > MOST_BYTES:
+            self.kept.popleft()
+            self.complete = False
+
+    def origin(self, result: Array, element: tuple[int, ...]) -> Origin | None:
+        """Return where an element of a host program's result was downloaded from; None where it was computed since."""
+        one = result[tuple(slice(index, index + 1) for index in element)]
+        address = one.ctypes.data
+        for values, buffer in self._downloaded:
+            start = address - values.ctypes.data
+            if np.shares_memory(one, values) and 0 <= start < values.nbytes:
+                return Origin(buffer, start, one.itemsize)
+        return None

@@ -1,0 +1,162 @@
+"""Watches for writes to a few bytes of memory: who did them, by which line, and what their requests moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.counting.traffic import Warps, narrow, queued_sectors, sectors
+from gpu.simulator.executor.batch import BlockBatch
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.executor.observe import Access, IssuedStep, Observer
+from gpu.warp import WARP
+
+Array = npt.NDArray[Any]
+Index3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class SeenWrite:
+    """A write of one thread, and the request of its warp that did it.
+
+    Parameters
+    ----------
+    kernel : str
+    grid, block_shape, block, thread : tuple of int
+        Blocks of the launch, threads of a block, `blockIdx` and `threadIdx`.
+    position : SourcePosition
+    atomic : bool
+    lanes : int
+        Lanes that take part in the request.
+    sectors, ideal_sectors : int
+        As of `gpu.simulator.counting.traffic`.
+    queue : int
+        Of an atomic, the most lanes that want one address; else 1.
+    """
+
+    kernel: str
+    grid: Index3
+    block_shape: Index3
+    block: Index3
+    thread: Index3
+    position: SourcePosition
+    atomic: bool
+    lanes: int
+    sectors: int
+    ideal_sectors: int
+    queue: int
+
+
+class Writers(Observer):
+    """Watches launches.
+
+    Parameters
+    ----------
+    memory : uint8 array
+        The array that a launch was given.
+    start, size : int
+        The bytes of it that are watched.
+    on_step : callable
+        Called at every statement; what it raises ends the launch.
+
+    Attributes
+    ----------
+    first, last : SeenWrite or None
+    writes : int
+        By single threads.
+    statements : int
+        Of single lanes, whatever they did.
+    """
+
+    def __init__(self, memory: Array, start: int, size: int, on_step: Callable[[], None] = lambda: None) -> None:
+        self._memory, self._start, self._stop = memory, start, start + size
+        self._on_step = on_step
+        self._kernel = ""
+        self._threads: list[Array] = []
+        self.first: SeenWrite | None = None
+        self.last: SeenWrite | None = None
+        self.writes = self.statements = 0
+
+    @property
+    def threads(self) -> int:
+        """How many threads wrote."""
+        return np.unique(np.concatenate(self._threads), axis=0).shape[0] if self._threads else 0
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks they are in."""
+        return np.unique(np.concatenate(self._threads)[:, 0]).size if self._threads else 0
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        self._kernel = kernel
+
+    def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
+        self.statements += mask.count
+        self._on_step()
+
+    def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
+        self.statements += mask.count
+
+    def access(self, batch: BlockBatch, access: Access) -> None:
+        memory = access.memory
+        if access.site.action == "read" or not isinstance(memory, FlatMemory) or memory.data is not self._memory:
+            return
+        first, last = self._start // access.size, (self._stop - 1) // access.size
+        lanes = access.mask.lanes
+        if isinstance(access.element, np.ndarray):
+            wanted = access.element.take(lanes)
+            lanes = lanes[(wanted >= first) & (wanted <= last)]
+        elif not first <= access.element <= last:
+            return
+        if not lanes.size:
+            return
+        self.writes += int(lanes.size)
+        per_block = batch.geometry.lanes_per_block
+        self._threads.append(np.stack([batch.first + lanes // per_block, lanes % per_block], axis=1))
+        if self.first is None:
+            self.first = self._seen(batch, access, memory, int(lanes[0]))
+        self.last = self._seen(batch, access, memory, int(lanes[-1]))
+
+    def _seen(self, batch: BlockBatch, access: Access, memory: FlatMemory, lane: int) -> SeenWrite:
+        own = np.arange(access.mask.bits.size) // WARP == lane // WARP
+        warps = Warps(LaneMask(access.mask.bits & own))
+        atomic = access.site.action == "atomic"
+        elements: Any = access.element
+        if isinstance(elements, np.ndarray) or atomic:
+            elements = narrow(np.broadcast_to(elements, own.shape), memory.data.size)
+        if atomic:
+            (queue,), (moved,) = queued_sectors(warps.rows().marked(elements), access.size)
+            (ideal,) = warps.ideal_sectors(access.size)
+        else:
+            queue, ((moved,), _, (ideal,)) = 1, sectors(warps, elements, access.size)
+        geometry = batch.geometry
+        block, thread = divmod(lane, geometry.lanes_per_block)
+        return SeenWrite(
+            self._kernel,
+            _three(batch.grid),
+            _three(geometry.block),
+            _index(batch.first + block, batch.grid),
+            _index(thread, geometry.block),
+            access.site.position,
+            atomic,
+            warps.mask.count,
+            int(moved),
+            int(ideal),
+            int(queue),
+        )
+
+
+def _three(extents: Sequence[int]) -> Index3:
+    return int(extents[0]), int(extents[1]), int(extents[2])
+
+
+def _index(number: int, extents: Sequence[int]) -> Index3:
+    x, y = int(extents[0]), int(extents[1])
+    return number % x, number // x % y, number // (x * y)
