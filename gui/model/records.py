@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu.declaration.pattern import Array
 from gpu.messages.counted import RunCounts
-from gpu.messages.requests import Report
+from gpu.messages.requests import Report, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check, Verdict, verdict_of
 
@@ -50,9 +50,10 @@ class OpenValues:
 class FinishedRun:
     """A run that succeeded: what was asked, and what came of it. `image` is None where the input was an array.
 
-    `file` is where that array was read from; None where it was made. `check` is what the simulator's checkers found in
-    an edited kernel; None as long as that is not known. `counts` is what was counted of a simulated run; None as long
-    as that is not known, and where it cannot be, for which `uncounted` has the reason.
+    `asked` is the request that it is the answer to. `file` is where that array was read from; None where it was
+    made. `check` is what the simulator's checkers found in an edited kernel; None as long as that is not known.
+    `counts` is what was counted of a simulated run; None as long as that is not known, and where it cannot be, for
+    which `uncounted` has the reason.
     """
 
     pattern: str
@@ -67,10 +68,20 @@ class FinishedRun:
     check: Check | None = None
     counts: RunCounts | None = None
     uncounted: str = ""
+    asked: RunPattern | None = None
 
     def verdict(self, lesson: str) -> Verdict:
         """Return what is to be said of its result; `lesson` is why the variant is wrong by design, "" if it is not."""
         return verdict_of(self.report.verified, edited=bool(self.sources), check=self.check, lesson=lesson)
+
+
+@dataclass(frozen=True)
+class PointedElement:
+    """An element of a result at which somebody points: the output's name, its index there, and what it is called."""
+
+    output: str
+    element: tuple[int, ...]
+    title: str
 
 
 @dataclass(frozen=True)

@@ -444,6 +444,7 @@ class Workbench(QObject):
             file,
             check,
             self.counting.known(request) if event.report.simulated else None,
+            asked=request,
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)

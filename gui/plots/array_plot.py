@@ -39,7 +39,9 @@ class ArrayPlot(Plot):
 
     def __init__(self, name: str, unit: str = "value") -> None:
         super().__init__(name, CountAxis("left"), CountAxis("bottom"))
-        self.setToolTip("Arrow keys or pointer: read an element. Wheel: zoom. Double click: all elements.")
+        self.setToolTip(
+            "Arrow keys or pointer: read an element. Click, Enter: its thread. Wheel: zoom. Double click: all."
+        )
         self.setMinimumSize(160, look().px(72))
         self.box.setMouseEnabled(x=True, y=False)
         self._unit = unit

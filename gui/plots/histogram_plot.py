@@ -28,7 +28,9 @@ class HistogramPlot(Plot):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.setToolTip("Arrow keys or pointer: read a bin. Double click or 0: the whole range.")
+        self.setToolTip(
+            "Arrow keys or pointer: read a bin. Click or Enter: its threads. Double click or 0: the whole range."
+        )
         self.setMinimumSize(160, 90)
         self.box.setMouseEnabled(x=True, y=False)
         self.box.setDefaultPadding(0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyqtgraph as pg
-from PyQt6.QtCore import QEvent, QPointF, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QShowEvent
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
@@ -29,6 +29,8 @@ class Plot(QWidget):
 
     hovered = pyqtSignal(object)
     """The number of what is under the pointer, or None."""
+    picked = pyqtSignal(int)
+    """The number of what was clicked, or was read when Enter was pressed."""
 
     def __init__(self, name: str, *axes: pg.AxisItem, keys: bool = True) -> None:
         super().__init__()
@@ -54,6 +56,7 @@ class Plot(QWidget):
         layout.addWidget(self.plot)
         pointer = PointerTracker(self.plot, self.box, self)
         pointer.moved.connect(self._follow)
+        pointer.clicked.connect(self._pick)
         pointer.home_wanted.connect(self.fit)
 
     # --- what each plot says of itself
@@ -95,9 +98,24 @@ class Plot(QWidget):
     def _follow(self, place: QPointF | None) -> None:
         self.read(None if place is None else self.number_at(place.x()))
 
+    def _pick(self, place: QPointF) -> None:
+        number = self.number_at(place.x())
+        if number is not None:
+            self.read(number)
+            self.picked.emit(number)
+
+    def anchor(self) -> QPoint:
+        """Return where on the screen what is read stands, at half the plot's height."""
+        (_, _), (low, high) = self.box.viewRange()
+        x = 0.0 if self.index is None else self.place_of(self.index)
+        in_scene = self.box.mapViewToScene(QPointF(x, (low + high) / 2))
+        return self.plot.mapToGlobal(self.plot.mapFromScene(in_scene))  # type: ignore[no-any-return]
+
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
-        if self.count and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.index is not None:
+            self.picked.emit(self.index)
+        elif self.count and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             start = self.count // 2 if self.index is None else self.index
             by = 1 if event.key() == Qt.Key.Key_Right else -1
             self.read(min(max(start + by, 0), self.count - 1))

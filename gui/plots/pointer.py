@@ -6,7 +6,7 @@ from typing import Any
 
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt, pyqtSignal
 from PyQt6.QtGui import QMouseEvent
-from PyQt6.QtWidgets import QWidget
+from PyQt6.QtWidgets import QApplication, QWidget
 
 from gui.qt.events import is_of
 
@@ -28,12 +28,15 @@ class PointerTracker(QObject):
 
     moved = pyqtSignal(object)
     """QPointF, or None where the pointer is not over the box."""
+    clicked = pyqtSignal(object)
+    """QPointF: a button was pressed over the box, and let go without a drag."""
     home_wanted = pyqtSignal()
     """A double click: all is to be seen."""
 
     def __init__(self, view: Any, box: Any, widget: QWidget) -> None:
         super().__init__(widget)
         self._view, self._box, self._widget = view, box, widget
+        self._pressed: QPointF | None = None
         view.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
@@ -43,13 +46,24 @@ class PointerTracker(QObject):
             if event.type() == QEvent.Type.MouseMove:
                 self.moved.emit(self._place(event.position()))
             elif event.type() == QEvent.Type.MouseButtonDblClick:
+                self._pressed = None
                 self.home_wanted.emit()
                 return True
-            elif (
-                event.type() == QEvent.Type.MouseButtonPress and self._widget.focusPolicy() & Qt.FocusPolicy.ClickFocus
-            ):
-                self._widget.setFocus(Qt.FocusReason.MouseFocusReason)
+            elif event.type() == QEvent.Type.MouseButtonPress:
+                self._pressed = event.position() if event.button() == Qt.MouseButton.LeftButton else None
+                if self._widget.focusPolicy() & Qt.FocusPolicy.ClickFocus:
+                    self._widget.setFocus(Qt.FocusReason.MouseFocusReason)
+            elif event.type() == QEvent.Type.MouseButtonRelease:
+                self._release(event.position())
         return False
+
+    def _release(self, position: QPointF) -> None:
+        pressed, self._pressed = self._pressed, None
+        if pressed is None or (position - pressed).manhattanLength() >= QApplication.startDragDistance():
+            return
+        place = self._place(position)
+        if place is not None:
+            self.clicked.emit(place)
 
     def _place(self, position: QPointF) -> QPointF | None:
         in_scene = self._view.mapToScene(position.toPoint())

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QStackedWidget, QWidget
 
@@ -14,7 +14,7 @@ from gpu.declaration.arrays import outline
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.roles import Role
-from gui.model.records import FinishedRun
+from gui.model.records import FinishedRun, PointedElement
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot
 from gui.plots.levels_bar import LevelsBar
@@ -24,7 +24,7 @@ from gui.run_view.partials import Partials, PartialsTree
 from gui.run_view.passes import PassesBar
 from gui.run_view.pieces import PiecesBar
 from gui.run_view.view import RunView
-from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, column, label, row, split
+from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, button, column, label, row, split
 
 SHOWN_AT_ONCE = 2**16
 """Up to so many elements the window makes the input itself, so that it is seen before the run has ended."""
@@ -55,10 +55,13 @@ class ArrayView(RunView):
         self.value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.beside_value = label("", "muted", name="The reference")
         self.beside_value.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.ask = button("Which thread?", "flat", tip="Show the thread that wrote it", name="Which thread wrote it")
+        # Beside the input, so that the value is seen.
+        self.ask.clicked.connect(lambda: self._point(0, self.before.mapToGlobal(self.before.rect().center())))
         self.partials = PartialsTree()
         self.partials.hide()
         alone = QWidget()
-        made = column(0, self.value, self.beside_value, self.partials, 0)
+        made = column(0, self.value, self.beside_value, row(0, self.ask, 0), self.partials, 0)
         made.setStretchFactor(self.partials, 6)
         alone.setLayout(made)
         self.pieces = PiecesBar()
@@ -80,6 +83,7 @@ class ArrayView(RunView):
         self.result = QStackedWidget()
         for page in (plotted, alone, self.pieces):
             self.result.addWidget(page)
+        self.after.picked.connect(lambda index: self._point(index, self.after.anchor()))
         self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
             ("Input", (given, self.stretches[0]), self._about_input),
@@ -188,6 +192,13 @@ class ArrayView(RunView):
         self.stretches[1].show_values(arrays[self._pattern.result] if ended else None, self._readable)
         shown = outline(self._frames[number]) if number < len(self._frames) else arrays["output"]
         self.after.show_outline(shown, int(arrays["elements"]), floor=float(self._frames.min()))
+
+    def _point(self, index: int, where: QPoint) -> None:
+        """Ask for the thread that wrote an element of the result."""
+        outcome, name = self._outcome, self._pattern.result
+        if outcome is not None and index < outcome.arrays[name].size:
+            title = "Result" if self.result.currentIndex() == _VALUE else f"Element {as_count(index)}"
+            self.pointed.emit(PointedElement(name, (index,), title), where)
 
     def _show_value(self, outcome: FinishedRun) -> None:
         self.value.setText(_exactly(outcome.arrays[self._pattern.result][0].item()))

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QWidget
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.presentation import ImagePresentation
 from gpu.declaration.roles import Role
-from gui.model.records import FinishedRun, LevelCounts, OpenImage
+from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElement
 from gui.run_view.filter_card import FilterCard
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
@@ -50,6 +50,7 @@ class FilteredImageView(RunView):
         self._outcome: FinishedRun | None = None
         for pane in (self.before, self.after):
             pane.hovered.connect(self._read)
+        self.after.picked.connect(self._point)
 
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
         pictures = split(across, before_card, after_card, sizes=(1000, 1000))
@@ -82,6 +83,14 @@ class FilteredImageView(RunView):
     def show_params(self, params: dict[str, Any]) -> None:
         if self.filter is not None:
             self.filter.show_params(params)
+
+    def _point(self, pixel: tuple[int, int]) -> None:
+        """Ask for the thread that wrote a pixel of the result, of a color image its red."""
+        outcome, (x, y) = self._outcome, pixel
+        if outcome is not None:
+            gray = outcome.arrays[self._result].ndim == 2
+            element, which = ((y, x), "") if gray else ((y, x, 0), ", its red")
+            self.pointed.emit(PointedElement(self._result, element, f"Pixel x {x}, y {y}{which}"), self.after.anchor())
 
     def _made(self, outcome: FinishedRun) -> str:
         """Return by what an image was filtered."""

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QGridLayout, QLabel, QStackedWidget
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
-from gui.model.records import FinishedRun, LevelCounts, OpenImage
+from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElement
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
@@ -58,6 +58,8 @@ class ImageCountsView(RunView):
         self.facts_card.body.addStretch(1)
         self._image: OpenImage | None = None
         self.pane.hovered.connect(self._read)
+        self.levels.plot.picked.connect(self._point)
+        self._outcome: FinishedRun | None = None
 
         self.text_card = Card("Text")
         self.text_card.head.addStretch(1)
@@ -103,6 +105,7 @@ class ImageCountsView(RunView):
             )
 
     def show_outcome(self, outcome: FinishedRun) -> None:
+        self._outcome = outcome
         counts, image = outcome.arrays[self._pattern.result], outcome.image
         names = self._pattern.names(outcome.params) if self._pattern.names else ()
         self.levels.forget("before")
@@ -113,6 +116,15 @@ class ImageCountsView(RunView):
             self.facts[name].setText(text)
         self._words["pixels"].setText({"text": "characters", "values": "numbers"}.get(self._kind(outcome), "pixels"))
         self._words["empty bins"].setText("empty bins" if image is not None else f"in no bin ({names[-1]})")
+
+    def _point(self, number: int) -> None:
+        """Ask for the threads that counted in a bin, of a color image in its red."""
+        outcome = self._outcome
+        if outcome is not None and number < outcome.arrays[self._pattern.result].shape[1]:
+            named = self._pattern.names(outcome.params) if self._pattern.names and outcome.image is None else ()
+            which = ", of red" if len(outcome.arrays[self._pattern.result]) > 1 else ""
+            title = f"Bin {named[number] if named else number}{which}"
+            self.pointed.emit(PointedElement(self._pattern.result, (0, number), title), self.levels.plot.anchor())
 
     def _kind(self, outcome: FinishedRun) -> str:
         return self._pattern.takes(outcome.params)

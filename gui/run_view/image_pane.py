@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyqtgraph as pg
-from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
+from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, pyqtSignal, pyqtSlot
 from PyQt6.QtGui import QColor, QKeyEvent, QPainter, QPen
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
@@ -35,7 +35,7 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
         self.update()
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """Return the rows and columns of the picture; none where there is no picture."""
         return (0, 0) if self.pyramid is None else self.pyramid.shape
 
@@ -56,7 +56,7 @@ class PictureItem(pg.GraphicsObject):  # type: ignore[misc]  # pyqtgraph has no 
             self.update()
 
     def boundingRect(self) -> QRectF:
-        height, width = self.shape
+        height, width = self.extent
         return QRectF(0, 0, width, height)
 
     def paint(self, painter: QPainter, *_: object) -> None:
@@ -86,6 +86,8 @@ class ImagePane(QWidget):
 
     hovered = pyqtSignal(object)
     """(x, y) of the pixel under the pointer, or None."""
+    picked = pyqtSignal(object)
+    """(x, y) of the pixel that was clicked, or was framed when Enter was pressed."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -106,6 +108,7 @@ class ImagePane(QWidget):
         layout.addWidget(self._widget)
         pointer = PointerTracker(self._widget, self.box, self)
         pointer.moved.connect(self._follow)
+        pointer.clicked.connect(self._pick)
         pointer.home_wanted.connect(self.fit)
         self.box.sigRangeChangedManually.connect(self._let_go)
         self.box.sigResized.connect(self._resized)
@@ -118,12 +121,12 @@ class ImagePane(QWidget):
 
     def show_picture(self, picture: Array) -> None:
         """Show another picture; the zoom stays where the size does."""
-        before = self.item.shape
+        before = self.item.extent
         self.item.show_picture(picture)
-        if before != self.item.shape:
+        if before != self.item.extent:
             self._cursor = None
             self.item.mark(None)
-            height, width = self.item.shape
+            height, width = self.item.extent
             reach = max(height, width)
             self.box.setLimits(
                 xMin=-reach,
@@ -172,10 +175,12 @@ class ImagePane(QWidget):
             Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
         }  # fmt: skip
         if event.key() in steps and self.item.pyramid is not None:
-            height, width = self.item.shape
+            height, width = self.item.extent
             x, y = self._cursor or (width // 2, height // 2)
             dx, dy = steps[Qt.Key(event.key())]
             self._hover((min(max(x + dx, 0), width - 1), min(max(y + dy, 0), height - 1)))
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._cursor is not None:
+            self.picked.emit(self._cursor)
         elif event.text() in ("+", "-", "="):
             factor = 1.25 if event.text() == "-" else 0.8
             self._fitted = False
@@ -186,12 +191,24 @@ class ImagePane(QWidget):
             super().keyPressEvent(event)
 
     def _follow(self, place: QPointF | None) -> None:
-        if place is None:
-            self._hover(None)
-            return
+        self._hover(None if place is None else self._pixel_at(place))
+
+    def _pixel_at(self, place: QPointF) -> tuple[int, int] | None:
         x, y = int(place.x() // 1), int(place.y() // 1)
-        height, width = self.item.shape
-        self._hover((x, y) if 0 <= x < width and 0 <= y < height else None)
+        height, width = self.item.extent
+        return (x, y) if 0 <= x < width and 0 <= y < height else None
+
+    def _pick(self, place: QPointF) -> None:
+        pixel = self._pixel_at(place)
+        if pixel is not None:
+            self._hover(pixel)
+            self.picked.emit(pixel)
+
+    def anchor(self) -> QPoint:
+        """Return where on the screen the pixel that is framed stands."""
+        x, y = self._cursor or (0, 0)
+        in_scene = self.box.mapViewToScene(QPointF(x + 0.5, y + 0.5))
+        return self._widget.mapToGlobal(self._widget.mapFromScene(in_scene))  # type: ignore[no-any-return]
 
     def _hover(self, pixel: tuple[int, int] | None) -> None:
         self._cursor = pixel

@@ -9,7 +9,7 @@ from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QWidget
 from gpu.declaration.matrices import every
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.presentation import MatrixPresentation, Product
-from gui.model.records import FinishedRun
+from gui.model.records import FinishedRun, PointedElement
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.run_view.image_pane import ImagePane
@@ -102,7 +102,7 @@ class MatricesView(RunView):
     def __init__(self, pattern: Pattern) -> None:
         super().__init__()
         assert isinstance(pattern.presentation, MatrixPresentation)
-        self._product = pattern.presentation.product
+        self._product, self._result = pattern.presentation.product, pattern.result
         self.shown: dict[str, MatrixCard] = {}
         self.rates = RatesCard(pattern)
         self.product = label("", "caption", wrap=True, name="The element under the pointer")
@@ -135,6 +135,7 @@ class MatricesView(RunView):
         for name in names:
             self.shown[name] = MatrixCard(name)
             self.shown[name].pane.hovered.connect(lambda pixel, name=name: self._read(name, pixel))
+        self.shown[names[-1]].pane.picked.connect(lambda pixel: self._point(names[-1], pixel))
         if self._product is not None:
             self._grid.addWidget(self.rates, 0, 0)
             self._grid.addWidget(self.shown[self._product.right], 0, 1)
@@ -150,6 +151,14 @@ class MatricesView(RunView):
             self._grid.setRowStretch(line, 1)
         for line in range(self._grid.columnCount()):
             self._grid.setColumnStretch(line, 1)
+
+    def _point(self, name: str, pixel: tuple[int, int]) -> None:
+        """Ask for the thread that wrote an element of the result, which is presented last."""
+        card = self.shown[name]
+        apart = every(card.shape)
+        element = pixel[1] * apart, pixel[0] * apart
+        title = f"{name}[{element[0]}][{element[1]}]"
+        self.pointed.emit(PointedElement(self._result, element, title), card.pane.anchor())
 
     def _read(self, name: str, pixel: tuple[int, int] | None) -> None:
         """Tell of the element under the pointer of one matrix, and of what belongs to it in the others."""

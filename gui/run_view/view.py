@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from PyQt6.QtCore import QPoint, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QSplitter, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
@@ -24,6 +25,8 @@ class RunView(QWidget):
     about: QWidget | None = None
     """What stands in the line of the tabs instead of the examples."""
     note: Note | None = None
+    pointed = pyqtSignal(object, QPoint)
+    """PointedElement, and where on the screen it stands."""
 
     def show_note(self, text: str) -> None:
         """Say what the first result waits for; "" takes it away."""

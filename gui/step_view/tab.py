@@ -15,7 +15,7 @@ from gpu.declaration.pattern import Inputs
 from gpu.declaration.presentation import Kind
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
-from gpu.messages.requests import Failure
+from gpu.messages.requests import Failure, StepWriter
 from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from gpu.stepping.symbols import Symbols
 
 _SOON_MS = 150
+_OF_RUNS = ("Two orders", "Side by side")
+"""Pictures for which a whole run is recorded again."""
 
 
 class StepTab(QWidget):
@@ -86,6 +88,9 @@ class StepTab(QWidget):
         self._taken: Steppable | None = None
         self._kind_chosen: str | None = None
         self._stale = True
+        self._sought: StepWriter | None = None
+        self.of_run = False
+        """Whether a block of the Run tab's own run is played, or is about to be, rather than what is chosen here."""
         self._soon = after(_SOON_MS, self.record, self)
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
@@ -160,6 +165,7 @@ class StepTab(QWidget):
 
     def record_soon(self) -> None:
         """Record in a moment; where the tab is not seen, when it is."""
+        self._sought, self.of_run = None, False
         self._describe_settings()
         self._stale = True
         if self.isVisible():
@@ -172,6 +178,7 @@ class StepTab(QWidget):
     def record(self) -> None:
         """Record with what is chosen."""
         self._soon.stop()
+        self.of_run = False
         if library := self.stepped.library:
             self._stale = False
             self._say(f"{library} is a library: it has no source to step through. Choose another variant.")
@@ -211,6 +218,21 @@ class StepTab(QWidget):
         chosen = Chosen(dict(settings.params), inputs, settings.input_seed, settings.schedule, sources)
         return self.stepped.request(chosen)
 
+    def record_writer(self, request: StepWriter) -> None:
+        """Record the block that wrote an element of a run, and stop where it did, beside its thread.
+
+        Where that block does too much, what is chosen here is recorded, and stops where it writes the like.
+        """
+        self._sought = request
+        self.of_run = request.written.steps_alone
+        if self.of_run:
+            self._soon.stop()
+            self._stale = False
+            self._asked = self.stepped
+            self.stepper.record(request)
+        else:
+            self.record()
+
     @property
     def at_rest(self) -> bool:
         """Whether the newest settings have been recorded and are shown."""
@@ -221,7 +243,8 @@ class StepTab(QWidget):
         return self.stepper.stop() or self.orders.stepper.stop() or self.beside.stepper.stop()
 
     def _describe_settings(self) -> None:
-        self.chosen.say(f"{self.settings.text}  ▾")
+        of_run = isinstance(self.request, StepWriter) and self.of_run
+        self.chosen.say(f"{_block_of(self.request) if of_run else self.settings.text}  ▾")
 
     def _show_busy(self, busy: bool) -> None:
         self.panes.state.say("recording…" if busy else "", "neutral")
@@ -234,6 +257,7 @@ class StepTab(QWidget):
         moment = self.player.moment if self._taken == self.stepped and self.models is not None else 0
         self._taken = self.stepped
         self.request, self.models, self.followed = request, models, None
+        self._describe_settings()
         self.snapshots = snapshots_of(models)
         recording = models.recording
         if not recording.moments:
@@ -264,6 +288,33 @@ class StepTab(QWidget):
         self.player.open(recording.moments, borders, moment, models.phases.starts)
         if models.segments and not moment:
             self.player.go(0)
+        sought, self._sought = self._sought, None
+        if sought is not None:
+            self._go_to_write(sought, models)
+
+    def _go_to_write(self, sought: StepWriter, models: Models) -> None:
+        """Go to where an element was written, or in a smaller run the like, and follow its thread; else to the end."""
+        recording, written = models.recording, sought.written
+        if self.panes.kinds.chosen in _OF_RUNS:
+            self.panes.kinds.choose("Flow")
+        index = written.index
+        if not isinstance(self.request, StepWriter):
+            index = recording.like_element(written.array, written.index, written.shape)
+            self.panes.state.say("a smaller run: that block does too much", "neutral")
+        moment = recording.moment_of_write(written.array, index)
+        if moment is None:
+            self.player.go(recording.moments)
+            return
+        launch, event = recording.at(moment - 1)
+        writer = launch.trace.writer(written.array, index, event + 1)
+        assert writer is not None
+        self.followed = writer.block, writer.thread
+        self.panes.flow.follow_thread(self.followed)
+        self.player.go(moment)
+        self._show_moment(moment)  # where it stood there already, of another thread
+        cell = models.layout.dataflow.cell_at(moment, written.array, index, block=writer.block)
+        if cell is not None:
+            self.panes.flow.select(cell)
 
     def _show_totals(self, request: StepRequest, models: Models) -> None:
         """Show what it comes to in all, beside the textbook and a thread that is alone."""
@@ -530,3 +581,11 @@ class StepTab(QWidget):
     def hideEvent(self, event: QHideEvent | None) -> None:
         super().hideEvent(event)
         self.player.pause()
+
+
+def _block_of(request: StepRequest | None) -> str:
+    """Return which block of a run was recorded alone, in a line."""
+    assert isinstance(request, StepWriter)
+    writer = request.writer
+    blocks = writer.grid[0] * writer.grid[1] * writer.grid[2]
+    return f"Of the run: {writer.kernel}, block {writer.block_number} of {blocks}"

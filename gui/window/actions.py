@@ -50,6 +50,7 @@ VIEWS_KEYS = {
     ],
     "In an image, in a plot": [
         ("← → ↑ ↓", "Read a pixel, a bin, an element"),
+        ("Enter, click", "Its thread; Step from there"),
         ("+ −", "Nearer, farther"),
         ("0", "All of it"),
     ],

@@ -328,9 +328,9 @@ class MainWindow(QMainWindow):
         name, what = self.bench.input_words
         self._say_what_is_open(name, self.bench.pattern.title)
         step = self.page.step
-        if self.page.stepping:
+        if self.page.stepping and not step.of_run:
             name, what = self.bench.recorded_words(step.settings.params, step.taken)
-        elif self.page.tabs.currentIndex():
+        elif self.page.tabs.currentIndex() and not self.page.stepping:
             what = ""
         self.status.say(f"{name}: {what}" if what else "")
 

@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
+from gpu.messages.requests import StepWriter
 from gpu.messages.shared_arrays import SharedArray
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
@@ -36,6 +37,7 @@ from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row, split
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
+from gui.window.pointing import Pointing
 from gui.window.rung_card import RungCard
 from gui.window.views import shown_parameters, view_for
 
@@ -143,6 +145,9 @@ class PatternPage(Ground):
         """The variant that is shown."""
         self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs)
         self.add_tab("Step", self.step, self.step.chosen)
+        self.pointing = Pointing(self.view, jobs, engine)
+        self.pointing.step_wanted.connect(self._step_from)
+        self.pointing.line_wanted.connect(self._show_line)
         self.compare: CompareTab | None = None
         self.atomics: AtomicsTab | None = None
         self._sources, self._jobs, self._engine = sources, jobs, engine
@@ -254,8 +259,20 @@ class PatternPage(Ground):
         self.beside.picked.connect(lambda name: stack.setCurrentIndex(int(name == "Kernel")))
         return stack
 
+    def _step_from(self, request: StepWriter) -> None:
+        """Step through the block that wrote an element."""
+        self.step.record_writer(request)
+        self.turn_to("Step")
+
+    def _show_line(self, file: str, line: int) -> None:
+        """Show a line of what ran."""
+        self.beside.choose("Kernel")
+        self.source.show_kernel(file, self.source.code.kernel, line)
+        self.source.code.go_to_line(line)
+
     def show_variant(self, name: str) -> None:
         """Show a variant's kernel and idea."""
+        self.pointing.take_run(None)
         self.variant = variant = self.pattern.variant(name)
         self.idea.show_variant(variant)
         self.caution.show_variant(variant.cautionary)
@@ -288,6 +305,7 @@ class PatternPage(Ground):
         # Not its arrays, which may be large.
         self._ran = replace(outcome, image=None, handles={}, arrays={})
         self.view.show_outcome(outcome)
+        self.pointing.take_run(outcome.asked)
         variant = self.pattern.variant(outcome.variant)
         if variant.cautionary:
             self.caution.show_outcome(outcome)

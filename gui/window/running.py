@@ -56,7 +56,9 @@ class Running:
         """Stop what runs; with nothing to stop, leave the code, or close the message."""
         own, page, status = self._own, self._pages.page, self._messages.status
         shown = own.shown or page
-        if own.page is not None and own.page.busy:
+        if own.shown is None and page.pointing.stop():
+            pass
+        elif own.page is not None and own.page.busy:
             own.page.stop()
             status.say("Stopped")
         elif page.bodies is not None and page.bodies.stop():

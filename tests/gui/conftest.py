@@ -25,6 +25,7 @@ from gpu.messages.requests import (
     DescribeKernels,
     Deviation,
     Failure,
+    FindWriter,
     LoadArray,
     LoadBodies,
     LoadImage,
@@ -38,6 +39,7 @@ from gpu.messages.requests import (
     SaveBodies,
     StepKernel,
     StepPattern,
+    StepWriter,
     StudyAtomics,
     Throughput,
 )
@@ -164,7 +166,7 @@ class FakeHost:
         if isinstance(request, CountPattern):
             place = [each.name for each in find_pattern(request.pattern).variants].index(request.variant)
             return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
-        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel):
+        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter):
             try:
                 return execute(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:

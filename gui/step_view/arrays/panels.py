@@ -12,11 +12,12 @@ from gpu.declaration.pattern import Array
 from gpu.stepping.moment.touched import Touched
 
 _MOST = 4096
+"""Elements of an array up to which all are shown; of a larger one the part that the launch has to do with."""
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """An array, or the plane of it that is looked at, as rows and columns.
+    """An array, or the plane or the part of it that is looked at, as rows and columns.
 
     Parameters
     ----------
@@ -27,6 +28,10 @@ class Panel:
     values : array, shape (rows, columns)
     known : bool array, same shape
         Where there is a value: nobody has written the others yet, or the last row ends early.
+    pitch : int
+        Elements from one row of the array to the next; 0 for as many as there are columns.
+    corner : (int, int) or None
+        The row and the column, of the array or the plane, at the top left; None for an array without rows.
     """
 
     number: int
@@ -34,6 +39,8 @@ class Panel:
     first: int
     values: Array
     known: Array
+    pitch: int = 0
+    corner: tuple[int, int] | None = (0, 0)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -47,7 +54,26 @@ class Panel:
             return self
         values, known = np.zeros(shape, self.values.dtype), np.zeros(shape, bool)
         values.reshape(-1)[: self.values.size], known.reshape(-1)[: self.known.size] = self.values, self.known
-        return replace(self, values=values, known=known)
+        return replace(self, values=values, known=known, pitch=0)
+
+    def places(self, elements: Array) -> Array:
+        """Return the cells of elements of the array, counted row by row; -1 for what is not shown."""
+        row, column = np.divmod(elements - self.first, self.pitch or self.shape[1])
+        inside = (row >= 0) & (row < self.shape[0]) & (column < self.shape[1])
+        found: Array = np.where(inside, row * self.shape[1] + column, -1)
+        return found
+
+    def element(self, place: int) -> int:
+        """Return the element of the array that a cell shows."""
+        row, column = divmod(place, self.shape[1])
+        return self.first + row * (self.pitch or self.shape[1]) + column
+
+    def index(self, place: int) -> str:
+        """Return the row and the column of a cell in the array, or its element where that has no rows."""
+        if self.corner is None:
+            return f"[{self.element(place)}]"
+        row, column = divmod(place, self.shape[1])
+        return f"[{self.corner[0] + row}][{self.corner[1] + column}]"
 
 
 def wrapped(shape: tuple[int, int], width: int) -> tuple[int, int]:
@@ -84,9 +110,29 @@ def panels(
             index = int(own[0][0]) // plane if own else 0
             first, where = index * plane, f"  plane {index}" if values.size > plane else ""
             values, there, shape = values[first : first + plane], there[first : first + plane], shape[-2:]
-        if values.size > _MOST:
-            continue
-        shape = (1, values.size) if len(shape) < 2 else shape
+        rows, columns = (1, values.size) if len(shape) < 2 else shape
+        values, there = values.reshape(rows, columns), there.reshape(rows, columns)
         title = f"{array.name}  {array.space}{where}"
-        made.append(Panel(array.number, title, first, values.reshape(shape), there.reshape(shape)))
+        if values.size <= _MOST:
+            made.append(Panel(array.number, title, first, values, there, columns, (0, 0) if rows > 1 else None))
+            continue
+        used = trace.memory.accessed(array)[first : first + values.size].reshape(rows, columns)
+        part = _around(used)
+        if part is None:
+            continue
+        down, across = part
+        title += f"  rows {down.start} to {down.stop - 1}," if rows > 1 else ""
+        title += f"  {'columns' if rows > 1 else 'elements'} {across.start} to {across.stop - 1}"
+        corner = first + down.start * columns + across.start
+        at = (down.start, across.start) if rows > 1 else None
+        made.append(Panel(array.number, title, corner, values[part], there[part], columns, at))
     return made
+
+
+def _around(used: Array) -> tuple[slice, slice] | None:
+    """Return the rows and columns around what is used; None where that is nothing, or too much to be shown."""
+    rows, columns = np.flatnonzero(used.any(axis=1)), np.flatnonzero(used.any(axis=0))
+    if not rows.size:
+        return None
+    part = slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+    return part if (part[0].stop - part[0].start) * (part[1].stop - part[1].start) <= _MOST else None

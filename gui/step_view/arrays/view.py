@@ -192,8 +192,8 @@ class MemoryView(QWidget):
         for touch in self.touches:
             if touch.number != panel.number:
                 continue
-            places = touch.elements - panel.first
-            inside = (places >= 0) & (places < panel.values.size)
+            places = panel.places(touch.elements)
+            inside = places >= 0
             mine = np.ones(places.size, bool)
             if self.followed is not None:
                 mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
@@ -206,15 +206,16 @@ class MemoryView(QWidget):
                 own, warp = divmod(group, count)
                 strong = bool(own) or self.followed is None
                 made.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
-        raced_for = [element - panel.first for number, element in self._races if number == panel.number]
-        racing = [place for place in raced_for if 0 <= place < panel.values.size and self._race_at(panel, place)]
+        raced_for = [element for number, element in self._races if number == panel.number]
+        places = panel.places(np.array(raced_for, np.int64)).tolist()
+        racing = [place for place in places if place >= 0 and self._race_at(panel, place)]
         if racing:
             made.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
         return made
 
     def _race_at(self, panel: Panel, place: int) -> Race | None:
         """Return who has raced for a cell by now."""
-        race = self._races.get((panel.number, panel.first + place))
+        race = self._races.get((panel.number, panel.element(place)))
         return race if race is not None and race.second.moment < self.moment else None
 
     # --- mouse
@@ -248,12 +249,10 @@ class MemoryView(QWidget):
             QToolTip.hideText()
             return
         panel, place = found
-        row, column = divmod(place, panel.shape[1])
-        where = f"[{row}][{column}]" if panel.shape[0] > 1 else f"[{column}]"
-        lines = [f"{panel.title.split()[0]}{where} = {as_text(panel.values.reshape(-1)[place].item())}"]
+        lines = [f"{panel.title.split()[0]}{panel.index(place)} = {as_text(panel.values.reshape(-1)[place].item())}"]
         for touch in self.touches:
             if touch.number == panel.number:
-                at = np.flatnonzero(touch.elements - panel.first == place)
+                at = np.flatnonzero(touch.elements == panel.element(place))
                 several = self.models.several_blocks
                 pairs = zip(touch.blocks[at[:4]].tolist(), touch.threads[at[:4]].tolist(), strict=True)
                 names = [thread_name(*pair, several_blocks=several) for pair in pairs]
@@ -271,7 +270,7 @@ class MemoryView(QWidget):
             return
         panel, place = found
         for touch in sorted(self.touches, key=lambda touch: not touch.writes):
-            at = np.flatnonzero(touch.elements - panel.first == place)
+            at = np.flatnonzero(touch.elements == panel.element(place))
             if touch.number == panel.number and at.size:
                 self.thread_clicked.emit(int(touch.blocks[at[0]]), int(touch.threads[at[0]]))
                 return

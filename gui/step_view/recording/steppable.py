@@ -25,7 +25,7 @@ from gpu.declaration.presentation import Kind
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
-from gpu.messages.requests import StepKernel, StepPattern
+from gpu.messages.requests import StepKernel, StepPattern, StepWriter
 from gpu.messages.shared_arrays import SharedArray
 
 MOST_ELEMENTS = 2048
@@ -53,7 +53,7 @@ class ReadRecording:
 
 
 RunRequest = StepPattern | StepKernel
-StepRequest = RunRequest | ReadRecording
+StepRequest = RunRequest | StepWriter | ReadRecording
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,8 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
     """Return a variant of a pattern as what is stepped through, on a small input."""
 
     def figures(request: StepRequest, n: int | None = None) -> Figures | None:
-        assert isinstance(request, StepPattern)
+        if not isinstance(request, StepPattern):
+            return None  # a block alone is no whole of which a textbook says anything
         n = _elements(pattern, request) if n is None else n
         if n is None:
             return None

@@ -1,0 +1,97 @@
+"""From an element of a result to its thread: who points asks, the simulator answers, and Step goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import QObject, QPoint, pyqtSignal
+
+from gpu.messages.requests import Failure, FindWriter, Result, RunPattern, StepWriter
+from gpu.messages.writer import WrittenElement
+from gui.model.jobs import Jobs
+from gui.model.records import PointedElement
+from gui.run_view.view import RunView
+from gui.run_view.writer_card import WriterCard
+
+_CHANNEL = "writer"
+
+
+class Pointing(QObject):
+    """Asks who wrote an element of the newest run that is pointed at, and shows the answer.
+
+    Parameters
+    ----------
+    view : RunView
+    jobs : callable
+        Returns the queue of the simulator's process.
+    engine : Jobs
+        The queue of the engine that ran.
+    """
+
+    step_wanted = pyqtSignal(object)
+    """StepWriter"""
+    line_wanted = pyqtSignal(str, int)
+    """A kernel file, and a line of it."""
+
+    def __init__(self, view: RunView, jobs: Callable[[], Jobs], engine: Jobs) -> None:
+        super().__init__(view)
+        self._view, self._jobs, self._engine = view, jobs, engine
+        self._run: RunPattern | None = None
+        self._asked: FindWriter | None = None
+        self._written: WrittenElement | None = None
+        self.card = WriterCard(view)
+        view.pointed.connect(self._ask)
+        self.card.step_wanted.connect(self._step)
+        self.card.line.clicked.connect(self._show_line)
+        self.card.closed.connect(self._forget)
+
+    def take_run(self, run: RunPattern | None) -> None:
+        """Ask of that run from now on; None for none. What was shown was another's."""
+        self._run = run
+        self.card.hide()
+        self._forget()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an answer is to come."""
+        return self._asked is not None and self._written is None and self.card.isVisible()
+
+    def stop(self) -> bool:
+        """Stop looking, or take the card away; return whether there was anything."""
+        shown = self.card.isVisible()
+        if self.under_way and self._jobs().waits(_CHANNEL):
+            self._jobs().stop()
+        if shown:
+            self.card.dismiss()
+        return shown
+
+    def _forget(self) -> None:
+        if self._asked is not None:
+            self._asked = self._written = None
+            self._jobs().drop(_CHANNEL)
+
+    def _ask(self, pointed: PointedElement, where: QPoint) -> None:
+        if self._run is None:
+            return
+        asked = FindWriter(self._run, pointed.output, pointed.element, self._engine.device)
+        self._asked, self._written = asked, None
+        self.card.ask(pointed.title, where)
+        self._jobs().post(_CHANNEL, asked, lambda event: self._take(asked, event), priority=2)
+
+    def _take(self, asked: FindWriter, event: Result | Failure) -> None:
+        if asked is not self._asked:
+            return
+        if isinstance(event, Failure):
+            self.card.show_unknown(f"{event.message} {event.advice}".strip())
+            return
+        assert event.written is not None
+        self._written = event.written
+        self.card.show_written(event.written)
+
+    def _show_line(self) -> None:
+        if self._written is not None and self._written.writer is not None:
+            self.line_wanted.emit(self._written.writer.file, self._written.writer.line)
+
+    def _step(self) -> None:
+        if self._asked is not None and self._written is not None and self._written.writer is not None:
+            self.step_wanted.emit(StepWriter(self._asked, self._written))

@@ -1,0 +1,196 @@
+"""From an element of a result to its thread, by real clicks and keys at 1280 x 720."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtWidgets import QApplication
+
+from gpu.messages.requests import Failure, FindWriter, StepWriter
+from tests.gui.conftest import FakeHost, settle
+
+
+def shown(qtbot, window, pattern, variant=None, **params):
+    """Run a pattern, and return its page and the card."""
+    window.resize(1280, 720)
+    window.choose_pattern(pattern)
+    if variant is not None:
+        window.choose_variant(variant)
+    if params:
+        window.page.form.change(**params)
+    settle(qtbot, window)
+    return window.page, window.page.pointing.card
+
+
+def click(qtbot, place, view):
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=view.mapFromScene(place))
+
+
+def click_pixel(qtbot, pane, x, y):
+    click(qtbot, pane.box.mapViewToScene(QPointF(x + 0.5, y + 0.5)), pane._widget)
+
+
+def click_bar(qtbot, plot, number):
+    (_, _), (low, high) = plot.box.viewRange()
+    click(qtbot, plot.box.mapViewToScene(QPointF(plot.place_of(number), (low + high) / 2)), plot.plot)
+
+
+def answered(qtbot, card):
+    qtbot.waitUntil(lambda: card.isVisible() and not card.who.text().startswith("Looking"))
+
+
+def asked(kind=FindWriter):
+    return [request for host in FakeHost.made for request in host.requests if isinstance(request, kind)]
+
+
+def test_a_pixel_that_is_clicked_shows_its_thread_and_steps_from_there(qtbot, window):
+    page, card = shown(qtbot, window, "convolution", "naive")
+    click_pixel(qtbot, page.view.after, 37, 20)
+    answered(qtbot, card)
+    title, who, where, moved = card.texts
+    assert title.startswith("Pixel x 37, y 20")
+    # The blocks are 32 wide and 8 high, a plane a color.
+    assert who.startswith("Block (1, ")
+    assert who.endswith("thread (5, 4)")
+    assert "convolve_naive" in where
+    assert "1 store request of 8 lanes" in moved
+    assert card.line.text().startswith("convolution.cu:")
+    view = page.view.rect()
+    assert view.contains(card.geometry())
+    qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
+    step = page.step
+    qtbot.waitUntil(lambda: page.stepping and step.models is not None and step.at_rest)
+    (request,) = asked(StepWriter)
+    writer = request.writer
+    assert step.followed == (writer.block_number, writer.thread_number)
+    assert step.models.recording.position(step.player.moment - 1).line == writer.line
+    assert step.chosen.text().startswith("Of the run: convolve_naive, block ")
+    panel = next(each for each in step.panes.memory.panels if each.title.startswith("out"))
+    assert panel.places(request.written.index) >= 0
+    # What is chosen in Step is recorded again when that is asked for.
+    step.record_soon()
+    assert not step.chosen.text().startswith("Of the run")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant", "title"),
+    [
+        ("histogram", "interleaved", "Bin {}"),
+        ("scan", "brent-kung", "Element {}"),
+        ("sort", "bitonic", "Element {}"),
+        ("compaction", "ballot", "Element {}"),
+        ("softmax", "shuffle", "Softmax[{1}][{0}]"),
+        ("matmul", "tiled", "C[{1}][{0}]"),
+        ("reduction", "atomic", "Result"),
+    ],
+)
+def test_bars_elements_and_values_have_their_threads(qtbot, window, pattern, variant, title):
+    sizes = {"softmax": {"n": 64}, "matmul": {"n": 64}, "histogram": {}}
+    page, card = shown(qtbot, window, pattern, variant, **sizes.get(pattern, {"n": 1024}))
+    view = page.view
+    # Where elements are narrower than pixels it is the one that is read that counts.
+    if pattern == "reduction":
+        read = ()
+        qtbot.mouseClick(view.ask, Qt.MouseButton.LeftButton)
+    elif pattern in ("softmax", "matmul"):
+        pane = view.shown["Softmax" if pattern == "softmax" else "C"].pane
+        click_pixel(qtbot, pane, 34, 12)
+        read = pane.item.marked
+    else:
+        plot = view.levels.plot if pattern == "histogram" else view.after
+        click_bar(qtbot, plot, 120)
+        read = (plot.index,)
+    answered(qtbot, card)
+    assert card.texts[0] == title.format(*read)
+    assert card.who.text().startswith("Block ")
+    assert card.step.isVisible()
+    assert ("atomics by" in card.others.text()) == (pattern in ("histogram", "reduction"))
+    (request,) = asked()
+    assert page.view.rect().contains(card.geometry())
+    assert request.run.variant == variant
+
+
+def test_the_keyboard_asks_steps_and_goes_back(qtbot, window):
+    page, card = shown(qtbot, window, "convolution", "naive")
+    pane = page.view.after
+    pane.setFocus()
+    qtbot.keyClick(pane, Qt.Key.Key_Return)
+    assert not asked()
+    qtbot.keyClick(pane, Qt.Key.Key_Right)
+    qtbot.keyClick(pane, Qt.Key.Key_Down)
+    qtbot.keyClick(pane, Qt.Key.Key_Return)
+    answered(qtbot, card)
+    assert card.texts[0].startswith("Pixel x 21, y 16")
+    assert QApplication.focusWidget() is card.step
+    qtbot.keyClick(card.step, Qt.Key.Key_Escape)
+    assert not card.isVisible()
+    assert QApplication.focusWidget() is pane
+    qtbot.keyClick(pane, Qt.Key.Key_Return)
+    answered(qtbot, card)
+    qtbot.keyClick(card.step, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: page.stepping and page.step.models is not None and page.step.at_rest)
+
+
+def test_a_drag_or_a_click_beside_the_picture_asks_nothing(qtbot, window):
+    page, card = shown(qtbot, window, "convolution", "naive")
+    pane = page.view.after
+    viewport = pane._widget.viewport()
+    start = pane._widget.mapFromScene(pane.box.mapViewToScene(QPointF(10, 10)))
+    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
+    end = pane._widget.mapFromScene(pane.box.mapViewToScene(QPointF(25, 10)))
+    qtbot.mouseMove(viewport, end)
+    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
+    click_pixel(qtbot, pane, -3, 10)
+    qtbot.mouseClick(viewport, Qt.MouseButton.RightButton, pos=start)
+    assert not asked()
+    assert not card.isVisible()
+
+
+def test_looking_is_stopped_and_what_comes_late_is_nobodys(qtbot, window):
+    page, card = shown(qtbot, window, "convolution", "naive")
+    side = window.bench.side_jobs._host
+    side.patient = True
+    click_pixel(qtbot, page.view.after, 5, 5)
+    assert card.who.text() == "Looking for its thread…"
+    assert not card.step.isVisible()
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert side.cancels == 1
+    assert not card.isVisible()
+    click_pixel(qtbot, page.view.after, 5, 5)
+    window.choose_variant("constant")
+    side.answer_all()
+    settle(qtbot, window)
+    assert not card.isVisible()
+
+
+def test_why_no_thread_is_known_is_said(qtbot, window):
+    page, card = shown(qtbot, window, "convolution", "naive")
+    side = window.bench.side_jobs._host
+    side.patient = True
+    click_pixel(qtbot, page.view.after, 5, 5)
+    side.answer(Failure("input", "No thread is known: cuDNN is a library.", "Take another variant."))
+    answered(qtbot, card)
+    assert card.texts[1] == "No thread is known: cuDNN is a library. Take another variant."
+    assert not card.step.isVisible()
+    qtbot.mouseClick(card.close_button, Qt.MouseButton.LeftButton)
+    assert not card.isVisible()
+
+
+def test_the_line_is_shown_in_the_kernel(qtbot, window):
+    page, card = shown(qtbot, window, "convolution", "separable")
+    click_pixel(qtbot, page.view.after, 5, 5)
+    answered(qtbot, card)
+    qtbot.mouseClick(card.line, Qt.MouseButton.LeftButton)
+    code = page.source.code
+    line = int(card.line.text().split()[0].rpartition(":")[2])
+    assert code.textCursor().blockNumber() + 1 == line
+
+
+def test_a_block_that_does_too_much_leaves_the_smaller_run(qtbot, window):
+    page, card = shown(qtbot, window, "matmul", "tiled", n=512)
+    click_pixel(qtbot, page.view.shown["C"].pane, 34, 12)
+    answered(qtbot, card)
+    assert "smaller run" in card.step.toolTip()
+    qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.stepping)
+    assert not asked(StepWriter)
