@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import Qt
-from PyQt6.QtGui import QColor, QKeyEvent
+from PyQt6.QtGui import QColor, QFontMetricsF, QKeyEvent
 
 from gpu.declaration.pattern import Array
 from gui.painting.theme import look
-from gui.plots.axes import dress
+from gui.plots.axes import dress, tick_font
 from gui.plots.plot import Plot
 
-_MOST_NAMES = 14
+_BETWEEN_NAMES = 1.2
+"""Of a line's height, what is left free between the names of bins."""
 
 CHANNELS = {1: ("count",), 3: ("red", "green", "blue")}
 
@@ -37,7 +40,10 @@ class HistogramPlot(Plot):
         self.counts: Array | None = None
         self.reference: Array | None = None
         self.logarithmic = False
+        self._names: tuple[str, ...] = ()
         self._curves: list[pg.PlotCurveItem] = []
+        self.box.sigXRangeChanged.connect(self._place_names)
+        self.box.sigResized.connect(self._place_names)
 
     def show_counts(self, counts: Array, reference: Array | None = None) -> None:
         """Show counts of shape (channels, bins); `reference` is drawn behind them."""
@@ -55,10 +61,18 @@ class HistogramPlot(Plot):
 
     def name_bins(self, names: tuple[str, ...]) -> None:
         """Write names below the bins, as many as there is room for; without any their numbers."""
-        every = -(-len(names) // _MOST_NAMES)
-        self.bottom.setTicks(
-            [[(place + 0.5, name) for place, name in enumerate(names) if place % every == 0]] if names else None
-        )
+        self._names = names
+        self.bottom.setTicks(None)
+        self._place_names()
+
+    def _place_names(self, *_: object) -> None:
+        if not self._names:
+            return
+        (first, last), _ = self.box.viewRange()
+        metric = QFontMetricsF(tick_font())
+        widest = max(map(metric.horizontalAdvance, self._names)) + _BETWEEN_NAMES * metric.height()
+        every = max(1, math.ceil(widest * (last - first) / max(self.box.width(), 1.0)))
+        self.bottom.setTicks([[(place + 0.5, self._names[place]) for place in range(0, len(self._names), every)]])
 
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Choose the scale of the counts."""
@@ -120,6 +134,7 @@ class HistogramPlot(Plot):
         self.plot.showGrid(x=False, y=True, alpha=0.12)
         dress(self.left)
         dress(self.bottom)
+        self._place_names()
         self.left.setWidth(look().px(52))
         self._redraw()
 

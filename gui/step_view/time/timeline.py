@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gpu.stepping.phases import Phase
 
 _LEAST = 26.0
+_APART = 12
+"""Pixels between words that no border parts, in text of the usual size."""
 _FEWEST = 3
 """Characters that an elided word keeps, else it says nothing."""
 
@@ -242,7 +244,7 @@ class Timeline(QWidget):
             return
         color = QColor(theme.accent if current else theme.border)
         painter.fillRect(QRectF(box.left(), box.top(), box.width(), 2), color)
-        text = shortened(phase.name, QFontMetricsF(small), box.width() - 4)
+        text = shortened(phase.name, QFontMetricsF(small), box.width() + 2 - look().px(_APART))
         painter.setFont(small)
         painter.setPen(QColor(theme.text if current else theme.muted))
         if current:
@@ -262,7 +264,7 @@ class Timeline(QWidget):
                 continue
             last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
             left, right = edges[number], edges[last + 1]
-            box = QRectF(left, bottom + self._names_at, right - left - 6, look().px(15))
+            box = QRectF(left, bottom + self._names_at, right - left - look().px(_APART), look().px(15))
             painter.setPen(QColor(look().theme.muted))
             text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)

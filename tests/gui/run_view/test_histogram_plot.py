@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QFontMetricsF
 
+from gui.plots.axes import tick_font
 from gui.run_view.levels_card import LevelsCard
 
 GRAY = np.arange(256, dtype=np.uint32)[np.newaxis]
@@ -110,3 +112,23 @@ def test_counts_of_another_channel_count_are_not_compared(card):
     card.show_counts("before", COLOR, 255)
     card.show_counts("after", GRAY, 255)
     assert len(heights(card)) == 1
+
+
+@pytest.mark.parametrize("width", [150, 240, 420, 900])
+def test_names_of_bins_do_not_touch(qtbot, card, width):
+    names = tuple(f"{first}-{first + 9}" for first in range(100, 360, 10))
+    card.show_counts("after", GRAY[:, : len(names)], 0, names)
+    card.resize(width, 240)
+    plot = card.plot
+
+    def placed():
+        ((shown,),) = [plot.bottom._tickLevels]
+        gap = (shown[1][0] - shown[0][0]) * plot.box.width() / len(names) if len(shown) > 1 else 1e9
+        widest = QFontMetricsF(tick_font()).horizontalAdvance(names[0])
+        assert gap > widest + 6
+        # Nor are there fewer than there is room for.
+        assert len(shown) == len(names) or gap < 2 * (widest + 40)
+
+    qtbot.waitUntil(placed)
+    card.show_counts("after", GRAY, 255)
+    assert plot.bottom._tickLevels is None

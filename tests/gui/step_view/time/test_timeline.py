@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from PyQt6.QtGui import QFontMetricsF
+from PyQt6.QtGui import QFont, QFontMetricsF
 
-from gui.painting.theme import code_font
-from gui.step_view.time.timeline import shortened
+from gpu.stepping.phases import Phase
+from gpu.stepping.segments import Segment
+from gui.painting.theme import code_font, look
+from gui.step_view.time.timeline import Timeline, shortened
 
 
 @pytest.mark.parametrize(
@@ -23,3 +26,41 @@ from gui.step_view.time.timeline import shortened
 def test_a_stretch_is_named_by_what_can_be_read_of_it(qapp, label, characters, shown):
     metric = QFontMetricsF(code_font(11))
     assert shortened(label, metric, characters * metric.horizontalAdvance("0") + 1) == shown
+
+
+def empty_columns(picture, top, bottom):
+    """Return the runs of columns, as pairs of their ends, in which nothing is painted between two heights."""
+    image = picture.toImage()
+    ground = image.pixel(0, bottom - 1)
+    rows = range(top, bottom)
+    empty = np.array([all(image.pixel(x, y) == ground for y in rows) for x in range(image.width())])
+    borders = np.flatnonzero(np.diff(np.concatenate(([0], empty.astype(int), [0]))))
+    return list(zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("what", ["phases", "kernels"])
+def test_words_side_by_side_do_not_touch(qtbot, what):
+    made = Timeline()
+    qtbot.addWidget(made)
+    font = QFont(made.font())
+    font.setPixelSize(look().small_px)
+    metric = QFontMetricsF(font)
+    segments = [Segment(first, first + 10, "", number) for number, first in enumerate((0, 10, 20))]
+    top = look().px(11) + look().px(26) + 7
+    for width in range(160, 240):
+        made.resize(width, 80)
+        made.open(segments, (), ("a",) * 3)
+        room = made.x_of(20) - made.x_of(10)
+        # As long as fits into a stretch, and not a pixel longer.
+        name = "m" * int((room - 6) / metric.horizontalAdvance("m"))
+        if room - 6 - metric.horizontalAdvance(name) > 1 or len(name) < 3:
+            continue
+        if what == "phases":
+            made.open(segments, (), ("",), [Phase(each.first, each.last, name, 0) for each in segments])
+        else:
+            made.open(segments, (), (name,) * 3)
+        middle = made.x_of(10)
+        gaps = empty_columns(made.grab(), top, made.height() - 2)
+        assert any(end - start >= 8 for start, end in gaps if start < middle + 8 and end > middle - 8), width
+        return
+    pytest.fail("no width at which the words just fit")
