@@ -388,6 +388,29 @@ class AdvanceBodies:
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class PickBody:
+    """Say which body of the simulation that goes on is seen at a place of its picture.
+
+    The Result's arrays are `picked`, the body's number as a 0-d array, -1 where there is none near, and `bodies`, as
+    they are now and as of LoadBodies.
+
+    Parameters
+    ----------
+    simulation, camera, width, height
+        As of the AdvanceBodies that has drawn it.
+    x, y : float
+        In pixels from the picture's top left.
+    """
+
+    simulation: int
+    camera: Camera
+    width: int
+    height: int
+    x: float
+    y: float
+
+
 Request = (
     LoadImage
     | LoadArray
@@ -410,6 +433,7 @@ Request = (
     | LoadBodies
     | SaveBodies
     | AdvanceBodies
+    | PickBody
 )
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from gpu.declaration.pattern import Progress, compiling
 from gpu.engines.base import Engine
 from gpu.errors import InputError, KernelError
-from gpu.messages.requests import AdvanceBodies, LoadBodies, Result, SaveBodies
+from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody import picture as nbody_picture
@@ -32,7 +34,7 @@ _KEPT: WeakKeyDictionary[Engine, _Kept] = WeakKeyDictionary()
 
 def execute(
     engine: Engine,
-    request: LoadBodies | SaveBodies | AdvanceBodies,
+    request: LoadBodies | SaveBodies | AdvanceBodies | PickBody,
     folder: SharedFolder,
     tell: Callable[[Progress], None],
 ) -> Result:
@@ -41,14 +43,21 @@ def execute(
         case LoadBodies(path):
             return Result({"bodies": folder.put(nbody_files.read_bodies(path))})
         case SaveBodies(path, number):
-            kept = _KEPT.get(engine)
-            if kept is None or kept.number != number:
-                raise InputError(
-                    "This simulation has ended, and its bodies are gone.", advice="Start it again, then save."
-                )
-            nbody_files.write_bodies(path, kept.simulation.bodies(), kept.simulation.time)
+            simulation = _kept(engine, number)
+            nbody_files.write_bodies(path, simulation.bodies(), simulation.time)
             return Result({})
+        case PickBody(number, camera, width, height, x, y):
+            bodies = _kept(engine, number).bodies()
+            picked = nbody_picture.nearest_body(bodies, camera, width, height, x, y)
+            return Result({"picked": folder.put(np.array(picked)), "bodies": folder.put(bodies)})
     return _advance(engine, request, folder, tell)
+
+
+def _kept(engine: Engine, number: int) -> BodySimulation:
+    kept = _KEPT.get(engine)
+    if kept is None or kept.number != number:
+        raise InputError("This simulation has ended, and its bodies are gone.", advice="Start it again.")
+    return kept.simulation
 
 
 def forget(engine: Engine) -> None:

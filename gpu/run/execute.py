@@ -37,6 +37,7 @@ from gpu.messages.requests import (
     LoadBodies,
     LoadImage,
     LoadText,
+    PickBody,
     Report,
     Request,
     Result,
@@ -147,7 +148,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.run.timelines import kernel_timelines
 
             return _timelines(kernel_timelines(launch, gpu), folder)
-        case LoadBodies() | SaveBodies() | AdvanceBodies():
+        case LoadBodies() | SaveBodies() | AdvanceBodies() | PickBody():
             return execute_bodies.execute(engine, request, folder, tell)
     pattern = find_pattern(request.pattern)
     inputs = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)

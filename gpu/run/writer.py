@@ -29,6 +29,8 @@ from gpu.stepping.recording import Recording
 
 SECONDS = 2.0
 """How long the run may take, and how long the search: somebody waits."""
+_MOST_OPERATIONS = 1e11
+"""Operations of a run that machine code here takes some seconds for: a longer one is not begun."""
 
 
 class _OutOfTimeError(Exception):
@@ -140,6 +142,8 @@ def _run(engine: RewindingEngine, request: FindWriter, tell: Tell, seconds: floa
     params = pattern.check(run.params)
     inputs = pattern.inputs(given, params, run.seed)
     accept(pattern, variant, inputs, params)
+    if pattern.cost(inputs, params).flops > _MOST_OPERATIONS:
+        raise _OutOfTimeError
     engine.sources = dict(run.sources)
 
     def told(progress: Progress) -> None:

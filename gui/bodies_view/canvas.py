@@ -17,7 +17,7 @@ from PyQt6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PyQt6.QtWidgets import QSizePolicy, QWidget
+from PyQt6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.messages.bodies import Camera
@@ -27,7 +27,7 @@ from gui.painting.theme import DARK, code_font, look
 
 _SPACE = "#04060b"
 _GROUND = QColor(4, 6, 11, 190)
-_HINT = "drag to orbit  ·  wheel to zoom  ·  right drag to move"
+_HINT = "drag to orbit  ·  wheel to zoom  ·  right drag to move  ·  click a body: its thread"
 """Shown until the camera has been moved."""
 _NOTCH = 120
 _KEY_SHARE = 0.05
@@ -40,6 +40,8 @@ class BodiesCanvas(QWidget):
     camera_moved = pyqtSignal(object)
     """Camera"""
     home_wanted = pyqtSignal()
+    picked = pyqtSignal(QPointF)
+    """A place that was clicked, or the middle where Enter was pressed."""
     resized = pyqtSignal()
     painted = pyqtSignal()
     """The newest picture has been painted."""
@@ -47,7 +49,9 @@ class BodiesCanvas(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Bodies")
-        self.setAccessibleDescription("Drag to orbit, right drag to move, wheel to zoom; arrows, plus, minus, Home")
+        self.setAccessibleDescription(
+            "Drag to orbit, right drag to move, wheel to zoom, click a body; arrows, plus, minus, Home, Enter"
+        )
         self.setToolTip("")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -60,6 +64,7 @@ class BodiesCanvas(QWidget):
         self._pixels: Array | None = None
         self._fresh = self._ringed = self._moved = False
         self._last: QPointF | None = None
+        self._pressed: QPointF | None = None
         self._orbits = True
 
     @property
@@ -121,6 +126,14 @@ class BodiesCanvas(QWidget):
             self._fresh = False
             self.painted.emit()
 
+    def pixel_at(self, place: QPointF) -> tuple[float, float] | None:
+        """Return where in the picture a place of the widget is, in the picture's pixels; None where there is none."""
+        if self._image is None:
+            return None
+        placed = self._placed(self._image.size())
+        share = self._image.width() / placed.width()
+        return (place.x() - placed.left()) * share, (place.y() - placed.top()) * share
+
     def _placed(self, size: QSize) -> QRectF:
         """Return where a picture goes: all of the widget, or as much as its shape allows."""
         whole = QRectF(self.rect())
@@ -181,7 +194,7 @@ class BodiesCanvas(QWidget):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton):
-            self._last = event.position()
+            self._last = self._pressed = event.position()
             shift = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
             self._orbits = event.button() == Qt.MouseButton.LeftButton and not shift
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
@@ -197,6 +210,12 @@ class BodiesCanvas(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
+        pressed, self._pressed = self._pressed, None
+        still = (
+            pressed is not None and (event.position() - pressed).manhattanLength() < QApplication.startDragDistance()
+        )
+        if still and event.button() == Qt.MouseButton.LeftButton:
+            self.picked.emit(event.position())
         if event.buttons() == Qt.MouseButton.NoButton:
             self._last = None
             self.setCursor(Qt.CursorShape.OpenHandCursor)
@@ -232,6 +251,8 @@ class BodiesCanvas(QWidget):
             self._move(cameras.zoom(self.camera, 1 / 1.15))
         elif key == Qt.Key.Key_Home:
             self.home_wanted.emit()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.picked.emit(QRectF(self.rect()).center())
         else:
             super().keyPressEvent(event)
 

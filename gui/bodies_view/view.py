@@ -6,15 +6,16 @@ import time
 from collections import deque
 from typing import Any
 
-from PyQt6.QtCore import QSize, pyqtSignal
+from PyQt6.QtCore import QPointF, QSize, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QSplitter, QVBoxLayout
 
 from gpu.declaration.pattern import Pattern, Preset, Progress
+from gpu.declaration.presentation import BodiesPresentation
 from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.bodies import Camera
-from gpu.messages.requests import Failure
+from gpu.messages.requests import Failure, PickBody, Result, RunPattern
 from gui.bodies_view import camera as cameras
 from gui.bodies_view.canvas import BodiesCanvas
 from gui.bodies_view.controls import Controls
@@ -23,7 +24,7 @@ from gui.bodies_view.filming import Filming
 from gui.bodies_view.plots import Plots
 from gui.bodies_view.simulation import BodiesFrame, LiveSimulation
 from gui.model.jobs import Jobs, spelled
-from gui.model.records import FinishedRun
+from gui.model.records import FinishedRun, PointedElement
 from gui.run_view.view import RunView
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure
 from gui.widgets.view_keys import ViewKeys
@@ -57,7 +58,8 @@ class BodiesView(RunView):
 
     def __init__(self, pattern: Pattern, jobs: Jobs) -> None:
         super().__init__()
-        self._pattern, self._jobs = pattern, jobs
+        assert isinstance(pattern.presentation, BodiesPresentation)
+        self._pattern, self._jobs, self._forces = pattern, jobs, pattern.presentation.forces
         self.simulation = LiveSimulation(pattern, jobs, self)
         self.canvas = BodiesCanvas()
         self.controls = Controls(self.simulation)
@@ -104,6 +106,7 @@ class BodiesView(RunView):
         canvas.camera_moved.connect(self._take_camera)
         canvas.home_wanted.connect(self.go_home)
         canvas.resized.connect(self._take_size)
+        canvas.picked.connect(self._pick)
         self.files.fill(self.controls.menu)
         self.controls.film_wanted.connect(self.toggle_film)
         self.filming.changed.connect(self._show_filming)
@@ -214,6 +217,29 @@ class BodiesView(RunView):
         self.beside.title.setText("Simulated" if self._simulated else "Measured")
         self.plots.add(frame.figures)
         self._show_texts(frame)
+
+    def _pick(self, place: QPointF) -> None:
+        """Stand still, and ask which body is there, and then for its thread."""
+        simulation, pixel = self.simulation, self.canvas.pixel_at(place)
+        if pixel is None:
+            return
+        simulation.play(False)
+        where = self.canvas.mapToGlobal(place.toPoint())
+        request = PickBody(simulation.number, simulation.camera, *simulation.size, *pixel)
+
+        def take(event: Result | Failure) -> None:
+            if isinstance(event, Failure):
+                return  # it has begun anew
+            picked = int(event.arrays["picked"].open())
+            if picked < 0:
+                self.said.emit("No body is there")
+                return
+            params = {**simulation.params, **self._pattern.with_value(Role.STEPS, 0)}
+            bodies = {"bodies": event.arrays["bodies"]}
+            run = RunPattern(self._pattern.name, simulation.variant, params, bodies, sources=simulation.sources)
+            self.pointed.emit(PointedElement(self._forces, (picked, 0), f"Body {as_count(picked)}", run), where)
+
+        self._jobs.post("pick body", request, take, priority=2)
 
     @property
     def _simulated(self) -> bool:

@@ -77,11 +77,15 @@ class FinishedRun:
 
 @dataclass(frozen=True)
 class PointedElement:
-    """An element of a result at which somebody points: the output's name, its index there, and what it is called."""
+    """An element of a result at which somebody points: the output's name, its index there, and what it is called.
+
+    `run` is what it is a result of, None for the newest run.
+    """
 
     output: str
     element: tuple[int, ...]
     title: str
+    run: RunPattern | None = None
 
 
 @dataclass(frozen=True)

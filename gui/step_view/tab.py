@@ -300,7 +300,7 @@ class StepTab(QWidget):
         index = written.index
         if not isinstance(self.request, StepWriter):
             index = recording.like_element(written.array, written.index, written.shape)
-            self.panes.state.say("a smaller run: that block does too much", "neutral")
+            self.panes.state.say("a smaller run", "neutral", "The block itself does too much to be stepped through")
         moment = recording.moment_of_write(written.array, index)
         if moment is None:
             self.player.go(recording.moments)

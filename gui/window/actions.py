@@ -61,6 +61,7 @@ VIEWS_KEYS = {
         ("← → ↑ ↓", "Orbit; with Shift move"),
         ("+ −", "Nearer, farther"),
         ("Home", "All of it"),
+        ("Enter, click", "The body's thread, its forces"),
     ],
 }
 """Keys of views: they count while nobody types; those that move the camera where the focus is in the sky."""

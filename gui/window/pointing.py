@@ -71,9 +71,10 @@ class Pointing(QObject):
             self._jobs().drop(_CHANNEL)
 
     def _ask(self, pointed: PointedElement, where: QPoint) -> None:
-        if self._run is None:
+        run = self._run if pointed.run is None else pointed.run
+        if run is None:
             return
-        asked = FindWriter(self._run, pointed.output, pointed.element, self._engine.device)
+        asked = FindWriter(run, pointed.output, pointed.element, self._engine.device)
         self._asked, self._written = asked, None
         self.card.ask(pointed.title, where)
         self._jobs().post(_CHANNEL, asked, lambda event: self._take(asked, event), priority=2)

@@ -30,6 +30,7 @@ from gpu.messages.requests import (
     LoadBodies,
     LoadImage,
     LoadText,
+    PickBody,
     Ready,
     Report,
     Result,
@@ -47,6 +48,7 @@ from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Check, Mistake
 from gpu.patterns import find_pattern
 from gpu.patterns.nbody.files import read_bodies
+from gpu.patterns.nbody.presets import generate
 from gpu.run.execute import execute, failure_of
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
@@ -188,6 +190,10 @@ class FakeHost:
             return self._load_values(Path(request.path))
         if isinstance(request, LoadBodies | SaveBodies | AdvanceBodies):
             return self._of_bodies(request)
+        if isinstance(request, PickBody):
+            # Of the left half of the picture the one body, of the right none.
+            picked = self.shared(np.array(3 if request.x < request.width / 2 else -1))
+            return Result({"picked": picked, "bodies": self.shared(generate("plummer", 300, 0))})
         pattern = find_pattern(request.pattern)
         if pattern.takes(pattern.check(request.params)) != "image":
             return self._run_array(request)

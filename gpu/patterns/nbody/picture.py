@@ -18,6 +18,8 @@ FILE = "splat.cu"
 COLORS = ("speed", "origin")
 LARGEST_SIDE = 8192
 
+REACH = 16.0
+"""Pixels around a place within which a body is meant."""
 _BLOCK = 256
 _FOCAL = 1.2
 """Focal length over half of the picture's shorter side: a field of view of 80 degrees."""
@@ -71,6 +73,28 @@ def check(camera: Camera, width: int, height: int, color: str, exposure: float) 
     numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, exposure)
     if not np.isfinite(numbers).all() or camera.distance <= 0 or exposure < 0:
         raise InputError("A camera's numbers are finite, its distance is above 0, and the exposure is not below 0.")
+
+
+def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: float, y: float) -> int:
+    """Return the body that is seen nearest to a place of a picture; -1 where none is within `REACH` pixels.
+
+    Parameters
+    ----------
+    bodies : array, shape (n, 3 or more)
+        Their places in the first three columns.
+    camera : Camera
+    width, height : int
+    x, y : float
+        In pixels from the picture's top left.
+    """
+    rows = view_matrix(camera).astype(np.float64)
+    right, up, depth = rows[:, :3] @ bodies[:, :3].T.astype(np.float64) + rows[:, 3:]
+    seen = np.flatnonzero(depth > _NEAREST * camera.distance)
+    scale = _FOCAL * min(width, height) / 2 / depth[seen]
+    away = np.hypot(right[seen] * scale + width / 2 - x, -up[seen] * scale + height / 2 - y)
+    if not seen.size or away.min() > REACH:
+        return -1
+    return int(seen[away.argmin()])
 
 
 class Painter:

@@ -14,7 +14,7 @@ from gpu.engines.base import KERNELS, Engine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.messages.bodies import Camera
-from gpu.messages.requests import AdvanceBodies, LoadBodies, Result, SaveBodies
+from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.run import bodies as execute_bodies
 from gpu.run.execute import execute
@@ -159,3 +159,24 @@ def test_a_kernel_that_fails_ends_the_simulation(folder: SharedFolder) -> None:
     assert figures is not None
     assert figures.steps == 3, "it begins anew"
     execute_bodies.forget(engine)
+
+
+def test_the_body_is_picked_that_the_picture_shows(ask: Any, folder: SharedFolder) -> None:
+    bodies = np.zeros((3, 7), np.float32)
+    bodies[:, :3] = (-1, 0, 0.4), (1, 0.3, -0.5), (0.2, -60, 0)
+    bodies[:, 6] = 1
+    drawn = replace(ASKED, simulation=9, bodies=folder.put(bodies), steps=0, width=120, height=90)
+    picture = ask(drawn).arrays["picture"].open().sum(axis=2, dtype=int)
+    found = []
+    for columns in (slice(0, 60), slice(60, 120)):
+        half = picture[:, columns]
+        y, x = np.unravel_index(half.argmax(), half.shape)
+        place = PickBody(9, drawn.camera, 120, 90, float(x + columns.start), float(y))
+        answer = ask(place)
+        found.append(int(answer.arrays["picked"].open()))
+        assert np.array_equal(answer.arrays["bodies"].open(), bodies)
+    # The third is behind the camera.
+    assert sorted(found) == [0, 1]
+    assert int(ask(PickBody(9, drawn.camera, 120, 90, 2.0, 2.0)).arrays["picked"].open()) == -1
+    with pytest.raises(InputError, match="This simulation has ended"):
+        ask(PickBody(8, drawn.camera, 120, 90, 2.0, 2.0))

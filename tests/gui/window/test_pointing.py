@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication
 
-from gpu.messages.requests import Failure, FindWriter, StepWriter
+from gpu.messages.requests import Failure, FindWriter, PickBody, StepWriter
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -194,3 +194,37 @@ def test_a_block_that_does_too_much_leaves_the_smaller_run(qtbot, window):
     qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stepping)
     assert not asked(StepWriter)
+
+
+def test_a_body_has_the_thread_that_computes_its_forces(qtbot, window):
+    page, card = shown(qtbot, window, "nbody", "naive")
+    canvas, simulation = page.view.canvas, page.view.simulation
+    qtbot.waitUntil(lambda: canvas.has_picture)
+    simulation.play(True)
+    middle = canvas.rect().center()
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle + QPoint(40, 0))
+    settle(qtbot, window)
+    assert not asked()
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=middle - QPoint(40, 0))
+    answered(qtbot, card)
+    assert not simulation.playing
+    assert card.texts[:2] == ("Body 3", "Block 0, thread 3")
+    assert "nbody_naive" in card.where.text()
+    assert page.view.rect().contains(card.geometry())
+    (request,) = asked()
+    assert request.run.inputs["bodies"].shape == (300, 7)
+    picks = [each for host in FakeHost.made for each in host.requests if isinstance(each, PickBody)]
+    canvas.setFocus()
+    qtbot.keyClick(canvas, Qt.Key.Key_Return)
+    settle(qtbot, window)
+    last = [each for host in FakeHost.made for each in host.requests if isinstance(each, PickBody)][-1]
+    assert len(picks) == 2
+    assert last.x == pytest.approx(last.width / 2, abs=2)
+    # A drag turns the camera, and asks nothing.
+    before = canvas.camera
+    qtbot.mousePress(canvas, Qt.MouseButton.LeftButton, pos=middle)
+    qtbot.mouseMove(canvas, middle + QPoint(60, 0))
+    qtbot.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=middle + QPoint(60, 0))
+    settle(qtbot, window)
+    assert canvas.camera != before
+    assert len(asked()) == 1
