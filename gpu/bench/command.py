@@ -35,6 +35,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--profile", metavar="FILE", type=Path, help="of model: launch each kernel once, for a profiler that looks on"
     )
     parser.add_argument(
+        "--counters", metavar="FILE", type=Path,
+        help="with --profile: compare what Nsight Compute wrote of that with the model's counts, without a GPU",
+    )  # fmt: skip
+    parser.add_argument(
         "--from",
         dest="kept",
         metavar="FILE",
@@ -88,6 +92,10 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
         if options.measure is None:
             raise InputError("bench device writes what it measures to a file: --measure FILE.")
         return command.measure_device(options.measure)
+    if options.counters is not None:
+        if options.profile is None:
+            raise InputError("--counters goes with --profile FILE, which says which launches were counted.")
+        return command.count_with(options.profile, options.counters, options.document, options.gpu)
     if options.profile is not None:
         return command.profile_launches(options.profile, seed)
     if options.kept is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from gpu.timing import native
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.memory import WINDOW_BITS
-from gpu.timing.ptx.path import Repeated, Request, Step, Visit
+from gpu.timing.ptx.path import Repeated, Request, SampledPath, Step, Visit
 
 Array = npt.NDArray[Any]
 
@@ -45,6 +46,8 @@ class ArrayTraffic:
         That stores give to the last cache.
     to_memory : float
         What goes on to memory before the launch ends.
+    added : float
+        That atomics ask of the last cache, where they are done.
     scattered : float
         How much longer memory takes for these sectors than for as many side by side.
     """
@@ -54,6 +57,7 @@ class ArrayTraffic:
     stored: float = 0.0
     to_memory: float = 0.0
     scattered: float = 1.0
+    added: float = 0.0
 
 
 @dataclass
@@ -144,15 +148,42 @@ def through_first_cache(steps: Sequence[Step], warps: int, size: int) -> dict[in
     return found
 
 
+def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
+    """Return the sectors of global memory that the first warps of a path ask for, by array and kind of request."""
+    found: dict[tuple[int, str], float] = defaultdict(float)
+    for visit, times in visits(path.steps):
+        for request in visit.requests:
+            if request.space == "global" and request.sectors.size:
+                here = int(np.searchsorted(request.warps, warps))
+                found[window_of(request), request.kind] += times * float(request.starts[here])
+    return dict(found)
+
+
+def missed(path: SampledPath, cached: Mapping[int, CachedRequest]) -> dict[tuple[int, str], float]:
+    """Return those of them that are not in the first cache, of requests that were run through it."""
+    found: dict[tuple[int, str], float] = defaultdict(float)
+    for visit, times in visits(path.steps):
+        for request in visit.requests:
+            through = cached.get(id(request))
+            if through is not None and request.space == "global" and request.sectors.size:
+                found[window_of(request), request.kind] += times * float(through.missed.sum())
+    return dict(found)
+
+
+def window_of(request: Request) -> int:
+    """Return the number of the array that a request wants."""
+    return int(request.sectors[0] >> _WINDOW_SHIFT)
+
+
 def _of_block(steps: Sequence[Step], block: int, warps_per_block: int, *, stores: bool) -> dict[int, Array]:
-    """Return the sectors that one block of the sample touches, by array."""
+    """Return the sectors that one block of the sample stores to, or else loads or adds to, by array."""
     first, end = block * warps_per_block, (block + 1) * warps_per_block
     pieces: list[Array] = []
     for step in steps:
         if not isinstance(step, Visit):
             continue
         for request in step.requests:
-            if request.space != "global" or (request.kind == "st") != stores or request.kind in ("atom", "red"):
+            if request.space != "global" or (request.kind == "st") != stores:
                 continue
             low, high = np.searchsorted(request.warps, (first, end))
             pieces.append(request.sectors[request.starts[low] : request.starts[high]])

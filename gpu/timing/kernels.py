@@ -21,6 +21,7 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse
 from gpu.timing.ptx.running import GridShape
+from gpu.timing.sass.instructions import SIZE
 from gpu.timing.timeline import LaunchTimelines
 
 Array = npt.NDArray[Any]
@@ -84,7 +85,10 @@ class ModeledFile:
                     self._fill(each.name, self._variables[each.name])
             machine = PtxMachine(kernel, self._addresses())
             code = machine_kernels.get(kernel.name) if machine_kernels is not None else None
-            model = LaunchModel(machine, self._gpu, estimated_registers(kernel) if code is None else code.registers)
+            if code is None:
+                model = LaunchModel(machine, self._gpu, estimated_registers(kernel))
+            else:
+                model = LaunchModel(machine, self._gpu, code.registers, SIZE * len(code.instructions))
             self._models[name] = kernel, model
             if code is not None:
                 self._code[name] = code

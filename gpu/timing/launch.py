@@ -14,7 +14,7 @@ from gpu.timing.caches import CachedRequest, GridSharing
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import Occupancy, occupancy
 from gpu.timing.ptx.machine import PtxMachine
-from gpu.timing.ptx.memory import WINDOW_BITS, SampledMemory
+from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import Repeated, SampledPath, Visit
 from gpu.timing.ptx.running import GridShape
 from gpu.timing.timeline import SPAN, LaunchTimelines, TimedOperation, WarpTimeline
@@ -37,6 +37,11 @@ _SPREAD, _EVEN = ((10, 2560), (80, 20480)), 0.05
 differ, many; what counts as the same."""
 _STORE_LINE = 4.0
 """Cycles in which a multiprocessor gives a line, or a part of one, to the last cache."""
+_CODE_FETCHES, _FETCHED_SECTORS, _FETCHED_BYTES = 10.7, 818, 2580
+"""How often each sector of a kernel's code is asked of the last cache, and what is asked of it and of memory besides,
+whatever is launched: an H200's. The groups of its multiprocessors fetch code whether a block runs there or not."""
+_KEPT = 0.64
+"""Which share of the last cache is what was asked for last; what was stored of that has not gone to memory yet."""
 _FIRST_CYCLES, _CODE_CYCLES, _MOST_CODE = 600.0, 6.0, 600.0
 """What a launch waits for its code and constants, which no cache has yet: at first, and for each instruction."""
 
@@ -57,7 +62,8 @@ class LaunchEstimate:
     l2_sectors, dram_bytes : float
         What the last cache sees, in sectors of 32 bytes as `lts__t_sectors` counts them, and what goes between it and
         memory.
-    shared_passes : float
+    shared_passes, bank_conflicts : float
+        Wavefronts of shared memory, and how many of them are there because lanes want different words of one bank.
     sampled_blocks, of_blocks : int
     breakdown : mapping of str to float
         By what could have been the limit: microseconds that the launch would take if it were the only one.
@@ -71,6 +77,7 @@ class LaunchEstimate:
     l2_sectors: float
     dram_bytes: float
     shared_passes: float
+    bank_conflicts: float
     sampled_blocks: int
     of_blocks: int
     breakdown: Mapping[str, float] = field(default_factory=dict)
@@ -91,6 +98,10 @@ class _Sample:
     slots, per_machine : int
         Blocks that it has at once of this launch, and in all.
     path : SampledPath
+    wide : SampledPath or None
+        That of blocks all over the grid, where they do not do the same.
+    uneven : float
+        What those do, as a share of what the others do.
     cached : mapping of int to CachedRequest
         What each request misses in the first cache, by its id.
     traffic : LaunchTraffic
@@ -107,6 +118,8 @@ class _Sample:
     slots: int
     per_machine: int
     path: SampledPath
+    wide: SampledPath | None
+    uneven: float
     cached: Mapping[int, CachedRequest]
     traffic: caches.LaunchTraffic
     share: Mapping[tuple[int, int], float]
@@ -125,24 +138,26 @@ class LaunchModel:
     gpu : GpuDescription
     registers : int
         Of a thread.
+    code_bytes : int or None
+        Of its machine code; None where that is not known.
     """
 
-    def __init__(self, machine: PtxMachine, gpu: GpuDescription, registers: int) -> None:
+    def __init__(self, machine: PtxMachine, gpu: GpuDescription, registers: int, code_bytes: int | None = None) -> None:
         self._machine = machine
         self._gpu = gpu
         self._registers = registers
         self._unrolled, self._several = unrolling.unrolled(machine.kernel)
         self._code = multiprocessor.machine_code(self._unrolled, gpu)
         blocks = machine.kernel.blocks
+        estimated = 16 * float(self._code.slots_of_block[: len(blocks)].sum())
+        self._code_bytes = estimated if code_bytes is None else float(code_bytes)
         self._depends_on_data = any(
             each.opcode == "bra" and each.guard for block in blocks for each in block.instructions
         )
 
     def estimate(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> LaunchEstimate:
         """Return what a launch would take; the memory is left as it was."""
-        sample = self._sampled(shape, parameters, memory)
-        uneven = self._unevenness(shape, parameters, memory, sample.path, sample.slots)
-        return self._put_together(sample, uneven)
+        return self._put_together(self._sampled(shape, parameters, memory))
 
     def timelines(
         self, shape: GridShape, parameters: Array, memory: SampledMemory
@@ -153,8 +168,7 @@ class LaunchModel:
         multiprocessor's share of what all have, is that of the launch as it is.
         """
         sample = self._sampled(shape, parameters, memory)
-        uneven = self._unevenness(shape, parameters, memory, sample.path, sample.slots)
-        estimate = self._put_together(sample, uneven)
+        estimate = self._put_together(sample)
         most = max(1, min(sample.held.blocks, _MOST_LANES // (shape.warps * WARP) or 1))
         steps, whole = self._timed_steps(sample, most)
         per_block = self._operations(steps, sample.slots * shape.warps) / sample.slots
@@ -197,13 +211,17 @@ class LaunchModel:
         per_machine = -(-shape.blocks // gpu.multiprocessors)
         slots = max(1, min(held.blocks, per_machine, _MOST_LANES // (shape.warps * WARP) or 1))
         chosen, sharing = _chosen(shape, gpu, slots, max(held.blocks, 1))
-        path = self._machine.run(shape, parameters, chosen, memory)
-        memory.restore()
-        path = unrolling.in_rounds(path, self._machine.kernel, self._several)
+        path = self._path_of(shape, parameters, chosen, memory)
+        wide, uneven = self._everywhere(shape, parameters, memory, path, slots), 1.0
+        if wide is not None:
+            work = self._slots(wide, len(wide.blocks))
+            chosen, sharing = _with_neighbors(_by_work(wide.blocks, work, slots), shape, sharing.at_once)
+            path = self._path_of(shape, parameters, chosen, memory)
+            uneven = float(work.mean()) / max(float(self._slots(path, slots).mean()), 1.0)
         warps, scale = slots * shape.warps, shape.blocks / slots
         size = caches.first_cache_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
         cached = caches.through_first_cache(path.steps, warps, size)
-        traffic = self._traffic(path, cached, sharing, shape.warps, warps, scale, memory)
+        traffic = self._traffic(path, wide, shape, cached, sharing, warps, memory)
         share = self._memory_shares(path, traffic)
         active = min(shape.blocks, gpu.multiprocessors)
         clock = gpu.clock_ghz
@@ -214,49 +232,54 @@ class LaunchModel:
             gpu.block_ns * clock * gpu.multiprocessors,
         )
         atomics, hot_us, atomic_us = self._atomics(path, slots, shape.warps, scale, active)
-        return _Sample(shape, held, slots, per_machine, path, cached, traffic, share, rates, atomics, hot_us, atomic_us)
+        return _Sample(
+            shape, held, slots, per_machine, path, wide, uneven, cached, traffic, share, rates, atomics,
+            uneven * hot_us, uneven * atomic_us,
+        )  # fmt: skip
 
-    def _unevenness(
+    def _path_of(
+        self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory
+    ) -> SampledPath:
+        path = self._machine.run(shape, parameters, blocks, memory)
+        memory.restore()
+        return unrolling.in_rounds(path, self._machine.kernel, self._several)
+
+    def _everywhere(
         self, shape: GridShape, parameters: Array, memory: SampledMemory, path: SampledPath, slots: int
-    ) -> float:
-        """Return how much more blocks all over the grid do than those of one multiprocessor that were sampled."""
-        here = self._slots(path, slots)
-        if shape.blocks <= 2 * slots or not self._depends_on_data or not here:
-            return 1.0
-        share = 1.0
+    ) -> SampledPath | None:
+        """Return what blocks all over the grid do; None where that is what those of one multiprocessor do, too."""
+        if shape.blocks <= 2 * slots or not self._depends_on_data:
+            return None
+        here = float(self._slots(path, slots).mean())
+        wide = None
         for most, lanes in _SPREAD:
             count = min(most, max(2, lanes // (shape.warps * 32)), shape.blocks)
             # One block of each of so many parts of the grid.
             parts = np.linspace(0, shape.blocks, count + 1).astype(np.int64)
             chosen = np.random.default_rng(0).integers(parts[:-1], parts[1:]).tolist()
-            other = self._machine.run(shape, parameters, chosen, memory)
-            memory.restore()
-            there = self._slots(unrolling.in_rounds(other, self._machine.kernel, self._several), count)
-            share = there / here
-            if abs(share - 1) < _EVEN:
-                return 1.0
-        return share
+            chosen[0] = 0  # where a grid is too large for its work, the first blocks have it
+            wide = self._path_of(shape, parameters, chosen, memory)
+            work = self._slots(wide, count)
+            if abs(float(work.mean()) - here) <= _EVEN * here and abs(float(work[0]) - here) <= here:
+                return None
+        return wide
 
-    def _slots(self, path: SampledPath, blocks: int) -> float:
-        """Return the instructions of the first blocks of a path, the mean of them."""
-        warps = blocks * path.warps_per_block
-        return (
-            sum(
-                float(self._code.slots_of_block[visit.block]) * np.count_nonzero(visit.lanes[:warps]) * times
-                for visit, times in caches.visits(path.steps)
-            )
-            / blocks
-        )
+    def _slots(self, path: SampledPath, blocks: int) -> Array:
+        """Return the instructions of each of the first blocks of a path."""
+        found = np.zeros(blocks)
+        for visit, times in caches.visits(path.steps):
+            ran = visit.lanes[: blocks * path.warps_per_block].reshape(blocks, -1)
+            found += times * float(self._code.slots_of_block[visit.block]) * np.count_nonzero(ran, axis=1)
+        return found
 
-    def _put_together(self, sample: _Sample, uneven: float) -> LaunchEstimate:
+    def _put_together(self, sample: _Sample) -> LaunchEstimate:
         gpu, shape, path, traffic = self._gpu, sample.shape, sample.path, sample.traffic
-        total, slots, width, hot_us = shape.blocks, sample.slots, shape.warps, sample.hot_us
-        scale = total / slots
-        warps = slots * width
+        total, hot_us = shape.blocks, sample.hot_us
+        seen_in, blocks = (path, sample.slots) if sample.wide is None else (sample.wide, len(sample.wide.blocks))
+        counted = self._counted(seen_in, blocks * shape.warps, total / blocks)
         active = min(total, gpu.multiprocessors)
         clock = gpu.clock_ghz
-        cycles = uneven * self._cycles(sample)
-        counted = {name: uneven * amount for name, amount in self._counted(path, warps, scale).items()}
+        cycles = sample.uneven * self._cycles(sample)
         loaded = sum(each.loaded for each in traffic.arrays.values())
         stored = sum(each.stored for each in traffic.arrays.values())
         memory_sectors = sum(each.from_memory + each.to_memory for each in traffic.arrays.values())
@@ -280,42 +303,45 @@ class LaunchModel:
         breakdown["latency"] = max(0.0, body - max(each for name, each in breakdown.items() if name != "launch"))
         # Half of what comes from memory, or goes there, is in the other part of a last cache of two.
         elsewhere = 1 - 1 / gpu.last_cache_parts
-        crossing = elsewhere * (stored + sum(each.from_memory for each in traffic.arrays.values()))
-        seen = loaded + stored + crossing + counted["atomics"]
+        crossing = elsewhere * (stored + counted["atomics"] + sum(each.from_memory for each in traffic.arrays.values()))
+        fetched = _FETCHED_SECTORS + _CODE_FETCHES * self._code_bytes / _SECTOR
+        seen = loaded + stored + crossing + counted["atomics"] + fetched
         return LaunchEstimate(
             time, sample.held, self._registers, counted["slots"], counted["requests"], seen,
-            memory_sectors * _SECTOR, counted["passes"], len(path.blocks), total, breakdown,
+            memory_sectors * _SECTOR + _FETCHED_BYTES + self._code_bytes, counted["passes"], counted["conflicts"],
+            len(path.blocks), total, breakdown,
         )  # fmt: skip
 
     def _traffic(
         self,
         path: SampledPath,
+        wide: SampledPath | None,
+        shape: GridShape,
         cached: Mapping[int, CachedRequest],
         sharing: GridSharing,
-        width: int,
         warps: int,
-        scale: float,
         memory: SampledMemory,
     ) -> caches.LaunchTraffic:
         gpu, traffic = self._gpu, caches.LaunchTraffic()
-        sizes = memory.sizes
-        for visit, times in caches.visits(path.steps):
-            for request in visit.requests:
-                found = cached.get(id(request))
-                if (
-                    found is None
-                    or request.space != "global"
-                    or request.kind in ("atom", "red")
-                    or not request.sectors.size
-                ):
-                    continue
-                window = int(request.sectors[0] >> WINDOW_BITS - 5)
-                own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
-                if request.kind == "ld":
-                    own.loaded += times * scale * float(found.missed.sum())
-                else:
-                    here = int(np.searchsorted(request.warps, warps))
-                    own.stored += times * scale * float(request.starts[here])
+        sizes, width = memory.sizes, shape.warps
+        scale = shape.blocks * width / warps
+        everywhere: dict[tuple[int, str], float] = {}
+        if wide is not None:
+            of_wide = shape.blocks / len(wide.blocks)
+            everywhere = {key: amount * of_wide for key, amount in caches.asked(wide, len(wide.blocks) * width).items()}
+        amounts = {key: amount * scale for key, amount in caches.asked(path, warps).items()}
+        missed = {key: amount * scale for key, amount in caches.missed(path, cached).items()}
+        more = {key: everywhere[key] / amounts[key] for key in everywhere if amounts.get(key)}
+        for window, kind in dict.fromkeys((*amounts, *everywhere)):
+            own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
+            key = (window, kind)
+            amount = everywhere.get(key, amounts.get(key, 0.0))
+            if kind == "ld":
+                own.loaded = missed.get(key, 0.0) * more.get(key, 1.0) if key in amounts else amount
+            elif kind == "st":
+                own.stored = amount
+            else:
+                own.added += amount
         weights = self._left_out(path)
         loads = caches.distinct(path.steps, width, sharing, stores=False)
         stores = caches.distinct(path.steps, width, sharing, stores=True)
@@ -328,20 +354,27 @@ class LaunchModel:
         for window, (_, wave, grid, pairs) in loads.items():
             own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
             most = sizes.get(window, 1 << 60) / _SECTOR
-            grid, wave = grid * weights.get(window, 1.0), wave * weights.get(window, 1.0)
+            further = weights.get(window, 1.0) * more.get((window, "ld"), 1.0)
+            grid, wave = grid * further, wave * further
             new = grid if 2 * wave_of_all <= cache else max(grid, min(wave, most) * waves)
             if new > most:
                 new = most + (new - most) * (1 - min(1.0, cache / most))
-            own.from_memory = min(new * pairs, own.loaded * pairs)
+            # What lies alone comes with the other half of its pair, which is of the same array.
+            own.from_memory = min(new * pairs, max(new, most), (own.loaded + own.added) * pairs)
             own.scattered = self._scattered(pairs)
+        written = []
         for window, (_, _, grid, pairs) in stores.items():
             own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
             most = sizes.get(window, 1 << 60) / _SECTOR
-            new = min(grid * weights.get(window, 1.0), own.stored)
+            new = min(grid * weights.get(window, 1.0) * more.get((window, "st"), 1.0), own.stored)
             if new > most:
                 new = most + (new - most) * (1 - min(1.0, cache / most))
+            written.append((own, new, pairs))
+        through = sum(each.from_memory for each in traffic.arrays.values()) + sum(new for _, new, _ in written)
+        kept = min(1.0, _KEPT * gpu.last_cache_bytes / _SECTOR / max(through, 1.0))
+        for own, new, pairs in written:
             # What fills no sector is read before it is written.
-            own.to_memory = max(0.0, new - cache) * pairs
+            own.to_memory = (1 - kept) * new * pairs
             own.scattered = max(own.scattered, self._scattered(pairs) * pairs)
         return traffic
 
@@ -358,29 +391,30 @@ class LaunchModel:
         for visit, times in caches.visits(path.steps):
             for request in visit.requests:
                 if request.space == "global" and request.sectors.size:
-                    window = int(request.sectors[0] >> WINDOW_BITS - 5)
+                    window = caches.window_of(request)
                     whole[window] = whole.get(window, 0.0) + times * request.sectors.size
         for step in path.steps:
             for request in step.requests if isinstance(step, Visit) else ():
                 if request.space == "global" and request.sectors.size:
-                    window = int(request.sectors[0] >> WINDOW_BITS - 5)
+                    window = caches.window_of(request)
                     run[window] = run.get(window, 0.0) + request.sectors.size
         return {window: amount / run[window] for window, amount in whole.items() if run.get(window)}
 
     def _memory_shares(self, path: SampledPath, traffic: caches.LaunchTraffic) -> dict[tuple[int, int], float]:
         shares: dict[tuple[int, int], float] = {}
         for step, _ in caches.visits(path.steps):
-            if True:
-                for place, request in zip(step.places, step.requests, strict=True):
-                    key = (step.block, place)
-                    if request.space == "global" and key not in shares and request.sectors.size:
-                        own = traffic.arrays.get(int(request.sectors[0] >> WINDOW_BITS - 5))
-                        if own is None:
-                            continue
-                        if request.kind == "ld":
-                            shares[key] = own.from_memory * own.scattered / own.loaded if own.loaded else 0.0
-                        elif request.kind == "st":
-                            shares[key] = own.to_memory * own.scattered / own.stored if own.stored else 0.0
+            for place, request in zip(step.places, step.requests, strict=True):
+                key = (step.block, place)
+                if request.space != "global" or key in shares or not request.sectors.size:
+                    continue
+                own = traffic.arrays.get(caches.window_of(request))
+                if own is None:
+                    continue
+                if request.kind == "ld":
+                    all_loaded = own.loaded + own.added
+                    shares[key] = own.from_memory * own.scattered / all_loaded if all_loaded else 0.0
+                elif request.kind == "st":
+                    shares[key] = own.to_memory * own.scattered / own.stored if own.stored else 0.0
         return shares
 
     def _atomics(
@@ -426,7 +460,7 @@ class LaunchModel:
         return self._unrolled.blocks[block].instructions[instruction].type.startswith("f")
 
     def _counted(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
-        found = {"slots": 0.0, "requests": 0.0, "passes": 0.0, "lines": 0.0, "atomics": 0.0}
+        found = {"slots": 0.0, "requests": 0.0, "passes": 0.0, "conflicts": 0.0, "lines": 0.0, "atomics": 0.0}
         pipes = np.zeros(8)
         for visit, times in caches.visits(path.steps):
             here = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
@@ -436,6 +470,7 @@ class LaunchModel:
                 end = int(np.searchsorted(request.warps, warps))
                 if request.space == "shared":
                     found["passes"] += times * scale * float(request.passes[:end].sum())
+                    found["conflicts"] += times * scale * float(request.conflicts[:end].sum())
                 elif request.space == "global":
                     found["requests"] += times * scale * end
                     if request.kind in ("atom", "red"):
@@ -518,6 +553,12 @@ def _chosen(shape: GridShape, gpu: GpuDescription, slots: int, held: int) -> tup
         base -= 1
     base = max(0, min(base, total - 1 - max(places)))
     chosen = [min(base + place, total - 1) for place in places]
+    return _with_neighbors(chosen, shape, min(total, apart * held))
+
+
+def _with_neighbors(chosen: list[int], shape: GridShape, at_once: int) -> tuple[list[int], GridSharing]:
+    """Add the neighbors of the first block, by which it is seen what blocks share."""
+    chosen, base, total = list(chosen), chosen[0], shape.blocks
     across = shape.grid[0]
     rows = total // across
     beside = below = -1
@@ -531,4 +572,13 @@ def _chosen(shape: GridShape, gpu: GpuDescription, slots: int, held: int) -> tup
         if neighbor not in chosen:
             chosen.append(neighbor)
         below = chosen.index(neighbor)
-    return chosen, GridSharing((across, rows), min(total, apart * held), 0, beside, below)
+    return chosen, GridSharing((across, rows), at_once, 0, beside, below)
+
+
+def _by_work(blocks: Sequence[int], work: Array, count: int) -> list[int]:
+    """Return so many of some blocks that each stands for as much of what all of them do."""
+    ends = np.cumsum(np.maximum(work, 1e-9))
+    wanted = (np.arange(count) + 0.5) / count * ends[-1]
+    found = list(dict.fromkeys(np.searchsorted(ends, wanted).tolist()))
+    others = [place for place in np.argsort(-work, kind="stable").tolist() if place not in found]
+    return [blocks[place] for place in (found + others)[:count]]

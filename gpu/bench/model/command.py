@@ -44,6 +44,24 @@ def compare_with(path: Path, page: Path, gpu: str | None) -> int:
     return 0
 
 
+def count_with(profile: Path, counted: Path, page: Path, gpu: str | None) -> int:
+    """Model the launches that a profiler has counted, and write the page's section of counters."""
+    from gpu.bench import document
+    from gpu.bench.model import counters
+    from gpu.timing.gpus import find_gpu
+
+    profiled, seen = load(profile), counters.read(counted)
+    described = find_gpu(gpu or profiled.gpu)
+    rows = []
+    for row in counters.compare(profiled, seen, described):
+        rows.append(row)
+        ratios = (row.ratio(counter) for counter in counters.COUNTERS)
+        figures = " ".join(f"{ratio:6.2f}" if ratio is not None else " " * 6 for ratio in ratios)
+        print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.launch.kernel:<28} {figures}", flush=True)
+    document.write_section(page, f"Timing model's counters on {described.key}", profiled.gpu, counters.tables(rows))
+    return 0
+
+
 def profile_launches(path: Path, seed: int) -> int:
     """Launch a part of the cases once under a profiler that looks on, and write which launches it saw, in order."""
     import pycuda.driver as cuda

@@ -31,6 +31,9 @@ _ROUNDS_BEFORE = 10
 _ROUNDS_BEHIND = 2
 _PERIOD = 8
 """Rounds that are repeated together: a sector of memory lasts for as many loads of a word."""
+_MOST_TURNS = 4
+"""Different rounds in which a loop's comparisons turn, that are heeded: lanes that turn one by one would leave nothing
+out."""
 _MOST_SPINS = 6
 """Rounds of a loop that waits for other blocks, before it is taken to have waited long enough."""
 
@@ -174,9 +177,12 @@ class PtxMachine:
         del state.starts[: -_PERIOD - 1]
         if state.rounds >= _ROUNDS_BEFORE and not state.rounds % 2:
             rest = self._rounds_left(run, loop, state)
+            if rest > _ROUNDS_BEHIND + _PERIOD:
+                rest = min(rest, self._rounds_alike(run, loop, state))
             skipped = (rest - _ROUNDS_BEHIND) // _PERIOD * _PERIOD
             if skipped > 0:
                 self._leave_out(run, loop, state, skipped)
+                run.loops[loop] = LoopState(state.mask, rounds=skipped - rest)
         return taken, other
 
     def _rounds_left(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
@@ -194,26 +200,10 @@ class PtxMachine:
                 break
         if decides is None or decides.opcode != "setp" or len(decides.operands) != 3:
             return 0
-        dtype = DTYPES[decides.type]
-        if dtype.kind == "f":
+        moving = self._distance(run, loop, state, decides)
+        if moving is None:
             return 0
-        sides = []
-        for operand in decides.operands[1:]:
-            if not operand.startswith("%"):
-                sides.append((int(constant_of(operand, dtype)), 0))
-                continue
-            now = self._as_integers(run.registers.get(operand), dtype, state.mask)
-            if operand not in loop.written:
-                if now is None:
-                    return 0
-                sides.append((now, 0))
-                continue
-            step = self._step_of(operand, dtype, state)
-            if step is None or now is None:
-                return 0
-            sides.append((now, step))
-        (a, da), (b, db) = sides
-        distance, change = np.asarray(a) - np.asarray(b), np.asarray(da) - np.asarray(db)
+        distance, change = moving
         comparison = decides.words[0]
         if negated:
             comparison = _NEGATED.get(comparison, "")
@@ -230,6 +220,47 @@ class PtxMachine:
         else:
             return 0
         return int(np.min(rounds))
+
+    def _rounds_alike(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
+        """Return for how many rounds what the loop compares, and can be foreseen, comes out as in the last ones."""
+        turns: set[int] = set()
+        for number in loop.blocks:
+            for each in self.kernel.blocks[number].instructions:
+                if each.opcode != "setp" or len(each.operands) != 3 or "|" in each.operands[0]:
+                    continue
+                moving = self._distance(run, loop, state, each)
+                if moving is None:
+                    continue
+                distance, change = moving
+                # Where they are equal on the way: "less" says something else there, or a round later.
+                away = np.ceil(-distance / np.where(change == 0, 1, change))
+                near = away[(change != 0) & (away >= -_PERIOD)]
+                turns.update(np.unique(near).astype(np.int64).tolist()[: _MOST_TURNS + 1])
+        if not turns or len(turns) > _MOST_TURNS:
+            return 1 << 62
+        return max(min(turns), 0)
+
+    def _distance(
+        self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, compares: PtxInstruction
+    ) -> tuple[Array, Array] | None:
+        """Return by how much a comparison's sides differ, and by how much more with each round; None if not known."""
+        dtype = DTYPES[compares.type]
+        if dtype.kind not in "iu":
+            return None
+        if dtype.kind == "u":
+            dtype = np.dtype(f"i{dtype.itemsize}")  # what is below 0 comes up to it: an image's upper edge
+        sides = []
+        for operand in compares.operands[1:]:
+            if not operand.startswith("%"):
+                sides.append((int(constant_of(operand, dtype)), 0))
+                continue
+            now = self._as_integers(run.registers.get(operand), dtype, state.mask)
+            step = self._step_of(operand, dtype, state) if operand in loop.written else 0
+            if step is None or now is None:
+                return None
+            sides.append((now, step))
+        (a, da), (b, db) = sides
+        return np.asarray(a) - np.asarray(b), np.asarray(da) - np.asarray(db)
 
     def _step_of(self, name: str, dtype: np.dtype[Any], state: LoopState) -> Any:
         """Return by how much a register has changed in each of the last rounds; None where that differs."""
@@ -265,7 +296,6 @@ class PtxMachine:
             if moved.ndim and name in run.registers and not run.covers(state.mask):
                 moved = np.where(state.mask.bits, moved, run.registers[name])
             run.registers[name] = moved
-        run.loops[loop] = LoopState(state.mask, rounds=-(1 << 30))
 
     # Instructions.
 

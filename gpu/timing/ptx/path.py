@@ -30,6 +30,8 @@ class Request:
     starts, sectors : array
         The numbers of the 32-byte sectors, those of warp `i` from `starts[i]` to `starts[i + 1]`; none but of global
         and local memory.
+    conflicts : array
+        Of shared memory the wavefronts besides those that there would be if all lanes wanted the same.
     volatile : bool
         Whether it goes past the first cache.
     """
@@ -41,6 +43,7 @@ class Request:
     passes: Array
     starts: Array
     sectors: Array
+    conflicts: Array
     volatile: bool = False
 
     @property

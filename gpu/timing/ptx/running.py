@@ -103,9 +103,9 @@ class SampledBlocks:
             self._masks[mask] = traffic.Warps(LaneMask(mask.bits, mask.count))
         return self._masks[mask]
 
-    def _wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> Array:
+    def _wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> traffic.Passes:
         """Return the passes over shared memory that each warp's access takes."""
-        return traffic.shared_passes(self._warps_of(mask), places // size, size, reads=reads).total
+        return traffic.shared_passes(self._warps_of(mask), places // size, size, reads=reads)
 
     def covers(self, mask: SampleLanes) -> bool:
         """Whether all lanes that are still running are in a mask."""
@@ -290,6 +290,7 @@ class SampledBlocks:
         """Write down what the warps of a mask ask of memory."""
         warps, lanes = mask.warps, mask.of_warp[mask.warps]
         passes = np.ones(warps.size, np.int64)
+        least = passes
         starts, sectors = np.zeros(warps.size + 1, np.int64), _NOWHERE
         atomic = how in ("atom", "red")
         rows = places.reshape(-1, WARP)[warps] if places.ndim else np.broadcast_to(places, (warps.size, WARP))
@@ -298,13 +299,13 @@ class SampledBlocks:
             if counts_up:  # the machine counts lanes that want one word, rather than to add for each
                 passes = bank_passes(rows >> 2, mask.rows)
             else:
-                passes = traffic.atomic_passes(self._warps_of(mask), spread // size, size).total
+                passes, least, _ = traffic.atomic_passes(self._warps_of(mask), spread // size, size)
         elif atomic:
             passes = longest_queues(rows, mask.rows)
             if uniform_sum:
                 passes = np.ones(warps.size, np.int64)  # the lanes of a warp are summed up before
         elif kind == "shared" and places.ndim:
-            passes = self._wavefronts(places, size, mask, reads=how == "ld")
+            passes, least, _ = self._wavefronts(places, size, mask, reads=how == "ld")
         elif kind == "const" and places.ndim:
             passes = different_places(rows, mask.rows)
         elif kind == "shared":
@@ -315,7 +316,8 @@ class SampledBlocks:
                     (rows // 4 * self.lanes + self._lane_numbers.reshape(-1, WARP)[warps]) * 4
                 )
             starts, sectors = distinct_sectors(rows, mask.rows, size, scalar=not places.ndim and kind == "global")
-        self.requests.append((place, Request(kind, how, warps, lanes, passes, starts, sectors, volatile)))
+        conflicts = passes - least if kind == "shared" else np.zeros(warps.size, np.int64)
+        self.requests.append((place, Request(kind, how, warps, lanes, passes, starts, sectors, conflicts, volatile)))
 
 
 def _changed(mode: str, held: Array, values: list[Array]) -> Array:
