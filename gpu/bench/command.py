@@ -52,8 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with gpu: only every variant over sizes, which Compare shows as recorded, and not the page",
     )  # fmt: skip
     parser.add_argument(
-        "--data", type=Path, help="the file of what was measured over sizes; assets/recorded/, by the GPU's name"
-    )
+        "--data", type=Path,
+        help="the file of what was measured over sizes, assets/recorded/, by the GPU's name; of model, of how far each "
+        "case is off, assets/modeled/",
+    )  # fmt: skip
     parser.add_argument("--repetitions", type=int, default=21, help="how often each is timed (21)")
     parser.add_argument("--seed", type=int, help="of the random inputs; another one each time")
 
@@ -69,8 +71,8 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     """
     if options.repetitions < 1:
         raise InputError("--repetitions is a whole number from 1.")
-    if (options.sweep or options.data) and options.device != "gpu":
-        raise InputError("--sweep and --data go with `bench gpu`: elsewhere nothing is recorded.")
+    if (options.sweep and options.device != "gpu") or (options.data and options.device not in ("gpu", MODEL)):
+        raise InputError("--sweep goes with `bench gpu`, --data with that and `bench model`: nothing else is kept.")
     opening.check_target(options.document)
     if options.data:
         opening.check_target(options.data)
@@ -99,13 +101,13 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
     if options.profile is not None:
         return command.profile_launches(options.profile, seed)
     if options.kept is not None:
-        return command.compare_with(options.kept, options.document, options.gpu)
+        return command.compare_with(options.kept, options.document, options.gpu, options.data)
     if options.measure is not None:
         return command.measure_launches(options.measure, seed, options.repetitions)
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "times.json"
         command.measure_launches(kept, seed, options.repetitions)
-        return command.compare_with(kept, options.document, options.gpu)
+        return command.compare_with(kept, options.document, options.gpu, options.data)
 
 
 def _devices_here() -> list[str]:

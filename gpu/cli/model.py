@@ -52,7 +52,7 @@ def of_pattern(
     from gpu.run import model
 
     variant = pattern.variant(variant_name)
-    found = model.model_pattern(variant, inputs, params, gpu)
+    found = model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
     about = {"pattern": pattern.name, "variant": variant.name}
     _print(about, f"{pattern.title}: {variant.title}", found, json=json)
 

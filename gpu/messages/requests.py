@@ -13,12 +13,14 @@ from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
+from gpu.messages.modeled import ModeledTime
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.timelines import RunTimelines
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Check
 from gpu.messages.writer import Writer, WrittenElement
 from gpu.schedules import ROUND_ROBIN
+from gpu.timing.gpus import AS_DESCRIBED, Supposed
 
 
 @dataclass(frozen=True)
@@ -285,6 +287,47 @@ class StepKernel:
 
 
 @dataclass(frozen=True)
+class ModelPattern:
+    """Say how long one variant of a pattern would take on a GPU that is described: the Result's `modeled`.
+
+    Parameters
+    ----------
+    pattern, variant, params, inputs, seed, sources, side
+        As of a RunPattern.
+    gpu : str
+        A key of `gpu.timing.gpus`.
+    supposed : Supposed
+        What that GPU has otherwise.
+    operations : bool
+        Whether operations are counted where the pattern does not say how many there are.
+    """
+
+    pattern: str
+    variant: str
+    gpu: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, SharedArray] = field(default_factory=dict)
+    seed: int = 0
+    sources: Mapping[str, str] = field(default_factory=dict)
+    side: int = 0
+    supposed: Supposed = AS_DESCRIBED
+    operations: bool = False
+
+
+@dataclass(frozen=True)
+class ModelKernel:
+    """Say how long a launch of any kernel would take on a GPU that is described: the Result's `modeled`.
+
+    `supposed` and `operations` are as of a ModelPattern.
+    """
+
+    launch: KernelLaunch
+    gpu: str
+    supposed: Supposed = AS_DESCRIBED
+    operations: bool = False
+
+
+@dataclass(frozen=True)
 class TimelinePattern:
     """Say when the warps of a run would issue on a GPU: the Result's `timelines`, their spans its array `spans`.
 
@@ -428,6 +471,8 @@ Request = (
     | RunKernel
     | CountKernel
     | StepKernel
+    | ModelPattern
+    | ModelKernel
     | TimelinePattern
     | TimelineKernel
     | LoadBodies
@@ -523,6 +568,8 @@ class Result:
         Of an AdvanceBodies.
     atomics : AtomicsStudy or None
         Of a StudyAtomics.
+    modeled : ModeledTime or None
+        Of a ModelPattern or a ModelKernel.
     timelines : RunTimelines or None
         Of a TimelinePattern or a TimelineKernel.
     written : WrittenElement or None
@@ -540,6 +587,7 @@ class Result:
     counted: CountedLaunch | None = None
     bodies: BodyFigures | None = None
     atomics: AtomicsStudy | None = None
+    modeled: ModeledTime | None = None
     timelines: RunTimelines | None = None
     written: WrittenElement | None = None
 

@@ -37,6 +37,8 @@ from gpu.messages.requests import (
     LoadBodies,
     LoadImage,
     LoadText,
+    ModelKernel,
+    ModelPattern,
     PickBody,
     Report,
     Request,
@@ -140,6 +142,14 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.run.kernel import record_kernel
 
             return _shared_recording(record_kernel(launch, schedule), folder)
+        case ModelPattern():
+            from gpu.run.modeled import model_of_pattern
+
+            return Result({}, modeled=model_of_pattern(request, tell))
+        case ModelKernel():
+            from gpu.run.modeled import model_of_kernel
+
+            return Result({}, modeled=model_of_kernel(request))
         case TimelinePattern():
             from gpu.run.timelines import pattern_timelines
 

@@ -18,8 +18,9 @@ from gpu.kernel.arguments import bind, variable_of
 from gpu.kernel.host_launches import host_launch
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.module import SimulatedModule
+from gpu.timing import validation
 from gpu.timing.compiler import MachineKernel
-from gpu.timing.gpus import GpuDescription, find_gpu
+from gpu.timing.gpus import AS_DESCRIBED, GpuDescription, Supposed, find_gpu
 from gpu.timing.kernels import ModeledFile, modeled_file
 from gpu.timing.ptx.running import GridShape
 from gpu.timing.sass.lines import machine_lines
@@ -40,12 +41,15 @@ class ModeledRun:
         "sass" where the driver's assembler said the registers, else "ir".
     all_ran : bool
         Whether every launch found what the ones before it left; otherwise some took too long to be run here.
+    pattern : str
+        Whose launches they are; "" of a kernel that no pattern declares.
     """
 
     gpu: GpuDescription
     launches: tuple[ModeledLaunch, ...]
     source: str
     all_ran: bool
+    pattern: str = ""
 
     @property
     def time_us(self) -> float:
@@ -63,9 +67,15 @@ class ModeledRun:
 
     @property
     def bound_by(self) -> str:
-        """What the longest launch waits for most."""
-        longest = self._longest
-        return longest.estimate.bound_by if longest is not None and longest.estimate is not None else "launch"
+        """What all launches together wait for most."""
+        breakdown = self.breakdown
+        return max(breakdown, key=lambda name: breakdown[name], default="launch")
+
+    @property
+    def error(self) -> validation.KnownError | None:
+        """What is known of how far such times are from measured ones; None where nothing is."""
+        known = validation.find(self.gpu.key, self.source) if self.gpu.validated else None
+        return known.error(self.pattern) if known is not None else None
 
     @property
     def machine_kernels(self) -> dict[tuple[str, str], MachineKernel]:
@@ -73,18 +83,20 @@ class ModeledRun:
         return {(each.file, each.kernel): each.code for each in self.launches if each.code is not None}
 
     @property
-    def _longest(self) -> ModeledLaunch | None:
+    def longest(self) -> ModeledLaunch | None:
         kernels = [launch for launch in self.launches if launch.estimate is not None]
         return max(kernels, key=lambda launch: launch.time_us, default=None)
 
     def data(self) -> dict[str, Any]:
         """Return it as JSON takes it. Occupancy, registers and blocks are those of the longest launch."""
+        error = self.error
         estimates = [launch.estimate for launch in self.launches if launch.estimate is not None]
-        longest = self._longest
+        longest = self.longest
         one = longest.estimate if longest is not None else None
         return {
             "gpu": self.gpu.name,
             "validated": self.gpu.validated,
+            "error_of_nine_in_ten": None if error is None else round(error.within, 3),
             "time_us": round(self.time_us, 3),
             "bound_by": self.bound_by,
             "breakdown": {name: round(amount, 3) for name, amount in self.breakdown.items()},
@@ -139,10 +151,12 @@ class ModeledRun:
         """Return it as lines of a name and a text."""
         data = self.data()
         occupancy = data["occupancy"]
+        error = self.error
         checked = "compared with a real one" if self.gpu.validated else "never compared with a real one"
+        sure = f", {error.words}" if error is not None else ""
         rows = [
             ("GPU", f"{self.gpu.name}, as described: {checked}"),
-            ("time", f"{_microseconds(self.time_us)} (modeled)"),
+            ("time", f"{_microseconds(self.time_us)} (modeled{sure})"),
             ("launches", f"{len(self.launches)}"),
             ("bound by", self.bound_by),
             (
@@ -170,7 +184,14 @@ _MOST_LISTED = 50
 
 
 def model_pattern(
-    variant: Variant, inputs: Inputs, params: Params, gpu: str, sources: Mapping[str, str] | None = None
+    variant: Variant,
+    inputs: Inputs,
+    params: Params,
+    gpu: str,
+    sources: Mapping[str, str] | None = None,
+    *,
+    pattern: str = "",
+    supposed: Supposed = AS_DESCRIBED,
 ) -> ModeledRun:
     """Model a variant's host program.
 
@@ -183,6 +204,10 @@ def model_pattern(
         A key, or a file that describes one.
     sources : mapping or None
         Kernel files' texts that replace the project's.
+    pattern : str
+        Whose variant it is, of which errors are known.
+    supposed : Supposed
+        What the GPU has otherwise.
 
     Raises
     ------
@@ -191,9 +216,9 @@ def model_pattern(
     KernelError
         The kernel does what the model does not follow, or there is no compiler.
     """
-    described = find_gpu(gpu)
+    described = supposed.of(find_gpu(gpu))
     with closing(modeled_program(variant, inputs, params, ModelingEngine(described), sources)) as engine:
-        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran)
+        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran, pattern)
 
 
 def modeled_program(
@@ -223,9 +248,10 @@ def model_kernel(
     defines: Mapping[str, int | str] | None = None,
     include_dirs: Sequence[Path] = (),
     constants: Mapping[str, Any] | None = None,
+    supposed: Supposed = AS_DESCRIBED,
 ) -> ModeledRun:
-    """Model one launch of a kernel; parameters as of `gpu.kernel.simulate.simulate`."""
-    described = find_gpu(gpu)
+    """Model one launch of a kernel; parameters as of `gpu.kernel.simulate.simulate` and of `model_pattern`."""
+    described = supposed.of(find_gpu(gpu))
     bound = bound_launch(
         file, text, kernel, grid, block, arguments, described,
         shared_bytes=shared_bytes, defines=defines, include_dirs=include_dirs, constants=constants,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,31 @@ class GpuDescription:
     launch_us: float
     block_ns: float
     sources: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """What if a GPU had more, or less: factors of what is described."""
+
+    bandwidth: float = 1.0
+    registers: float = 1.0
+
+    def of(self, gpu: GpuDescription) -> GpuDescription:
+        """Return the GPU that is supposed, which nobody has measured; with no other factor than 1 it is the same."""
+        if self.bandwidth == self.registers == 1:
+            return gpu
+        return replace(
+            gpu,
+            validated=False,
+            memory_gb_s=gpu.memory_gb_s * self.bandwidth,
+            memory_mp_gb_s=gpu.memory_mp_gb_s * self.bandwidth,
+            random_gb_s=gpu.random_gb_s * self.bandwidth,
+            copy_gb_s=gpu.copy_gb_s * self.bandwidth,
+            registers=max(gpu.register_unit * gpu.schedulers, int(gpu.registers * self.registers)),
+        )
+
+
+AS_DESCRIBED = Supposed()
 
 
 def keys() -> tuple[str, ...]:

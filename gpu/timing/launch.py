@@ -18,6 +18,7 @@ from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import Repeated, SampledPath, Visit
 from gpu.timing.ptx.running import GridShape
 from gpu.timing.timeline import SPAN, LaunchTimelines, TimedOperation, WarpTimeline
+from gpu.timing.under_way import NO_LOADS, LoadsUnderWay, loads_under_way
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -67,6 +68,9 @@ class LaunchEstimate:
     sampled_blocks, of_blocks : int
     breakdown : mapping of str to float
         By what could have been the limit: microseconds that the launch would take if it were the only one.
+    under_way : LoadsUnderWay
+    shared_bytes : int
+        Of a block, static and dynamic.
     """
 
     time_us: float
@@ -81,6 +85,8 @@ class LaunchEstimate:
     sampled_blocks: int
     of_blocks: int
     breakdown: Mapping[str, float] = field(default_factory=dict)
+    under_way: LoadsUnderWay = NO_LOADS
+    shared_bytes: int = 0
 
     @property
     def bound_by(self) -> str:
@@ -309,7 +315,8 @@ class LaunchModel:
         return LaunchEstimate(
             time, sample.held, self._registers, counted["slots"], counted["requests"], seen,
             memory_sectors * _SECTOR + _FETCHED_BYTES + self._code_bytes, counted["passes"], counted["conflicts"],
-            len(path.blocks), total, breakdown,
+            len(path.blocks), total, breakdown, loads_under_way(self._unrolled, self._code, path.steps, warps),
+            self._machine.kernel.shared_bytes + shape.shared_bytes,
         )  # fmt: skip
 
     def _traffic(

@@ -19,7 +19,7 @@ from gpu.timing.timeline import SPAN, WarpState
 
 Array = npt.NDArray[Any]
 
-_GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
+GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
 _QUEUE = 24.0
 """Cycles of requests that wait before the first cache; who comes then cannot issue."""
 _JUMP = 8.0
@@ -78,7 +78,7 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
             written.append(results[0] if results else -1)
             reads += [numbers.setdefault(name, len(numbers)) for name in turn.read]
             first_read.append(len(reads))
-            space = _GLOBAL
+            space = GLOBAL
             if cost.kind == MEMORY:
                 asked[place] = len(asked)
                 if "shared" in each.words or "const" in each.words:

@@ -26,10 +26,11 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
     return 0
 
 
-def compare_with(path: Path, page: Path, gpu: str | None) -> int:
-    """Model what was measured and is kept as data, print both, and write the page's section."""
+def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = None) -> int:
+    """Model what was measured and is kept as data, print both, write the page's section, and the cases as data."""
     from gpu.bench import document
     from gpu.bench.model import compare
+    from gpu.timing import validation
     from gpu.timing.gpus import find_gpu
 
     times = load(path)
@@ -41,6 +42,10 @@ def compare_with(path: Path, page: Path, gpu: str | None) -> int:
         print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.measured_us:12.2f} us {modeled}", flush=True)
     body = compare.tables(rows, described.name)
     document.write_section(page, f"Timing model on {described.key}", times.gpu, body)
+    known = [row for row in rows if row.modeled_us is not None]
+    if known:
+        found = compare.validation_of(known, described.key, times.gpu)
+        validation.write(data or validation.path_of(found.gpu, found.source), found)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import statistics
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from gpu.bench.model.measured import MeasuredTimes
 from gpu.engines.modeling import ModelingEngine
 from gpu.errors import LockstepError
 from gpu.timing.gpus import GpuDescription
+from gpu.timing.validation import ELSEWHERE, OURS, ValidatedCase, Validation
 
 HELD_OUT = ("compaction", "nbody", "softmax", "sort")
 """Patterns that nothing was tuned on. Nor was anything on the kernels from elsewhere."""
@@ -26,12 +28,14 @@ that are not ours. No constant was fitted to what is held out; what two kernels 
 added, the cost of a store that touches many lines (a naive transposition) and blocks that differ in length
 (Mandelbrot). Tau is Kendall's, of the order of a ladder's variants at one size, the mean of the sizes; what measures
 within 2 % has no order. Errors are of the modeled time, as shares of the measured one."""
-OURS, ELSEWHERE = "ours", "elsewhere"
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A case that was measured and modeled, in microseconds; `modeled_us` is None where `remark` says why not."""
+    """A case that was measured and modeled, in microseconds; `modeled_us` is None where `remark` says why not.
+
+    `source` is what said the kernels' instructions: "sass" or "ir".
+    """
 
     group: str
     of: str
@@ -40,6 +44,7 @@ class Compared:
     measured_us: float
     modeled_us: float | None
     remark: str = ""
+    source: str = "sass"
 
     @property
     def ratio(self) -> float:
@@ -63,7 +68,7 @@ def compare(times: MeasuredTimes, gpu: GpuDescription) -> Iterator[Compared]:
             modeled, remark = None, error.message
         finally:
             engine.close()
-        yield Compared(OURS, pattern.name, variant.name, case.work, took, modeled, remark)
+        yield Compared(OURS, pattern.name, variant.name, case.work, took, modeled, remark, engine.source)
     for foreign in elsewhere.all_cases():
         took = measured.get((foreign.file, foreign.kernel, foreign.size))
         if took is None:
@@ -72,7 +77,8 @@ def compare(times: MeasuredTimes, gpu: GpuDescription) -> Iterator[Compared]:
         engine.sources.update(elsewhere.sources())
         try:
             foreign.launch(engine, foreign.make(np.random.default_rng(times.seed)))
-            yield Compared(ELSEWHERE, foreign.file, foreign.kernel, foreign.size, took, engine.launches[-1].time_us)
+            modeled = engine.launches[-1].time_us
+            yield Compared(ELSEWHERE, foreign.file, foreign.kernel, foreign.size, took, modeled, "", engine.source)
         except LockstepError as error:
             yield Compared(ELSEWHERE, foreign.file, foreign.kernel, foreign.size, took, None, error.message)
         finally:
@@ -104,6 +110,17 @@ def tables(rows: Sequence[Compared], gpu: str) -> str:
         modeled = f"{row.modeled_us:.1f} | {row.ratio:.2f}" if row.modeled_us is not None else " | "
         lines.append(f"| {row.of} {row.who} | {row.work} | {row.measured_us:.1f} | {modeled} | {row.remark} |")
     return "\n".join(lines)
+
+
+def validation_of(rows: Sequence[Compared], gpu: str, device: str) -> Validation:
+    """Return the cases that were modeled as data, of today."""
+    cases = [
+        ValidatedCase(row.group, row.of, row.who, row.work, round(row.measured_us, 3), round(row.modeled_us, 3))
+        for row in rows
+        if row.modeled_us is not None
+    ]
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Validation(gpu, device, today, rows[0].source, tuple(cases))
 
 
 def _line(name: str, held_out: str, rows: Sequence[Compared]) -> str:

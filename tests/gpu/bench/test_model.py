@@ -17,6 +17,7 @@ from gpu.devices.probe import find_nvcc
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns
+from gpu.timing import validation
 from gpu.timing.gpus import FOLDER, find_gpu, read
 from tests.gpu.cli.desktops import NO_WINDOW
 
@@ -107,7 +108,11 @@ def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsy
     few(monkeypatch, "matmul")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
-    assert cli.main(["bench", "model", "--from", str(kept), "--document", str(page)], NO_WINDOW) == 0
+    data = tmp_path / "cases.json"
+    command = ["bench", "model", "--from", str(kept), "--document", str(page), "--data", str(data)]
+    assert cli.main(command, NO_WINDOW) == 0
+    cases = validation.read(data).cases
+    assert {(case.group, case.of) for case in cases} >= {("ours", "matmul"), ("elsewhere", "matrices.cu")}
     text = page.read_text("utf-8")
     assert "## Timing model on h200: NVIDIA H200" in text
     assert "| matmul naive |" in text

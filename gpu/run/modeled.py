@@ -1,0 +1,167 @@
+"""What the window asks of the timing model, carried out: figures as plain data, with what holds a run back in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpu.declaration.pattern import Inputs, Pattern, Variant
+from gpu.engines.modeling import ModeledLaunch
+from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime, Waiting
+from gpu.messages.requests import ModelKernel, ModelPattern
+from gpu.patterns import find_pattern
+from gpu.run.count import count_pattern
+from gpu.run.drive import Tell, accept
+from gpu.run.kernel import count_kernel
+from gpu.run.model import ModeledRun, model_kernel, model_pattern
+from gpu.run.sized import of_side
+
+_NAMES = {"memory": "DRAM", "last cache": "L2"}
+_ON_CHIP = "first cache and shared memory"
+"""L1 and shared memory are one unit: a cycle takes a line of the one or a pass of the other."""
+
+
+def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
+    """Model a variant's host program; errors as of `gpu.run.model.model_pattern`."""
+    pattern = find_pattern(request.pattern)
+    variant = pattern.variant(request.variant)
+    params = pattern.check(request.params)
+    given = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
+    inputs = pattern.inputs(given, params, request.seed)
+    accept(pattern, variant, inputs, params)
+    run = model_pattern(
+        variant, inputs, params, request.gpu, request.sources, pattern=pattern.name, supposed=request.supposed
+    )
+    cost = pattern.cost(inputs, params)
+    operations, counted = float(cost.flops), False
+    if request.operations and not operations:
+        operations, counted = _operations(pattern, variant, inputs, request, tell), True
+    return summary(run, operations, float(cost.bytes_read + cost.bytes_written), counted=counted)
+
+
+def model_of_kernel(request: ModelKernel) -> ModeledTime:
+    """Model a launch of any kernel; errors as of `gpu.run.model.model_kernel`."""
+    launch = request.launch
+    run = model_kernel(
+        Path(launch.file),
+        launch.text,
+        launch.kernel,
+        launch.grid,
+        launch.block,
+        launch.arguments,
+        request.gpu,
+        shared_bytes=launch.shared_bytes,
+        defines=launch.defines,
+        constants=launch.constants,
+        supposed=request.supposed,
+    )
+    operations = float(count_kernel(launch)[1].counts.operations) if request.operations else 0.0
+    return summary(run, operations, 0.0, counted=True)
+
+
+def _operations(pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern, tell: Tell) -> float:
+    """Return the operations on data, as many for each element as are counted on a small part of the input."""
+    counts = count_pattern(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
+    elements = max((array.size for name, array in inputs.items() if name in ("image", "values", "text")), default=0)
+    return counts.per_element(counts.operations) * elements
+
+
+def summary(run: ModeledRun, operations: float, least_bytes: float, *, counted: bool) -> ModeledTime:
+    """Return a run's figures as plain data."""
+    estimates = [launch.estimate for launch in run.launches if launch.estimate is not None]
+    limits = dict.fromkeys(LIMITS, 0.0)
+    for launch in run.launches:
+        for name, amount in _limits(launch, run).items():
+            limits[name] += amount
+    bound_by = _NAMES.get(run.bound_by, run.bound_by)
+    if bound_by == _ON_CHIP:
+        bound_by = max("L1", "shared", key=lambda name: limits[name])
+    kernels = _kernels(run.launches)
+    dram_bytes = sum(each.dram_bytes for each in estimates)
+    instructions = sum(each.instructions for each in estimates)
+    longest = run.longest.estimate if run.longest is not None else None
+    under_way = longest.under_way if longest is not None else None
+    waiting = Waiting(
+        limits=limits,
+        bound_by=bound_by,
+        body_us=max(run.time_us - limits["launch"], 0.0),
+        launches=len(run.launches),
+        loads=under_way.together if under_way else 0.0,
+        load_bytes=under_way.bytes if under_way else 0.0,
+        load_us=_load_us(run),
+        warps=longest.occupancy.warps if longest else 0,
+        most_warps=run.gpu.warps,
+        dram_bytes=dram_bytes,
+        instructions=instructions,
+    )
+    return ModeledTime(
+        gpu=run.gpu.key,
+        name=run.gpu.name,
+        validated=run.gpu.validated,
+        time_us=run.time_us,
+        limits=limits,
+        bound_by=bound_by,
+        waits=waiting.words,
+        kernels=kernels,
+        launches=len(run.launches),
+        instructions=instructions,
+        dram_bytes=dram_bytes,
+        l2_bytes=32 * sum(each.l2_sectors for each in estimates),
+        source=run.source,
+        error=run.error,
+        all_ran=run.all_ran,
+        operations=operations,
+        least_bytes=least_bytes,
+        counted=counted,
+    )
+
+
+def _limits(launch: ModeledLaunch, run: ModeledRun) -> dict[str, float]:
+    """Return a launch's limits by the names that are shown."""
+    estimate = launch.estimate
+    if estimate is None:
+        return {"launch": launch.time_us}
+    found = {_NAMES.get(name, name): amount for name, amount in estimate.breakdown.items()}
+    on_chip = found.pop(_ON_CHIP, 0.0)
+    active = min(estimate.of_blocks, run.gpu.multiprocessors)
+    shared = min(on_chip, estimate.shared_passes / max(active, 1) / run.gpu.clock_ghz / 1e3)
+    return {**found, "shared": shared, "L1": on_chip - shared}
+
+
+def _load_us(run: ModeledRun) -> float:
+    """Return how long a multiprocessor's warps wait for memory, one wave of blocks after the other, in all launches."""
+    total = 0.0
+    for launch in run.launches:
+        if (estimate := launch.estimate) is not None:
+            at_once = max(1, estimate.occupancy.blocks * run.gpu.multiprocessors)
+            waves = -(-estimate.of_blocks // at_once)
+            total += waves * estimate.under_way.rounds * run.gpu.memory_cycles / run.gpu.clock_ghz / 1e3
+    return total
+
+
+def _kernels(launches: Sequence[ModeledLaunch]) -> tuple[KernelTime, ...]:
+    """Return launches of the same kernel in the same blocks as one, the longest first."""
+    alike: dict[tuple[str, tuple[int, ...]], list[ModeledLaunch]] = {}
+    for launch in launches:
+        if launch.estimate is not None:
+            alike.setdefault((launch.kernel, launch.block), []).append(launch)
+    made = []
+    for (kernel, block), group in alike.items():
+        first = max(group, key=lambda launch: launch.time_us)
+        estimate = first.estimate
+        assert estimate is not None
+        made.append(
+            KernelTime(
+                kernel,
+                first.grid,
+                block,
+                len(group),
+                sum(launch.time_us for launch in group),
+                estimate.registers,
+                estimate.shared_bytes,
+                estimate.occupancy.blocks,
+                estimate.occupancy.warps,
+                estimate.occupancy.limited_by,
+            )
+        )
+    return tuple(sorted(made, key=lambda each: -each.time_us))
