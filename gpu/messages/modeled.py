@@ -220,7 +220,7 @@ class Waiting:
             case "shared":
                 return "waits for shared memory: passes over its banks"
             case "issue":
-                return f"waits to issue: {self.instructions:,.3g} instructions of warps".replace(",", "\u2009")
+                return f"waits to issue: {_many(self.instructions)} instructions of warps"
             case "arithmetic":
                 return "waits for the arithmetic units"
         return "waits for atomics: those on one word go one after the other"
@@ -234,6 +234,14 @@ class Waiting:
             size = f"{self.load_bytes:.0f}-byte load{'' if count <= 1 else 's'}"
             return f"waits for memory: {many} {size} a thread under way{beside}"
         return f"waits for results of its own and at barriers{beside or ': little is under way at once'}"
+
+
+def _many(amount: float) -> str:
+    """Return a number as people say it."""
+    for size, word in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if amount >= size:
+            return f"{amount / size:.3g} {word}"
+    return f"{amount:.0f}"
 
 
 def _bytes(amount: float) -> str:

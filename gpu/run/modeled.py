@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpu.declaration.pattern import Inputs, Pattern, Variant
 from gpu.engines.modeling import ModeledLaunch
+from gpu.errors import InputError
 from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime, Waiting
 from gpu.messages.requests import ModelKernel, ModelPattern
 from gpu.patterns import find_pattern
@@ -42,6 +43,8 @@ def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
 def model_of_kernel(request: ModelKernel) -> ModeledTime:
     """Model a launch of any kernel; errors as of `gpu.run.model.model_kernel`."""
     launch = request.launch
+    if launch.textures:
+        raise InputError(f"{launch.kernel} fetches a texture reference, which the model does not follow in files.")
     run = model_kernel(
         Path(launch.file),
         launch.text,

@@ -29,6 +29,8 @@ class KernelSources(QObject):
 
     settled = pyqtSignal(str)
     """A file's text has changed, and rests."""
+    touched = pyqtSignal(str)
+    """A file's text may be another, from this moment on."""
     sound = pyqtSignal(str)
     """What is known of a file's text has changed, and it is no error."""
     editable = True
@@ -44,6 +46,7 @@ class KernelSources(QObject):
             made = self._documents[file] = self._make(file)
             made.setParent(self)
             made.settled.connect(lambda: self._take(made))
+            made.contentsChange.connect(lambda *_: self.touched.emit(file))
             made.problems_changed.connect(lambda: self.sound.emit(file) if made.sound else None)
         return self._documents[file]
 

@@ -8,7 +8,7 @@ import numpy as np
 from PyQt6.QtCore import QObject
 
 from gpu.messages.counted import RunCounts
-from gpu.messages.requests import CountPattern, Failure, Result, RunPattern
+from gpu.messages.requests import CountPattern, Failure, ModelPattern, Result, RunPattern
 from gui.model.jobs import Jobs
 
 _CHANNEL = "count run"
@@ -38,7 +38,7 @@ class Counting(QObject):
 
     def known(self, run: RunPattern) -> RunCounts | None:
         """Return what was counted of a run like this one."""
-        return self._known.get(_key(run))
+        return self._known.get(key_of(run))
 
     def ask(self, run: RunPattern, take: Take) -> None:
         """Count a run; whoever asked before gets nothing any more unless it is being counted now."""
@@ -51,7 +51,7 @@ class Counting(QObject):
                 take(event)
                 return
             assert event.counts is not None
-            self._known[_key(run)] = event.counts
+            self._known[key_of(run)] = event.counts
             take(event.counts)
 
         counted = CountPattern(run.pattern, run.variant, run.params, run.inputs, run.seed, run.sources)
@@ -64,7 +64,8 @@ class Counting(QObject):
             self._jobs().drop(_CHANNEL)
 
 
-def _key(run: RunPattern) -> Hashable:
+def key_of(run: RunPattern | ModelPattern) -> Hashable:
+    """Return what makes a run the same as another."""
     params = tuple(
         (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in run.params.items()
     )

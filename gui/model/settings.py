@@ -13,6 +13,7 @@ from PyQt6.QtCore import QByteArray
 
 from gpu.declaration.pattern import Pattern
 from gpu.errors import InputError
+from gpu.timing.gpus import keys
 from gui.model.settings_file import SettingsFile, settings_path
 from gui.painting.theme import FONT_SIZES, THEMES
 
@@ -66,6 +67,15 @@ class SavedSettings:
     @engine.setter
     def engine(self, name: str) -> None:
         self._remember("engine", name)
+
+    @property
+    def gpu(self) -> str:
+        """Return the key of the GPU that times are modeled for; "" where none was chosen."""
+        return self._word("gpu", keys(), "")
+
+    @gpu.setter
+    def gpu(self, key: str) -> None:
+        self._remember("gpu", key)
 
     @property
     def scale(self) -> str:

@@ -17,7 +17,7 @@ from gpu.engines.base import Device
 from gpu.errors import Diagnostic, InputError
 from gpu.files import arrays as array_files
 from gpu.messages.counted import RunCounts
-from gpu.messages.requests import CheckSource, Failure, Report, Result, RunPattern
+from gpu.messages.requests import CheckSource, Failure, ModelPattern, Report, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check
 from gpu.patterns import all_patterns
@@ -27,6 +27,7 @@ from gui.model.counting import Counting
 from gui.model.defaults import choose, suit
 from gui.model.file_jobs import FileJobs
 from gui.model.jobs import Jobs
+from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.qt.later import after
 
@@ -47,6 +48,8 @@ class Workbench(QObject):
     text_changed = pyqtSignal(str)
     defaults_changed = pyqtSignal()
     """What nobody has chosen is another on this device."""
+    settings_changed = pyqtSignal()
+    """What is seen of the chosen pattern, but for its text, is another."""
     progressed = pyqtSignal(str, object)
     """The name of the pattern that runs, and its Progress."""
     run_finished = pyqtSignal(object)
@@ -59,10 +62,18 @@ class Workbench(QObject):
     problem = pyqtSignal(object)
     saved = pyqtSignal(str)
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None, side: Jobs | None = None) -> None:
+    def __init__(
+        self,
+        jobs: Jobs,
+        parent: QObject | None = None,
+        side: Jobs | None = None,
+        third: Jobs | None = None,
+        gpu: str = "",
+    ) -> None:
         super().__init__(parent)
         self.jobs = jobs
         self._side = side or Jobs(parent=self)
+        self.modeling = Modeling(third or Jobs(parent=self), gpu, self)
         self.sources = KernelSources(self._check_source, self)
         self.clearance = Clearance(lambda: self.side_jobs, self._post_run, self)
         self.clearance.refused.connect(self._show_refusal)
@@ -72,6 +83,7 @@ class Workbench(QObject):
         self.reading.failed.connect(self.problem)
         self._device_engine = ""
         jobs.ready.connect(self._take_device)
+        jobs.ready.connect(self.modeling.take_device)
         self.patterns: dict[str, Pattern] = all_patterns()
         self.settings = {
             name: Settings(pattern.first_rung.name, pattern.check({})) for name, pattern in self.patterns.items()
@@ -108,6 +120,7 @@ class Workbench(QObject):
         """End the processes."""
         self.jobs.close()
         self._side.close()
+        self.modeling.close()
 
     @property
     def pattern(self) -> Pattern:
@@ -131,6 +144,7 @@ class Workbench(QObject):
         changed = suit(self.patterns, self.settings, device)
         if changed:
             self.defaults_changed.emit()
+            self.settings_changed.emit()
         if self.chosen in changed and device is not None:
             self.run_soon()
 
@@ -194,6 +208,7 @@ class Workbench(QObject):
         def take(text: str) -> None:
             self.settings[name].params |= self.patterns[name].for_file("text", text)
             self.text_changed.emit(path.name)
+            self.settings_changed.emit()
             if self.chosen == name:
                 self.run(verify=True)
 
@@ -209,6 +224,7 @@ class Workbench(QObject):
             self.settings[name].params |= self.patterns[name].for_file("values")
             self.outcomes = {other: kept for other, kept in self.outcomes.items() if kept.image is not None}
             self.values_changed.emit(values)
+            self.settings_changed.emit()
             if self.chosen == name:
                 self.run(verify=True)
 
@@ -240,6 +256,7 @@ class Workbench(QObject):
             if of_image or channel != "run":
                 self.jobs.drop(channel)
         self.image_changed.emit(image)
+        self.settings_changed.emit()
         if isinstance(self.pattern.presentation, ImagePresentation):
             self._count("before", image.inputs, image)
         if of_image or self.chosen not in self.outcomes:
@@ -337,11 +354,13 @@ class Workbench(QObject):
         self.settings[self.chosen].variant = self.pattern.variant(name).name
         if self.jobs.device is not None:
             self._suit(self.jobs.device)
+        self.settings_changed.emit()
         self.run_soon()
 
     def choose_params(self, params: Mapping[str, Any]) -> None:
         """Run with other parameters."""
         choose(self.pattern, self.settings[self.chosen], params)
+        self.settings_changed.emit()
         self.run_soon()
 
     # --- runs
@@ -408,6 +427,15 @@ class Workbench(QObject):
             lambda progress: self.progressed.emit(request.pattern, progress),
             2,
         )
+
+    def to_model(self) -> ModelPattern | None:
+        """Return what is seen of the chosen pattern, for the timing model; None where it has no input yet."""
+        inputs, settings = self._inputs(), self.settings[self.chosen]
+        if inputs is None:
+            return None
+        sources = self.sources.edits(self.pattern.file_of(settings.variant))
+        params = dict(settings.params)
+        return ModelPattern(self.chosen, settings.variant, self.modeling.gpu, params, dict(inputs), sources=sources)
 
     def stop(self) -> None:
         """Stop whatever runs."""

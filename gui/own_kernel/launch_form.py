@@ -22,6 +22,8 @@ class LaunchForm(QWidget):
 
     kernel_wanted = pyqtSignal()
     """Another kernel, instantiation or set of macros was chosen: its parameters are to be found."""
+    changed = pyqtSignal()
+    """An extent or an argument is another."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,6 +74,8 @@ class LaunchForm(QWidget):
         assert edit is not None
         edit.editingFinished.connect(self._take_name)
         self.defines.editingFinished.connect(self.kernel_wanted)
+        for extent in (self.grid, self.block, self.shared):
+            extent.textChanged.connect(lambda _: self.changed.emit())
 
     @property
     def name(self) -> str:
@@ -148,6 +152,7 @@ class LaunchForm(QWidget):
         for row in made:
             if row.parameter.name in before:
                 row.take_from(before[row.parameter.name])
+            row.changed.connect(self.changed)
             self.arguments.addWidget(row)
         for row in rows:
             self.arguments.removeWidget(row)

@@ -14,6 +14,7 @@ from gpu.process.inspector import Inspector
 from gui.editor.files import KERNEL_FILES, read_kernel
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.model.modeling import Modeling
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.recorded import RecordedPage
 from gui.widgets.ask_file import ask_open
@@ -34,6 +35,8 @@ class OwnKernel(QObject):
         The kernels' texts.
     jobs : callable
         Returns the queue of the simulator that runs and steps it.
+    modeling : Modeling
+        Says how long a launch would take on a GPU.
     """
 
     appeared = pyqtSignal(str, object)
@@ -48,9 +51,11 @@ class OwnKernel(QObject):
     """The path of a kernel that was written."""
     busy_changed = pyqtSignal(bool)
 
-    def __init__(self, stack: QStackedWidget, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+    def __init__(
+        self, stack: QStackedWidget, sources: KernelSources, jobs: Callable[[], Jobs], modeling: Modeling
+    ) -> None:
         super().__init__(stack)
-        self._stack, self._sources, self._jobs = stack, sources, jobs
+        self._stack, self._sources, self._jobs, self._modeling = stack, sources, jobs, modeling
         self.page: OwnKernelPage | RecordedPage | None = None
         self._opening: RecordedPage | None = None
         self._inspector = Inspector()
@@ -84,7 +89,7 @@ class OwnKernel(QObject):
             self.warned.emit(error.message, "Open a CUDA C++ file.")
             return
         if self.page is None or self.page.path != path:
-            page = OwnKernelPage(path, self._sources, self._jobs)
+            page = OwnKernelPage(path, self._sources, self._jobs, self._modeling)
             page.busy_changed.connect(self.busy_changed)
             self._take(page)
         self.show()

@@ -10,15 +10,17 @@ from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, Q
 
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.requests import DescribeKernels, Failure, Result, RunKernel
+from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result, RunKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.model.modeling import FollowedModel, Modeling
 from gui.own_kernel.compare import OwnCompareTab
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
+from gui.run_view.modeled import ModeledCard
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, column, row, split
 
@@ -36,6 +38,8 @@ class OwnKernelPage(Ground):
         The kernels' texts.
     jobs : callable
         Returns the queue of the simulator's process.
+    modeling : Modeling
+        Says how long a launch would take on a GPU.
     """
 
     failed = pyqtSignal(object)
@@ -43,7 +47,7 @@ class OwnKernelPage(Ground):
     busy_changed = pyqtSignal(bool)
     words_changed = pyqtSignal(str)
 
-    def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+    def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs], modeling: Modeling) -> None:
         super().__init__()
         self.path = path
         self.file = str(path)
@@ -55,6 +59,9 @@ class OwnKernelPage(Ground):
         self.sources = sources
         self.form = LaunchForm()
         self.results = ResultsCard()
+        self.modeled = ModeledCard()
+        self._modeling = modeling
+        self.followed = FollowedModel(modeling, self._to_model, lambda: self.busy, self)
         self.source = SourcePane(sources)
         self.source.left.connect(self.setFocus)
         self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs)
@@ -90,6 +97,12 @@ class OwnKernelPage(Ground):
         self.compare.busy_changed.connect(lambda _: self.busy_changed.emit(self.busy))
         self.results.line_wanted.connect(self.source.code.go_to_line)
         self.source.show_kernel(self.file, "")
+        self.followed.changed.connect(self.modeled.show_model)
+        self.modeled.show_gpu(modeling.gpu)
+        self.modeled.show_model(None)
+        modeling.gpu_changed.connect(self.modeled.show_gpu)
+        for changed in (self.modeled.appeared, self.form.changed, self.document.contentsChange):
+            changed.connect(self.followed.follow)
         self.describe()
 
     def _run_tab(self) -> QWidget:
@@ -100,7 +113,9 @@ class OwnKernelPage(Ground):
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setWidget(bar)
-        left = split(Qt.Orientation.Vertical, scroll, self.results, sizes=(look().px(250), look().px(330)))
+        upper = split(Qt.Orientation.Vertical, scroll, self.results, sizes=(look().px(250), look().px(330)))
+        left = QWidget()
+        left.setLayout(column(upper, self.modeled))
         right = QWidget()
         right.setLayout(column(self.source))
         self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(620), look().px(490)))
@@ -124,6 +139,15 @@ class OwnKernelPage(Ground):
     def launch(self) -> KernelLaunch:
         """Return the launch that is chosen; InputError where there is none."""
         return self.form.launch(self.file, self.document.text)
+
+    def _to_model(self) -> ModelKernel | None:
+        """Return what is seen, for the timing model; None where that is no launch."""
+        if not self.modeled.isVisible() or self.form.signature is None:
+            return None
+        try:
+            return ModelKernel(self.launch(), self._modeling.gpu)
+        except InputError:
+            return None
 
     def describe(self) -> None:
         """Find the file's kernels and what they take."""
@@ -149,6 +173,7 @@ class OwnKernelPage(Ground):
         if self.comparing:
             self.compare.refresh()
         self._judge()
+        self.followed.follow()
 
     def _judge(self) -> None:
         """Say whether there is anything to be launched."""
@@ -185,6 +210,7 @@ class OwnKernelPage(Ground):
         if launch is not self._running:
             return
         self._set_running(None)
+        self.followed.follow()
         ran = {self.file: launch.text}
         if isinstance(event, Result):
             assert event.simulated is not None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from PyQt6.QtCore import QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
-from PyQt6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from gpu.engines.base import TO_SIMULATE, PhaseTimes
+from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import RunCounts
 from gpu.messages.requests import Report
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Verdict
 from gui.painting.theme import look
 from gui.run_view.counted import CountedRun
+from gui.run_view.share_bar import Dot, ShareBar
 from gui.widgets.basic import Badge, Card, as_count, as_figure, button, column, label, row
 
 PHASES = ("upload", "kernel", "download")
@@ -36,58 +36,10 @@ _TONES = {
 }
 
 
-class PhaseBar(QWidget):
-    """The three phases' shares of the time, side by side."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._shares = (0.0, 0.0, 0.0)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(8)
-
-    def show_times(self, times: PhaseTimes) -> None:
-        """Show other times."""
-        total = times.upload + times.kernel + times.download
-        self._shares = tuple(getattr(times, name) / total if total > 0 else 0.0 for name in PHASES)  # type: ignore[assignment]
-        self.setAccessibleName(
-            ", ".join(f"{name} {share:.0%}" for name, share in zip(PHASES, self._shares, strict=True))
-        )
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        outline = QPainterPath()
-        outline.addRoundedRect(QRectF(self.rect()), 4, 4)
-        painter.setClipPath(outline)
-        painter.fillRect(self.rect(), QColor(look().theme.raised))
-        left = 0.0
-        for share, color in zip(self._shares, phase_colors(), strict=True):
-            width = share * self.width()
-            painter.fillRect(QRectF(left, 0, max(0.0, width - 1), self.height()), QColor(color))
-            left += width
-        painter.end()
-
-
 def phase_colors() -> tuple[str, str, str]:
     """Return the colors of upload, kernel and download: the kernel's is the accent."""
     theme = look().theme
     return theme.faint, theme.accent, theme.muted
-
-
-class _Dot(QWidget):
-    def __init__(self, phase: int) -> None:
-        super().__init__()
-        self._phase = phase
-        self.setFixedSize(9, 9)
-
-    def paintEvent(self, event: QPaintEvent | None) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(phase_colors()[self._phase]))
-        painter.drawEllipse(QRectF(0.5, 0.5, 8, 8))
-        painter.end()
 
 
 class NumbersCard(Card):
@@ -114,14 +66,14 @@ class NumbersCard(Card):
         self.counted = CountedRun()
         self.body.addWidget(self.counted)
         self.counted.hide()
-        self.bar = PhaseBar()
+        self.bar = ShareBar(PHASES, phase_colors)
 
         grid = QGridLayout()
         grid.setHorizontalSpacing(7)
         grid.setVerticalSpacing(0)
         self.times: dict[str, QLabel] = {}
         for index, phase in enumerate(PHASES):
-            grid.addWidget(_Dot(index), 0, 3 * index, Qt.AlignmentFlag.AlignVCenter)
+            grid.addWidget(Dot(index, phase_colors), 0, 3 * index, Qt.AlignmentFlag.AlignVCenter)
             grid.addWidget(label(phase, "caption"), 0, 3 * index + 1)
             self.times[phase] = label("–", "code", name=f"{phase} time")
             grid.addWidget(self.times[phase], 1, 3 * index + 1)
@@ -171,7 +123,7 @@ class NumbersCard(Card):
         self.figure.setText(as_figure(report.throughput.value) if report.throughput.value else "–")
         self.unit.setText(f"{report.throughput.unit}  kernel time only")
         self.source.say("measured", "neutral", _MEASURED)
-        self.bar.show_times(report.time_ms)
+        self.bar.show_amounts({phase: getattr(report.time_ms, phase) for phase in PHASES})
         for phase, shown in self.times.items():
             shown.setText(as_time(getattr(report.time_ms, phase)))
         self._show_timing(report.timing)

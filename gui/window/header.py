@@ -16,6 +16,9 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import Device
+from gpu.messages.modeled import short_name
+from gpu.timing.gpus import find_gpu
+from gui.model.modeling import gpus
 from gui.painting.theme import look
 from gui.widgets.basic import ElidedLabel, button, column, label, role
 from gui.widgets.elided_box import ElidedBox
@@ -27,8 +30,11 @@ ENGINES = {
     "simulator": ("CPU simulator", "The same kernels, run by a SIMT simulator"),
 }
 
+_VALIDATED, _NOT_VALIDATED = ", modeled", ", not validated"
+_COMPARED = "the model was compared with a real one"
+_NEVER_COMPARED = "described from data sheets and papers; the model was never compared with a real one"
 
-_ENGINE_WIDTHS, _VARIANT_WIDTHS = (140, 140), (230, 290)
+_ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (78, 150), (170, 290)
 """Pixels of the lists: the least, and the most at the normal size of text."""
 
 
@@ -60,6 +66,7 @@ class WindowHeader(QFrame):
 
     engine_chosen = pyqtSignal(str)
     variant_chosen = pyqtSignal(str)
+    gpu_chosen = pyqtSignal(str)
     run_wanted = pyqtSignal()
     stop_wanted = pyqtSignal()
 
@@ -81,6 +88,12 @@ class WindowHeader(QFrame):
         for name, (text, tip) in ENGINES.items():
             self.engine.addItem(text, name)
             self.engine.setItemData(self.engine.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
+        self.gpu = ElidedBox("Modeled GPU", "Which GPU times are modeled for")
+        for key in gpus():
+            described = find_gpu(key)
+            self.gpu.addItem(short_name(described.name) + (_VALIDATED if described.validated else _NOT_VALIDATED), key)
+            tip = f"{described.name}: {_COMPARED if described.validated else _NEVER_COMPARED}"
+            self.gpu.setItemData(self.gpu.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         ladder = "Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
         self.variant = LadderBox("Variant", ladder)
         self.run = button("Run", "primary", tip="Run again (F5)")
@@ -98,6 +111,7 @@ class WindowHeader(QFrame):
         line.addSpacing(8)
         line.addWidget(words, 2)
         line.addWidget(self.engine, 3)
+        line.addWidget(self.gpu, 2)
         line.addWidget(self.variant, 5)
         for widget in (self.run, self.stop):
             line.addWidget(widget)
@@ -108,13 +122,15 @@ class WindowHeader(QFrame):
         layout.addWidget(self.progress)
         self.engine.activated.connect(lambda: self.engine_chosen.emit(self.engine.currentData()))
         self.variant.activated.connect(lambda: self.variant_chosen.emit(self.variant.currentData()))
+        self.gpu.activated.connect(lambda: self.gpu_chosen.emit(self.gpu.currentData()))
         self.run.clicked.connect(self.run_wanted)
         self.stop.clicked.connect(self.stop_wanted)
         self.resize_with_text()
 
     def resize_with_text(self) -> None:
         """Take widths that go with the text's size."""
-        for box, least, most in ((self.engine, *_ENGINE_WIDTHS), (self.variant, *_VARIANT_WIDTHS)):
+        widths = (self.engine, *_ENGINE_WIDTHS), (self.gpu, *_GPU_WIDTHS), (self.variant, *_VARIANT_WIDTHS)
+        for box, least, most in widths:
             box.setMinimumWidth(least)
             box.setMaximumWidth(look().px(most))
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -125,7 +141,11 @@ class WindowHeader(QFrame):
         """Keep room for what the pattern does; where there is little, the window's name gives way to it."""
         self.summary.ensurePolished()
         wanted = self.summary.fontMetrics().horizontalAdvance(self.summary.toolTip()) + 2
-        shown = [each for each in (self.menu, self.engine, self.variant, self.run, self.stop) if not each.isHidden()]
+        shown = [
+            each
+            for each in (self.menu, self.engine, self.gpu, self.variant, self.run, self.stop)
+            if not each.isHidden()
+        ]
         taken = sum(each.minimumWidth() or each.sizeHint().width() for each in shown)
         room = self.width() - taken - 8 * (len(shown) + 2) - 20
         brand = self.brand.sizeHint().width() + 8
@@ -167,6 +187,10 @@ class WindowHeader(QFrame):
         if self.engine.findData(name) < 0:
             self.engine.addItem(name.capitalize(), name)
         self.engine.setCurrentIndex(self.engine.findData(name))
+
+    def show_gpu(self, key: str) -> None:
+        """Show which GPU times are modeled for."""
+        self.gpu.setCurrentIndex(self.gpu.findData(key))
 
     def show_busy(self, busy: bool) -> None:
         """Let Stop be pressed while there is something to stop."""

@@ -74,7 +74,7 @@ class MainWindow(QMainWindow):
         # The engine's process takes a moment to come up: it does so while the window is built.
         self.jobs.start(self.engine)
         self._side = Jobs(factory, self)
-        self.bench = Workbench(self.jobs, self, side=self._side)
+        self.bench = Workbench(self.jobs, self, side=self._side, third=Jobs(factory, self), gpu=self.memory.gpu)
         for name, pattern in self.bench.patterns.items():
             kept = self.memory
             self.bench.restore(name, kept.variant(pattern), kept.params(pattern), kept.chosen(pattern))
@@ -92,7 +92,7 @@ class MainWindow(QMainWindow):
         self.messages = Messages(self.status, self.banner)
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
         self.preparation = Preparation(self.pages, self.stack, self.bench)
-        self.own = OwnKernel(self.stack, self.bench.sources, lambda: self.bench.side_jobs)
+        self.own = OwnKernel(self.stack, self.bench.sources, lambda: self.bench.side_jobs, self.bench.modeling)
         self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
         self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.messages)
         self.running = Running(self.bench, self.pages, self.own, self.messages)
@@ -107,6 +107,7 @@ class MainWindow(QMainWindow):
         self._connect_work()
         self._take_look()
         self.header.show_engine(self.engine)
+        self.header.show_gpu(self.bench.modeling.gpu)
         chosen = self.memory.pattern
         self.pages.show(chosen if chosen in self.bench.patterns else self.bench.chosen)
         if geometry := self.memory.geometry:
@@ -139,6 +140,7 @@ class MainWindow(QMainWindow):
     def _connect_parts(self) -> None:
         self.header.engine_chosen.connect(self.set_engine)
         self.header.variant_chosen.connect(self.pages.choose_variant)
+        self.header.gpu_chosen.connect(self._choose_gpu)
         self.header.run_wanted.connect(self.running.run)
         self.header.stop_wanted.connect(self.running.stop)
         self.sidebar.pattern_chosen.connect(self.pages.choose)
@@ -168,6 +170,7 @@ class MainWindow(QMainWindow):
         self.jobs.ready.connect(self.status.show_device)
         self.jobs.noted.connect(self._notes.append)
         self.jobs.ready.connect(lambda device: self.header.show_libraries(device.no_library))
+        bench.modeling.gpu_changed.connect(self.header.show_gpu)
         self.jobs.broken.connect(self._show_no_engine)
         for jobs in (self.jobs, self._side):
             jobs.halted.connect(lambda process, jobs=jobs: self.messages.show_halt(process, jobs.stop))
@@ -252,6 +255,10 @@ class MainWindow(QMainWindow):
         self._ask_for_thumbnails()
 
     # --- what happens
+
+    def _choose_gpu(self, key: str) -> None:
+        self.memory.gpu = key
+        self.bench.modeling.choose(key)
 
     def _take_look(self) -> None:
         now = look()

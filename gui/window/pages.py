@@ -8,8 +8,10 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.declaration.pattern import Progress
+from gpu.messages.requests import ModelPattern
 from gui.bodies_view.view import BodiesView
 from gui.model.jobs import spelled
+from gui.model.modeling import FollowedModel
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
@@ -42,6 +44,8 @@ class Pages(QObject):
         super().__init__(stack)
         self._stack, self._bench, self._memory, self._messages = stack, bench, memory, messages
         self.made: dict[str, PatternPage] = {}
+        self.followed: dict[str, FollowedModel] = {}
+        """The modeled times of the pages that have been made."""
         self._seen: set[str] = set()
         bench.image_changed.connect(self._show_image)
         bench.values_changed.connect(self._show_numbers)
@@ -168,6 +172,7 @@ class Pages(QObject):
             bench.patterns[name], bench.settings[name], bench.sources, lambda: bench.side_jobs, bench.jobs
         )
         page.params_changed.connect(bench.choose_params)
+        self._follow(page)
         page.variant_wanted.connect(self.choose_variant)
         if isinstance(page.view, BodiesView):
             self._connect_bodies(page.view)
@@ -193,6 +198,23 @@ class Pages(QObject):
         if bench.values is not None:
             page.show_numbers(bench.values)
         return page
+
+    def _follow(self, page: PatternPage) -> None:
+        """Let a page's modeled time follow what is seen there."""
+        bench, card = self._bench, page.modeled
+
+        def seen() -> ModelPattern | None:
+            return bench.to_model() if card.isVisible() and bench.chosen == page.pattern.name else None
+
+        followed = FollowedModel(bench.modeling, seen, lambda: bench.jobs.busy, page)
+        followed.changed.connect(card.show_model)
+        bench.modeling.gpu_changed.connect(card.show_gpu)
+        card.show_gpu(bench.modeling.gpu)
+        card.show_model(None)
+        card.appeared.connect(followed.follow)
+        for changed in (bench.settings_changed, bench.run_finished, bench.sources.touched):
+            changed.connect(followed.follow)
+        self.followed[page.pattern.name] = followed
 
     def complete(self, page: PatternPage) -> None:
         """Give a page the tabs that measure."""

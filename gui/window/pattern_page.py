@@ -31,6 +31,7 @@ from gui.model.jobs import Jobs
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
+from gui.run_view.modeled import ModeledCard
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
@@ -126,6 +127,7 @@ class PatternPage(Ground):
         self.source.left.connect(self.setFocus)
         self.numbers = NumbersCard()
         self.numbers.larger_wanted.connect(self._enlarge)
+        self.modeled = ModeledCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -236,6 +238,7 @@ class PatternPage(Ground):
             column.addWidget(self.examples.about)
         column.addWidget(self.caution)
         column.addWidget(self.view, 1)
+        column.addWidget(self.modeled)
         right = Scrolled()
         column = right.column
         self.idea = RungCard(self.pattern)

@@ -16,6 +16,7 @@ from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
 from gpu.messages.bodies import BodyFigures, Conserved
 from gpu.messages.counted import RunCounts
+from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime
 from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
@@ -31,6 +32,8 @@ from gpu.messages.requests import (
     LoadImage,
     LoadText,
     PickBody,
+    ModelKernel,
+    ModelPattern,
     Ready,
     Report,
     Result,
@@ -50,6 +53,8 @@ from gpu.patterns import find_pattern
 from gpu.patterns.nbody.files import read_bodies
 from gpu.patterns.nbody.presets import generate
 from gpu.run.execute import execute, failure_of
+from gpu.timing.gpus import find_gpu
+from gpu.timing.validation import KnownError
 
 DEVICE = Device("null", "no device", "null", 1024, 49152, 1)
 
@@ -169,6 +174,9 @@ class FakeHost:
             place = [each.name for each in find_pattern(request.pattern).variants].index(request.variant)
             return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
         if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter):
+        if isinstance(request, ModelPattern | ModelKernel):
+            return Result({}, modeled=modeled(request))
+        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel):
             try:
                 return execute(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:
@@ -268,6 +276,25 @@ class FakeHost:
         return Result({name: self.shared(array) for name, array in handles.items()})
 
 
+def modeled(request):
+    """Return a time that a request's rung and size tell from others: it waits for memory, then for shared memory."""
+    place, n = 0, 1
+    if isinstance(request, ModelPattern):
+        pattern = find_pattern(request.pattern)
+        place = [each.name for each in pattern.variants].index(request.variant)
+        n = pattern.elements(pattern.check(request.params)) or 64
+    name = find_gpu(request.gpu).name
+    body = (place + 1) * n / 1000 / request.supposed.bandwidth
+    limits = {**dict.fromkeys(LIMITS, 0.0), "DRAM": body, "shared": place * n / 4000, "launch": 3.0}
+    block = request.launch.block if isinstance(request, ModelKernel) else (256, 1, 1)
+    kernel = KernelTime("kernel", (n,), block, 1, body, 32, 0, 8, 64, "warps")
+    known = KnownError(0.25, 40, "", "2026-11-22") if find_gpu(request.gpu).validated else None
+    return ModeledTime(
+        request.gpu, name, find_gpu(request.gpu).validated, body + 3 + len(getattr(request, "sources", ())), limits,
+        "DRAM", "waits for memory", (kernel,), 1, 10.0 * n, 8.0 * n, 16.0 * n, "sass", known, True, 2.0 * n, 4.0 * n,
+    )  # fmt: skip
+
+
 def _reference(name, params, given):
     """Return all that a run of a pattern gives, as the reference says."""
     pattern = find_pattern(name)
@@ -323,6 +350,12 @@ def rests_ms():
 
 
 @pytest.fixture
+def model_rest_ms():
+    """How long what is seen rests before it is modeled: for ever, but where that is what is tested."""
+    return 3_600_000
+
+
+@pytest.fixture
 def drafts(tmp_path):
     from gui.editor.drafts import Drafts
 
@@ -330,11 +363,12 @@ def drafts(tmp_path):
 
 
 @pytest.fixture
-def make_window(qtbot, memory, drafts, monkeypatch, rests_ms):
+def make_window(qtbot, memory, drafts, monkeypatch, rests_ms, model_rest_ms):
     from gui.window.main_window import MainWindow
 
     for name, interval in zip(("IDLE_MS", "REST_MS"), rests_ms, strict=True):
         monkeypatch.setattr(f"gui.window.preparation.{name}", interval)
+    monkeypatch.setattr("gui.model.modeling.REST_MS", model_rest_ms)
     FakeHost.made = []
     windows = []
 
@@ -365,7 +399,7 @@ def window(qtbot, make_window, gray):
     made = make_window()
     made.bench.open(gray)
     settle(qtbot, made)
-    made.host = FakeHost.made[-1]
+    made.host = made.jobs._host
     return made
 
 

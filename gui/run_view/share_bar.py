@@ -1,0 +1,73 @@
+"""Shares of a whole as a bar, and the dots of its legend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from PyQt6.QtCore import QRectF, Qt
+from PyQt6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gui.painting.theme import look
+
+Colors = Callable[[], Sequence[str]]
+"""Returns the colors of the parts in the theme that is chosen."""
+
+
+class ShareBar(QWidget):
+    """Parts of a whole, side by side.
+
+    Parameters
+    ----------
+    names : sequence of str
+    colors : callable
+        Returns as many colors.
+    """
+
+    def __init__(self, names: Sequence[str], colors: Colors) -> None:
+        super().__init__()
+        self._names, self._colors = names, colors
+        self.shares: tuple[float, ...] = (0.0,) * len(names)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(8)
+
+    def show_amounts(self, amounts: Mapping[str, float]) -> None:
+        """Show other amounts, by name."""
+        total = sum(amounts.values())
+        self.shares = tuple(amounts[name] / total if total > 0 else 0.0 for name in self._names)
+        self.setAccessibleName(
+            ", ".join(f"{name} {share:.0%}" for name, share in zip(self._names, self.shares, strict=True))
+        )
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        outline = QPainterPath()
+        outline.addRoundedRect(QRectF(self.rect()), 4, 4)
+        painter.setClipPath(outline)
+        painter.fillRect(self.rect(), QColor(look().theme.raised))
+        left = 0.0
+        for share, color in zip(self.shares, self._colors(), strict=True):
+            width = share * self.width()
+            painter.fillRect(QRectF(left, 0, max(0.0, width - 1), self.height()), QColor(color))
+            left += width
+        painter.end()
+
+
+class Dot(QWidget):
+    """The dot of one part in a legend."""
+
+    def __init__(self, part: int, colors: Colors) -> None:
+        super().__init__()
+        self.part = part
+        self._colors = colors
+        self.setFixedSize(9, 9)
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(self._colors()[self.part]))
+        painter.drawEllipse(QRectF(0.5, 0.5, 8, 8))
+        painter.end()

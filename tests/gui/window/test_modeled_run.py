@@ -1,0 +1,139 @@
+"""Run's modeled time: of the GPU in the bar, of what is seen, titled apart from what is measured and counted."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import Qt
+
+from gpu.engines.base import Device
+from gpu.messages.requests import Failure, ModelKernel, ModelPattern, Ready
+from tests.gui.conftest import FakeHost, settle
+
+
+@pytest.fixture
+def model_rest_ms():
+    return 1
+
+
+@pytest.fixture
+def scan(qtbot, window):
+    """A window that shows the scan, modeled."""
+    window.choose_pattern("scan")
+    settle(qtbot, window)
+    qtbot.waitUntil(lambda: window.page.modeled.shown is not None)
+    window.modeler = next(host for host in FakeHost.made if any(isinstance(r, ModelPattern) for r in host.requests))
+    return window
+
+
+def models(window):
+    return [request for request in window.modeler.requests if isinstance(request, ModelPattern)]
+
+
+def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
+    card = scan.page.modeled
+    assert card.title.text() == "On an H200"
+    assert card.figure.text().endswith("µs") or card.figure.text().endswith("ms")
+    assert card.badge.text() == "modeled"
+    assert card.sureness.text() == "within 25 % for 9 of 10 kernels tried"
+    assert "40 cases of kernels from elsewhere were measured on an H200" in card.sureness.toolTip()
+    assert card.reason.text() == "Waits for memory"
+    assert card.held.toolTip().startswith("kernel: a multiprocessor holds 8 blocks of 256 threads")
+    assert sum(card.bar.shares) == pytest.approx(1)
+    assert "DRAM" in card.bar.toolTip()
+
+
+def test_neither_the_engine_nor_the_simulator_beside_it_has_anything_to_do_with_it(scan) -> None:
+    assert scan.modeler is not scan.host
+    assert not any(isinstance(r, ModelPattern) for r in scan.host.requests)
+    assert not scan.jobs.busy
+
+
+def test_another_gpu_is_modeled_marked_and_remembered(qtbot, scan) -> None:
+    box = scan.header.gpu
+    assert [box.itemText(place) for place in range(2)] == ["H200, modeled", "H100, modeled"]
+    assert all("not validated" in box.itemText(place) for place in range(2, box.count()))
+    box.setCurrentIndex(box.findData("t4"))
+    box.activated.emit(box.currentIndex())
+    card = scan.page.modeled
+    assert (card.shown, card.title.text(), card.badge.text()) == (None, "On a T4", "modeling…")
+    qtbot.waitUntil(lambda: card.shown is not None)
+    assert card.sureness.text() == "never compared with a real one"
+    assert card.badge.property("badge") == "warn"
+    assert scan.memory.gpu == "t4"
+    assert models(scan)[-1].gpu == "t4"
+
+
+def test_the_gpu_that_is_here_is_the_default(qtbot, scan) -> None:
+    scan.host.deliver(0, Ready(Device("cuda", "NVIDIA H100 80GB HBM3", "gpu", 1024, 49152, 132)))
+    qtbot.waitUntil(lambda: scan.header.gpu.currentData() == "h100")
+    assert scan.page.modeled.title.text() == "On an H100"
+
+
+def test_the_gpu_of_the_last_time_comes_back(make_window, memory) -> None:
+    memory.gpu = "l4"
+    assert make_window().header.gpu.currentData() == "l4"
+
+
+def test_a_time_never_stands_beside_another_text(qtbot, scan) -> None:
+    card, document = scan.page.modeled, scan.bench.sources.document("scan.cu")
+    before = card.shown
+    scan.modeler.patient = True
+    qtbot.keyClick(scan.page.source.code, Qt.Key.Key_Space)
+    assert (card.shown, card.figure.text()) == (None, "")
+    qtbot.waitUntil(lambda: len(scan.modeler.open) == 1)
+    assert models(scan)[-1].sources == {"scan.cu": document.text}
+    document.replace(document.original)
+    assert card.shown == before
+    scan.modeler.answer_all()
+    qtbot.wait(20)
+    assert card.shown == before
+
+
+def test_another_rung_or_size_takes_the_time_back_until_its_own_is_there(qtbot, scan) -> None:
+    card = scan.page.modeled
+    first = card.shown
+    scan.choose_variant("kogge-stone")
+    assert card.shown is None
+    qtbot.waitUntil(lambda: card.shown is not None)
+    assert models(scan)[-1].variant == "kogge-stone"
+    scan.choose_variant("naive")
+    qtbot.waitUntil(lambda: card.shown == first or card.shown is None)
+
+
+def test_why_there_is_no_time_is_said(qtbot, scan) -> None:
+    card = scan.page.modeled
+    scan.modeler.patient = True
+    scan.choose_variant("brent-kung")
+    qtbot.waitUntil(lambda: len(scan.modeler.open) == 1)
+    scan.modeler.answer(Failure("launch", "It calls what the model does not follow."))
+    qtbot.waitUntil(lambda: card.badge.text() == "not modeled")
+    assert card.reason.toolTip() == "It calls what the model does not follow."
+    assert card.figure.text() == ""
+
+
+def test_nothing_is_modeled_where_it_is_not_seen(qtbot, scan) -> None:
+    scan.page.turn_to("Compare")
+    before = len(models(scan))
+    scan.choose_variant("brent-kung")
+    settle(qtbot, scan)
+    qtbot.wait(30)
+    assert len(models(scan)) == before
+    scan.page.turn_to("Run")
+    qtbot.waitUntil(lambda: len(models(scan)) == before + 1)
+
+
+def test_a_kernel_of_the_users_is_modeled_as_it_is_launched(qtbot, scan, tmp_path) -> None:
+    path = tmp_path / "own.cu"
+    path.write_text("__global__ void twice(float *x, int n) { int i = threadIdx.x; if (i < n) x[i] *= 2; }")
+    scan.own.open(path)
+    page = scan.own.page
+    qtbot.waitUntil(lambda: page.modeled.shown is not None)
+    asked = [request for request in scan.modeler.requests if isinstance(request, ModelKernel)]
+    assert (asked[-1].launch.kernel, asked[-1].gpu) == ("twice", "h200")
+    page.form.block.setText("128")
+    assert page.modeled.shown is None
+    qtbot.waitUntil(lambda: page.modeled.shown is not None)
+    asked = [request for request in scan.modeler.requests if isinstance(request, ModelKernel)]
+    assert asked[-1].launch.block == (128,)
+    page.form.block.setText("0,")
+    assert page.modeled.shown is None
