@@ -94,6 +94,8 @@ class ModeledTime:
         Whether every launch found what those before it left.
     operations, least_bytes : float
         Operations on data, and what must be read and written whatever the kernel; 0 where not known.
+    work : float
+        What the pattern's throughput counts, in its thousands; 0 where there is no pattern.
     counted : bool
         Whether the operations were counted on a small part, not what the pattern says that they are.
     """
@@ -115,6 +117,7 @@ class ModeledTime:
     all_ran: bool = True
     operations: float = 0.0
     least_bytes: float = 0.0
+    work: float = 0.0
     counted: bool = False
 
     @property

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from gpu.declaration.pattern import Inputs, Pattern, Variant
+import numpy as np
+
+from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.modeling import ModeledLaunch
 from gpu.errors import InputError
 from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime, Waiting
@@ -27,8 +30,7 @@ def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
     pattern = find_pattern(request.pattern)
     variant = pattern.variant(request.variant)
     params = pattern.check(request.params)
-    given = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
-    inputs = pattern.inputs(given, params, request.seed)
+    inputs = _inputs(pattern, request, params)
     accept(pattern, variant, inputs, params)
     run = model_pattern(
         variant, inputs, params, request.gpu, request.sources, pattern=pattern.name, supposed=request.supposed
@@ -37,7 +39,12 @@ def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
     operations, counted = float(cost.flops), False
     if request.operations and not operations:
         operations, counted = _operations(pattern, variant, inputs, request, tell), True
-    return summary(run, operations, float(cost.bytes_read + cost.bytes_written), counted=counted)
+    work = pattern.work(inputs, params)
+    return replace(
+        summary(run, operations, counted=counted),
+        least_bytes=float(cost.bytes_read + cost.bytes_written),
+        work=work.amount / {"M": 1e6, "G": 1e9}[work.prefix],
+    )
 
 
 def model_of_kernel(request: ModelKernel) -> ModeledTime:
@@ -59,7 +66,22 @@ def model_of_kernel(request: ModelKernel) -> ModeledTime:
         supposed=request.supposed,
     )
     operations = float(count_kernel(launch)[1].counts.operations) if request.operations else 0.0
-    return summary(run, operations, 0.0, counted=True)
+    return summary(run, operations, counted=True)
+
+
+_kept: dict[Hashable, Inputs] = {}
+
+
+def _inputs(pattern: Pattern, request: ModelPattern, params: Params) -> Inputs:
+    """Return what a variant runs on. The newest are kept: a ladder's variants are modeled one after the other."""
+    shown = tuple((name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in params.items())
+    given = tuple((name, handle.path) for name, handle in request.inputs.items())
+    key = pattern.name, shown, given, request.seed, request.side
+    if key not in _kept:
+        _kept.clear()
+        opened = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
+        _kept[key] = pattern.inputs(opened, params, request.seed)
+    return _kept[key]
 
 
 def _operations(pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern, tell: Tell) -> float:
@@ -69,7 +91,7 @@ def _operations(pattern: Pattern, variant: Variant, inputs: Inputs, request: Mod
     return counts.per_element(counts.operations) * elements
 
 
-def summary(run: ModeledRun, operations: float, least_bytes: float, *, counted: bool) -> ModeledTime:
+def summary(run: ModeledRun, operations: float, *, counted: bool) -> ModeledTime:
     """Return a run's figures as plain data."""
     estimates = [launch.estimate for launch in run.launches if launch.estimate is not None]
     limits = dict.fromkeys(LIMITS, 0.0)
@@ -114,7 +136,6 @@ def summary(run: ModeledRun, operations: float, least_bytes: float, *, counted: 
         error=run.error,
         all_ran=run.all_ran,
         operations=operations,
-        least_bytes=least_bytes,
         counted=counted,
     )
 

@@ -13,6 +13,8 @@ from gpu.declaration.pattern import Integer, Parameter, Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import QUANTITIES, Quantity
+from gpu.messages.modeled import short_name
+from gpu.timing.gpus import find_gpu
 from gui.compare_view.sweep import Point
 
 
@@ -33,6 +35,8 @@ class ComparedBy:
         What was measured elsewhere.
     simulated : bool
         Whether it is the time that a CPU takes to simulate.
+    modeled : str
+        The key of the GPU that it is modeled for.
     """
 
     name: str
@@ -41,6 +45,7 @@ class ComparedBy:
     quantity: Quantity | None = None
     recorded: DeviceRecord | None = None
     simulated: bool = False
+    modeled: str = ""
 
     @property
     def rates(self) -> bool:
@@ -53,16 +58,28 @@ SIMULATED = ComparedBy(f"time {TO_SIMULATE}", "Time to simulate", "It says nothi
 COUNTED = tuple(ComparedBy(each.name, "Counted", each.meaning, quantity=each) for each in QUANTITIES)
 
 
-def comparisons(records: Iterable[DeviceRecord], *, simulated: bool) -> tuple[ComparedBy, ...]:
+def comparisons(records: Iterable[DeviceRecord], *, simulated: bool, gpu: str) -> tuple[ComparedBy, ...]:
     """Return the ways to compare variants, the one to begin with first.
 
-    Where a CPU simulates that is what a GPU took elsewhere, so that nobody takes a CPU's times for it.
+    Where a CPU simulates that is what a GPU took elsewhere, so that nobody takes a CPU's times for it. `gpu` is the one
+    that times are modeled for.
     """
     recorded = tuple(
         ComparedBy(f"{each.device}, {each.date}", "Recorded", each.words.capitalize(), recorded=each)
         for each in records
     )
-    return (*recorded, *COUNTED, SIMULATED) if simulated else (MEASURED, *recorded)
+    modeled = modeled_for(gpu)
+    if not simulated:
+        return (MEASURED, modeled, *recorded)
+    return (*recorded, modeled, *COUNTED, SIMULATED) if recorded else (*COUNTED, modeled, SIMULATED)
+
+
+def modeled_for(gpu: str) -> ComparedBy:
+    """Return the comparison by what the timing model says of a GPU."""
+    described = find_gpu(gpu)
+    name = short_name(described.name)
+    sure = "" if described.validated else ", which was never compared with a real one"
+    return ComparedBy(f"modeled, {name}", "Modeled", f"What the timing model says of {name}{sure}", modeled=gpu)
 
 
 def points_of(recorded: DeviceRecord, pattern: Pattern) -> list[Point]:

@@ -13,9 +13,11 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.messages.counted import RunCounts
-from gpu.messages.requests import CountPattern, Failure, Report, Result, RunPattern
+from gpu.messages.modeled import ModeledTime
+from gpu.messages.requests import CountPattern, Failure, ModelPattern, Report, Result, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gui.model.jobs import Jobs
+from gui.model.modeling import Modeling
 
 CHANNEL = "measure"
 REPEATS = 3
@@ -39,6 +41,8 @@ class Point:
     kernel_ms : float
     counts : RunCounts or None
         What was counted, where that was asked for: then nothing is timed.
+    modeled : ModeledTime or None
+        What was modeled, where that was asked for: then nothing is run.
     """
 
     variant: str
@@ -50,6 +54,7 @@ class Point:
     device: str
     kernel_ms: float = 0.0
     counts: RunCounts | None = None
+    modeled: ModeledTime | None = None
 
 
 @dataclass
@@ -68,6 +73,7 @@ class Sweep(QObject):
     ----------
     jobs : Jobs
         The engine's queue.
+    modeling : Modeling
     """
 
     added = pyqtSignal(object)
@@ -78,9 +84,11 @@ class Sweep(QObject):
     """The variant and the size that are measured now."""
     ended = pyqtSignal()
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._jobs = jobs
+        self._modeling = modeling
+        self._gpu = ""
         self._turn = 0
         self._todo: list[tuple[int, str]] = []
         self._runs = _Runs()
@@ -105,9 +113,14 @@ class Sweep(QObject):
         inputs: Mapping[str, SharedArray],
         *,
         counted: bool = False,
+        gpu: str = "",
     ) -> None:
-        """Measure variants of a pattern, or count what they do; of `params` only the size changes, or the image's."""
+        """Measure variants of a pattern, or count what they do, or model them for a GPU.
+
+        Of `params` only the size changes, or the image's.
+        """
         self.stop()
+        self._gpu = gpu
         self._inputs, self._counted = dict(inputs), counted
         self._pattern, self._params, self._sources = pattern, dict(params), dict(sources)
         self._todo = [(n, variant) for n in sorted(sizes) for variant in variants]
@@ -123,6 +136,7 @@ class Sweep(QObject):
             return
         self._turn += 1
         self._todo = []
+        self._modeling.drop(CHANNEL)
         self._jobs.drop(CHANNEL)
         if self._jobs.age(CHANNEL) > IMPATIENT_S:
             self._jobs.stop()
@@ -135,6 +149,9 @@ class Sweep(QObject):
         assert pattern is not None
         params = {**self._params, **pattern.with_value(Role.SIZE, n)}
         side = n if self._inputs else 0
+        if self._gpu:
+            self._model(variant, n, params, side)
+            return
         request = (
             CountPattern(pattern.name, variant, params, self._inputs, n, self._sources, whole=True, side=side)
             if self._counted
@@ -155,6 +172,28 @@ class Sweep(QObject):
 
         asked = time.perf_counter()
         self._jobs.post(CHANNEL, request, done, progressed)
+
+    def _model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
+        turn, pattern = self._turn, self._pattern
+        assert pattern is not None
+
+        def take(found: ModeledTime | Failure) -> None:
+            if turn != self._turn:
+                return
+            if isinstance(found, Failure):
+                self._take(found, 0.0)
+                return
+            seconds = found.time_us / 1e6
+            self.added.emit(
+                Point(
+                    variant, n, n / seconds, found.least_bytes / seconds, found.work / seconds, "model", found.name,
+                    1e3 * seconds, modeled=found,
+                )
+            )  # fmt: skip
+            self._advance()
+
+        request = ModelPattern(pattern.name, variant, self._gpu, params, self._inputs, n, self._sources, side)
+        self._modeling.ask(CHANNEL, request, take)
 
     def _take(self, event: Result | Failure, wall_s: float) -> None:
         n, variant = self._todo[0]

@@ -16,6 +16,7 @@ from PyQt6.QtWidgets import (
     QHBoxLayout,
     QScrollArea,
     QSizePolicy,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -25,14 +26,20 @@ from gpu.declaration.pattern import Pattern, Variant
 from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE, Device
 from gpu.errors import InputError
+from gpu.messages.modeled import article, as_duration, short_name
+from gpu.messages.requests import ModelPattern
 from gpu.messages.shared_arrays import SharedArray
+from gpu.timing.gpus import Supposed, find_gpu
 from gui.compare_view.kinds import ComparedBy, comparisons, other_settings, points_of
+from gui.compare_view.modeled import VIEWS, Modelable, ModeledViews
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.model.modeling import REST_MS, Modeling
 from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
 from gui.qt.events import is_of
+from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
 
 SMALLEST = 10
@@ -48,6 +55,8 @@ _UNITS_OF_WORK = {
     "pixel": ("Mpixels/s", "GB/s"),
     "interaction": ("Minteractions/s", "GB/s"),
 }
+CURVES = "Curves"
+_UP_TO, _AT = "Up to n =", "At n ="
 _IN_MS = f"ms {TO_SIMULATE}"
 
 
@@ -73,6 +82,11 @@ _MEASURED = {
     "elements": Range(SMALLEST, range(SMALLEST + 4, LARGEST + 1, 2), DEFAULT_LARGEST),
     "sides": Range(SMALLEST_SIDE, range(SMALLEST_SIDE + 2, LARGEST_SIDE + 1), DEFAULT_LARGEST_SIDE),
     "pixels": Range(6, range(8, 14), 12),
+}
+_MODELED = {
+    "elements": Range(12, range(14, 27, 2), 24),
+    "sides": Range(6, range(8, 13), 10),
+    "pixels": Range(7, range(8, 13), 11),
 }
 _COUNTED = {
     "elements": Range(5, range(7, 15), 11),
@@ -164,6 +178,8 @@ class CompareTab(QWidget):
         Returns what is chosen on the Run tab.
     image : callable
         Returns the inputs of the image that is open; nothing where there is none.
+    modeling : Modeling
+        Says how long variants would take on a GPU.
     """
 
     failed = pyqtSignal(str, str)
@@ -178,6 +194,7 @@ class CompareTab(QWidget):
         jobs: Jobs,
         params: Callable[[], Mapping[str, Any]],
         image: Callable[[], Mapping[str, SharedArray]],
+        modeling: Modeling,
     ) -> None:
         super().__init__()
         self._pattern, self._sources, self._params, self._image = pattern, sources, params, image
@@ -188,7 +205,16 @@ class CompareTab(QWidget):
         """What has been measured or counted here."""
         self._why: dict[str, str] = {}
         self._size: int | None = None
-        self.sweep = Sweep(jobs, self)
+        self._modeling = modeling
+        self.views = Segments((CURVES, *VIEWS), "Compare by")
+        self.views.picked.connect(lambda _: self._take_view())
+        self.modeled = ModeledViews(modeling)
+        self.modeled.figured.connect(self._show_modeled)
+        self.modeled.busy_changed.connect(lambda _: self._name_button())
+        self.modeled.stale.connect(self._model_again)
+        modeling.gpu_changed.connect(lambda _: self._take_gpu())
+        sources.touched.connect(self._take_edit)
+        self.sweep = Sweep(jobs, modeling, self)
         self.sweep.added.connect(self._add)
         self.sweep.left_out.connect(self._leave_out)
         self.sweep.measuring.connect(
@@ -228,6 +254,7 @@ class CompareTab(QWidget):
         self.rows = [VariantRow(number, variant) for number, variant in enumerate(pattern.variants)]
         for each in self.rows:
             each.entered.connect(self.curves.emphasize)
+        self._edited = after(REST_MS, self._model_again, self)
         self._lay_out()
         self._take_quantity()
         jobs.ready.connect(self._take_device)
@@ -242,6 +269,9 @@ class CompareTab(QWidget):
         plot.head.addWidget(self.quantity)
         plot.body.addWidget(self.about)
         plot.body.addWidget(self.curves, 1)
+        self.shown = QStackedWidget()
+        self.shown.addWidget(plot)
+        self.shown.addWidget(self.modeled)
         ladder = Card("Variants", margins=(12, 8, 12, 12))
         self.at = label("", "caption", name="Size that the figures are of")
         ladder.head.addStretch(1)
@@ -261,9 +291,9 @@ class CompareTab(QWidget):
         ladder.body.addWidget(scroll, 1)
         choices = QGridLayout()
         choices.setHorizontalSpacing(8)
-        heading = label("Up to n =", "caption")
-        heading.setBuddy(self.largest)
-        choices.addWidget(heading, 0, 0)
+        self.heading = label(_UP_TO, "caption")
+        self.heading.setBuddy(self.largest)
+        choices.addWidget(self.heading, 0, 0)
         choices.addWidget(self.largest, 0, 1)
         choices.addWidget(self.measure_button, 0, 2)
         choices.setColumnStretch(2, 1)
@@ -272,7 +302,7 @@ class CompareTab(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        layout.addWidget(plot, 1)
+        layout.addWidget(self.shown, 1)
         layout.addWidget(ladder)
 
     # --- measuring
@@ -285,39 +315,154 @@ class CompareTab(QWidget):
 
     def toggle(self) -> None:
         """Measure, or stop."""
-        self.stop() if self.sweep.running else self.measure()
+        self.stop() if self.sweep.running or self.modeled.busy else self.measure()
 
     def measure(self) -> None:
         """Measure or count anew what is ticked."""
+        if self.views.chosen != CURVES:
+            self._model_again()
+            return
         if self._by.recorded is not None:
             self.quantity.setCurrentIndex(self.quantity.findText(self._here.name))
         sources = self._sources.edits(*self._pattern.files)
-        if sources and (self._jobs.device is None or self._jobs.device.engine == "cuda"):
+        on_gpu = self._jobs.device is None or self._jobs.device.engine == "cuda"
+        if sources and on_gpu and not self._by.modeled:
             self.failed.emit(
                 "An edited kernel is measured on the simulator only.", "Choose the simulator, or revert the kernel."
             )
             return
-        params, inputs = dict(self._params()), {}
-        if self._pattern.takes(params) == "text":
-            params |= self._pattern.for_file("image")
-        if self._pattern.takes(params) == "image":
-            inputs = dict(self._image())
-            if not inputs:
-                self.failed.emit("There is no image to compare variants with.", "Open one with Ctrl+O.")
-                return
-        if not inputs and self._pattern.value(params, Role.SIZE) is None and self._pattern.source is not None:
-            params[self._pattern.source.name] = self._pattern.source.default
+        params, inputs = self._asked()
+        if inputs is None:
+            self.failed.emit("There is no image to compare variants with.", "Open one with Ctrl+O.")
+            return
         self._offer_sizes()
         self.points, self._why = [], {}
         self.curves.begin(self.sizes, self._unit)
         self._show()
         chosen = [each.name for each in self.rows if each.box.isChecked()]
-        self.measure_button.setText("Stop")
-        self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=self._counted)
+        counted, gpu = self._counted, self._by.modeled
+        self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=counted, gpu=gpu)
+        self._name_button()
+
+    def _asked(self) -> tuple[dict[str, Any], dict[str, SharedArray] | None]:
+        """Return with which parameters and images variants are compared; None where there is no image."""
+        params = dict(self._params())
+        if self._pattern.takes(params) == "text":
+            params |= self._pattern.for_file("image")
+        if self._pattern.takes(params) == "image":
+            return params, dict(self._image()) or None
+        if self._pattern.value(params, Role.SIZE) is None and self._pattern.source is not None:
+            params[self._pattern.source.name] = self._pattern.source.default
+        return params, {}
 
     def stop(self) -> None:
         """Measure no further."""
         self.sweep.stop()
+        self.modeled.stop()
+
+    # --- modeling
+
+    def _take_view(self) -> None:
+        """Show curves, or one of the views of what is modeled, which is modeled at once."""
+        curves = self.views.chosen == CURVES
+        self.shown.setCurrentIndex(0 if curves else 1)
+        self.heading.setText(_UP_TO if curves else _AT)
+        self._offer_sizes()
+        if curves:
+            self.modeled.stop()
+            self._show()
+            self._say_at_rest()
+        else:
+            self.sweep.stop()
+            self.modeled.show_view(self.views.chosen)
+            self._model_again()
+        self._name_button()
+
+    def _model_again(self) -> None:
+        """Model what is ticked, where that is looked at: what is known already comes at once."""
+        if self.views.chosen == CURVES or not self.isVisible():
+            self.modeled.forget()
+            return
+        params, inputs = self._asked()
+        if inputs is None:
+            self.failed.emit("There is no image to model variants with.", "Open one with Ctrl+O.")
+            return
+        n = self.sizes[-1]
+        params |= self._pattern.with_value(Role.SIZE, n)
+        sources = self._sources.edits(*self._pattern.files)
+        block = self._pattern.block
+        own = dict(inputs)
+
+        def requested(variant: str) -> Callable[[Supposed, int], ModelPattern]:
+            def request(supposed: Supposed, threads: int) -> ModelPattern:
+                chosen = params if block is None or not threads else params | {block.name: str(threads)}
+                return ModelPattern(
+                    self._pattern.name, variant, self._modeling.gpu, chosen, own, n, sources, n if own else 0,
+                    supposed, operations=True,
+                )  # fmt: skip
+
+            return request
+
+        offered = [
+            Modelable(number, self._pattern.variant(each.name).title, requested(each.name))
+            for number, each in enumerate(self.rows)
+            if each.box.isChecked() and not self._pattern.variant(each.name).library
+        ]
+        sizes = [int(each) for each in block.options if each.isdigit() and int(each) >= 32] if block is not None else []
+        threads = int(params[block.name]) if block is not None and str(params[block.name]).isdigit() else 0
+        of = f"{n} × {n} pixels" if own else f"n = {as_power(n)}"
+        self.modeled.start(offered, of, sizes if threads in sizes else [], threads)
+
+    def _take_gpu(self) -> None:
+        """Another GPU is chosen: what was modeled for the one before is not shown any more."""
+        name = self.quantity.currentText()
+        modeled = bool(self._by.modeled)
+        if modeled:
+            self.forget()
+        self._offer_comparisons()
+        place = next(
+            (place for place in range(self.quantity.count()) if modeled and self.quantity.itemData(place).modeled),
+            max(self.quantity.findText(name), 0),
+        )
+        self.quantity.blockSignals(True)
+        self.quantity.setCurrentIndex(place)
+        self.quantity.blockSignals(False)
+        self.card.title.setText(self._by.title)
+        self._say_at_rest()
+
+    def _take_edit(self, file: str) -> None:
+        """A text changes: what was modeled of it is not shown beside it."""
+        if file not in self._pattern.files:
+            return
+        if self.modeled.found or self.modeled.busy:
+            self.modeled.forget()
+            self._edited.start()
+        if any(point.modeled is not None for point in self.points):
+            self.forget()
+
+    def _show_modeled(self) -> None:
+        """Show each variant's modeled time beside it."""
+        if self.views.chosen == CURVES:
+            return
+        times, refusals = self.modeled.modeled, self.modeled.refusals
+        best = min((each.time_us for each in times.values()), default=0.0)
+        for number, each in enumerate(self.rows):
+            found = times.get(number)
+            why = refusals.get(number, "")
+            if found is None:
+                each.show_figure("–" if why else "", best=False, tip=why)
+            else:
+                each.show_figure(as_duration(found.time_us), best=found.time_us == best, tip=found.waits)
+        self.at.setText(f"modeled, {self.modeled.of}" if times else "")
+
+    def _name_button(self) -> None:
+        """Say on the button what it does."""
+        if self.sweep.running or self.modeled.busy:
+            self.measure_button.setText("Stop")
+        elif self.views.chosen != CURVES or self._by.modeled:
+            self.measure_button.setText("Model")
+        else:
+            self.measure_button.setText("Count" if self._counted else "Measure")
 
     def forget(self) -> None:
         """Drop all points: they are another engine's."""
@@ -339,7 +484,8 @@ class CompareTab(QWidget):
     def _here(self) -> ComparedBy:
         """Return what they are compared by where that is found out here and now."""
         offered = [self.quantity.itemData(place) for place in range(self.quantity.count())]
-        return self._by if self._by.recorded is None else next(each for each in offered if each.recorded is None)
+        here = [each for each in offered if each.recorded is None and not each.modeled]
+        return self._by if self._by.recorded is None else here[0]
 
     @property
     def _counted(self) -> bool:
@@ -367,7 +513,7 @@ class CompareTab(QWidget):
         """Offer what variants can be compared by with this engine, and choose the first."""
         self.quantity.blockSignals(True)
         self.quantity.clear()
-        for place, each in enumerate(comparisons(self._records, simulated=self._simulated)):
+        for place, each in enumerate(comparisons(self._records, simulated=self._simulated, gpu=self._modeling.gpu)):
             self.quantity.addItem(each.name, each)
             self.quantity.setItemData(place, each.meaning, Qt.ItemDataRole.ToolTipRole)
         self.quantity.blockSignals(False)
@@ -379,9 +525,10 @@ class CompareTab(QWidget):
 
     def _take_quantity(self) -> None:
         """Compare by something else; between what is counted and what is measured here nothing is kept."""
-        if self.points and (self.points[0].counts is not None) != self._counted:
+        kind = (self._counted, bool(self._by.modeled))
+        if self.points and (self.points[0].counts is not None, self.points[0].modeled is not None) != kind:
             self.forget()
-        self.measure_button.setText("Count" if self._counted else "Measure")
+        self._name_button()
         self.card.title.setText(self._by.title)
         self.unit.setVisible(self._by.rates)
         self.quantity.setVisible(self.quantity.count() > 1)
@@ -397,7 +544,8 @@ class CompareTab(QWidget):
         kind = "pixels" if image else "sides" if self._of_matrices else "elements"
         size = self._pattern.size
         self.curves.name_sizes("pixels of a side" if image or size is None else size.unit)
-        offered = (_COUNTED if self._counted else _MEASURED)[kind]
+        modeled = self.views.chosen != CURVES or bool(self._by.modeled)
+        offered = (_MODELED if modeled else _COUNTED if self._counted else _MEASURED)[kind]
         if offered == self._range and self.largest.count() and not anew:
             return
         self._range = offered
@@ -406,7 +554,8 @@ class CompareTab(QWidget):
         self.largest.clear()
         for exponent in fitting:
             self.largest.addItem(as_power(2**exponent), exponent)
-        wanted = max(offered.default, self._comparable_from(image)) if not self._counted else offered.default
+        measured = not self._counted and not modeled
+        wanted = max(offered.default, self._comparable_from(image)) if measured else offered.default
         self.largest.setCurrentIndex(
             self.largest.findData(next((each for each in fitting if each >= wanted), fitting[-1]))
         )
@@ -434,7 +583,7 @@ class CompareTab(QWidget):
             each.show_libraries(device.no_library)
 
     def _end(self) -> None:
-        self.measure_button.setText("Count" if self._counted else "Measure")
+        self._name_button()
         self._say_at_rest()
         if self._why and not self.points:
             self.failed.emit(f"Nothing could be measured: {next(iter(self._why.values()))}", "")
@@ -444,6 +593,8 @@ class CompareTab(QWidget):
         if recorded is not None:
             other = other_settings(recorded, self._pattern, self._params())
             self.about.say("; ".join(filter(None, (recorded.words, other, "every point verified"))))
+        elif self._by.modeled:
+            self.about.say(self._modeled_words())
         elif self._complaint:
             self.about.say(self._complaint)
         elif self._counted:
@@ -456,6 +607,13 @@ class CompareTab(QWidget):
             self.about.say(f"measured, {last.device}; median of several runs, every point verified")
         else:
             self.about.say("Kernel time only, each point verified.")
+
+    def _modeled_words(self) -> str:
+        """Return whose times are modeled, how sure that is and from what."""
+        known = next((point.modeled for point in self.points if point.modeled is not None), None)
+        gpu = find_gpu(self._modeling.gpu)
+        whose = f"modeled for {article(gpu.name)} {short_name(gpu.name)}: no GPU ran it"
+        return whose if known is None else f"{whose}; {known.sureness}. {known.compiled}"
 
     def _add(self, point: Point) -> None:
         self.points.append(point)
@@ -496,7 +654,8 @@ class CompareTab(QWidget):
     def _show(self) -> None:
         figures = self._figures()
         self.curves.show_points(figures, self._unit)
-        self._show_figures(figures)
+        if self.views.chosen == CURVES:
+            self._show_figures(figures)
 
     def _show_figures(self, figures: dict[int, dict[int, float]]) -> None:
         """Show each variant's figure at the size under the pointer, else at its largest."""
@@ -507,7 +666,7 @@ class CompareTab(QWidget):
         known = [value for value in shown.values() if value is not None]
         more = self._by.rates or (self._by.quantity is not None and self._by.quantity.more_is_better)
         best = (max if more else min)(known, default=None)
-        recorded = ", recorded," if self._by.recorded is not None else ""
+        recorded = ", recorded," if self._by.recorded is not None else ", modeled," if self._by.modeled else ""
         self.at.setText(
             f"{self._unit}{recorded} at n = {as_power(self._size)}" if self._size is not None
             else f"{self._unit}{recorded} at the largest n" if figures else ""
@@ -538,6 +697,8 @@ class CompareTab(QWidget):
         if not self.sweep.running:  # what is chosen on the Run tab may be other settings by now
             self._offer_sizes()
             self._say_at_rest()
+        if self.views.chosen != CURVES:
+            self._model_again()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         assert event is not None

@@ -218,7 +218,8 @@ class Pages(QObject):
 
     def complete(self, page: PatternPage) -> None:
         """Give a page the tabs that measure."""
-        page.add_studies(lambda: {} if self._bench.image is None else self._bench.image.inputs)
+        bench = self._bench
+        page.add_studies(lambda: {} if bench.image is None else bench.image.inputs, bench.modeling)
         for tab in (page.compare, page.atomics):
             if tab is not None:
                 tab.failed.connect(self._say_of_study)

@@ -28,6 +28,7 @@ from gui.compare_view.tab import CompareTab
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
@@ -166,17 +167,17 @@ class PatternPage(Ground):
         self.show_variant(settings.variant)
         self._show_params(settings.params)
 
-    def add_studies(self, image: Callable[[], Mapping[str, SharedArray]]) -> None:
+    def add_studies(self, image: Callable[[], Mapping[str, SharedArray]], modeling: Modeling) -> None:
         """Add the tabs that measure: all at once a page would hold the window up while it is made.
 
-        `image` returns the inputs of the image that is open.
+        `image` returns the inputs of the image that is open, `modeling` says how long variants would take on a GPU.
         """
         pattern, settings = self.pattern, self._settings
         if ATOMICS in pattern.lessons:
             self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
             self.add_tab("Atomics", self.atomics)
-        self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params, image)
-        self.add_tab("Compare", self.compare)
+        self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params, image, modeling)
+        self.add_tab("Compare", self.compare, self.compare.views)
         self.complete = True
 
     def add_tab(self, title: str, content: QWidget, corner: QWidget | None = None) -> None:

@@ -31,9 +31,9 @@ from gpu.messages.requests import (
     LoadBodies,
     LoadImage,
     LoadText,
-    PickBody,
     ModelKernel,
     ModelPattern,
+    PickBody,
     Ready,
     Report,
     Result,
@@ -173,10 +173,9 @@ class FakeHost:
         if isinstance(request, CountPattern):
             place = [each.name for each in find_pattern(request.pattern).variants].index(request.variant)
             return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
-        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter):
         if isinstance(request, ModelPattern | ModelKernel):
             return Result({}, modeled=modeled(request))
-        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel):
+        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter):
             try:
                 return execute(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:

@@ -1,0 +1,129 @@
+"""What could be the limit of each variant, side by side: a line for each variant, a column for each limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PyQt6.QtCore import QModelIndex, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QPainter, QResizeEvent
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableWidget,
+    QTableWidgetItem,
+)
+
+from gpu.messages.modeled import LIMITS, ModeledTime
+from gpu.messages.requests import Failure
+from gui.painting.colors import mixed
+from gui.painting.theme import code_font, look
+from gui.run_view.modeled import limit_colors
+from gui.widgets.basic import as_figure
+
+TIME = "µs"
+_NAMES = 0.24
+"""Of the width for the variants' names."""
+_SHORT = {"arithmetic": "arith."}
+_SHARE = Qt.ItemDataRole.UserRole
+
+
+class _Heat(QStyledItemDelegate):
+    """Paints behind a figure how large a share of the time it is, in the color of its limit."""
+
+    def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        share = index.data(_SHARE)
+        if painter is not None and share:
+            color = limit_colors()[index.column() - 2]
+            ground = option.rect.adjusted(1, 1, -1, -1)
+            painter.fillRect(ground, mixed(color, look().theme.surface, 0.08 + 0.62 * min(share, 1.0)))
+        super().paint(painter, option, index)
+
+
+class LimitsTable(QTableWidget):
+    """The table: the greatest limit of each line counts, and is strong."""
+
+    chosen = pyqtSignal(int)
+    """The line that was chosen."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 2 + len(LIMITS))
+        self.setAccessibleName("Modeled time and its limits, in microseconds, a line for each variant")
+        self.setItemDelegate(_Heat(self))
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setHorizontalHeaderLabels(["", TIME, *(_SHORT.get(name, name) for name in LIMITS)])
+        names, heads = self.verticalHeader(), self.horizontalHeader()
+        assert names is not None
+        assert heads is not None
+        names.hide()
+        names.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        heads.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        heads.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
+        heads.setMinimumSectionSize(look().px(34))
+        for column, meaning in enumerate(("", "Modeled time, all launches", *LIMITS.values())):
+            if (item := self.horizontalHeaderItem(column)) is not None:
+                item.setToolTip(meaning)
+        self._found: Mapping[int, ModeledTime | Failure] = {}
+        self._titles: Sequence[str] = ()
+        self.itemSelectionChanged.connect(lambda: self.chosen.emit(self.currentRow()))
+
+    def offer(self, titles: Sequence[str]) -> None:
+        """Show lines of these titles, empty."""
+        self._titles = tuple(titles)
+        self.blockSignals(True)
+        self.setRowCount(len(titles))
+        self.blockSignals(False)
+        self.show_times({})
+
+    def show_times(self, found: Mapping[int, ModeledTime | Failure]) -> None:
+        """Show what came of lines, by their place."""
+        self._found = found
+        heights = self.verticalHeader()
+        assert heights is not None
+        heights.setDefaultSectionSize(look().px(26))
+        times = [each.time_us for each in found.values() if isinstance(each, ModeledTime)]
+        for line, title in enumerate(self._titles):
+            one = found.get(line)
+            self._fill(line, title, one, best=isinstance(one, ModeledTime) and one.time_us == min(times))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if (heads := self.horizontalHeader()) is not None:
+            heads.resizeSection(0, round(_NAMES * self.width()))
+
+    def restyle(self) -> None:
+        """Take the theme's colors and the text's size."""
+        self.show_times(self._found)
+
+    def _fill(self, line: int, title: str, found: ModeledTime | Failure | None, *, best: bool) -> None:
+        cells = ["" for _ in range(1 + len(LIMITS))]
+        tip, bound, shares = "", "", [0.0] * len(cells)
+        if isinstance(found, ModeledTime):
+            amounts = [found.limits[name] for name in LIMITS]
+            cells = [as_figure(found.time_us), *("" if each < 0.005 else as_figure(each) for each in amounts)]
+            shares = [0.0, *(each / found.time_us if found.time_us else 0.0 for each in amounts)]
+            tip, bound = found.waits[:1].upper() + found.waits[1:], found.bound_by
+        elif found is not None:
+            tip, cells[0] = found.message, "–"
+        strong = {0: best} | {1 + place: name == bound for place, name in enumerate(LIMITS)}
+        name = QTableWidgetItem(title)
+        name.setToolTip(f"{title}: {tip}" if tip else title)
+        self.setItem(line, 0, name)
+        for place, text in enumerate(cells):
+            item = QTableWidgetItem(text)
+            item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            item.setToolTip(tip)
+            item.setData(_SHARE, shares[place])
+            font = code_font(look().small_px)
+            font.setWeight(QFont.Weight.Bold if strong[place] else QFont.Weight.Normal)
+            item.setFont(font)
+            if place == 0 and best:
+                item.setForeground(QColor(look().theme.good))
+            self.setItem(line, 1 + place, item)

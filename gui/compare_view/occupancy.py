@@ -1,0 +1,108 @@
+"""The occupancy calculator: what a multiprocessor holds of a kernel's blocks, and the modeled time of other sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PyQt6.QtWidgets import QVBoxLayout, QWidget
+
+from gpu.messages.modeled import KernelTime, as_duration
+from gpu.timing.gpus import GpuDescription
+from gpu.timing.occupancy import occupancy
+from gui.plots.occupancy_plot import OccupancyPlot
+from gui.plots.throughput_plot import ThroughputPlot
+from gui.qt.later import queue
+from gui.widgets.basic import label, row
+from gui.widgets.number_box import NumberBox
+
+_SIZES = tuple(range(32, 1025, 32))
+_MOST_SHARED = 232448
+_UNIT = "µs, modeled"
+
+
+class OccupancyView(QWidget):
+    """Registers and shared memory, which are a kernel's at first; warps by the size of blocks; times by it below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.registers = NumberBox(16, 255)
+        self.shared = NumberBox(0, _MOST_SHARED, 256)
+        self.threads = NumberBox(32, 1024, 32)
+        for box, name in (
+            (self.registers, "Registers of a thread"),
+            (self.shared, "Shared bytes of a block"),
+            (self.threads, "Threads of a block"),
+        ):
+            box.setAccessibleName(name)
+            queue(box.valueChanged, self._reckon)
+        self.said = label("", wrap=True, name="What a multiprocessor holds")
+        self.plot = OccupancyPlot()
+        self.times = ThroughputPlot("threads of a block")
+        self.times.set_logarithmic(False)
+        self.timed = label("", "caption", wrap=True, name="Modeled time by the size of blocks")
+        self.plot.hovered.connect(self._look_at)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addLayout(
+            row(
+                label("Threads", "caption"), self.threads, label("Registers", "caption"), self.registers,
+                label("Shared bytes", "caption"), self.shared, 0,
+            )
+        )  # fmt: skip
+        layout.addWidget(self.said)
+        layout.addWidget(self.plot, 3)
+        layout.addWidget(self.timed)
+        layout.addWidget(self.times, 2)
+        self._gpu: GpuDescription | None = None
+        self._kernel: KernelTime | None = None
+
+    def show_kernel(self, gpu: GpuDescription, kernel: KernelTime) -> None:
+        """Show what a GPU holds of a kernel's blocks."""
+        if (gpu, kernel) == (self._gpu, self._kernel):
+            return
+        self._gpu, self._kernel = gpu, kernel
+        for box, value in (
+            (self.registers, kernel.registers),
+            (self.shared, kernel.shared_bytes),
+            (self.threads, kernel.threads),
+        ):
+            box.blockSignals(True)
+            box.setValue(value)
+            box.blockSignals(False)
+        self._reckon()
+
+    def show_times(self, number: int, title: str, times: Mapping[int, float], blocks: tuple[int, ...]) -> None:
+        """Show the modeled microseconds of blocks of some sizes, all that are to come given too."""
+        self.times.setVisible(bool(blocks))
+        self.timed.setVisible(bool(blocks))
+        self.times.begin(list(blocks), _UNIT)
+        self.times.show_points({number: dict(times)} if times else {}, _UNIT)
+        best = min(times, key=lambda each: times[each], default=0)
+        said = f"; {best} threads take least, {as_duration(times[best])}" if len(times) > 1 else ""
+        self.timed.setText(f"{title}: modeled time by the threads of a block{said}")
+
+    def _reckon(self) -> None:
+        if self._gpu is None:
+            return
+        registers, shared, threads = self.registers.value(), self.shared.value(), self.threads.value()
+        if not (0 < threads <= _SIZES[-1] and 0 < registers <= 255 and 0 <= shared <= self._gpu.shared_bytes):
+            self.said.setText("No GPU takes such a block.")
+            self.plot.show_held({}, 0, self._gpu.warps)
+            return
+        held = {size: occupancy(self._gpu, size, registers, shared) for size in _SIZES}
+        self.plot.show_held(held, -(-threads // 32) * 32, self._gpu.warps)
+        self._say(threads)
+
+    def _say(self, threads: int) -> None:
+        assert self._gpu is not None
+        one = occupancy(self._gpu, threads, self.registers.value(), self.shared.value())
+        share = f"{one.warps / self._gpu.warps:.0%}".replace("%", " %")
+        self.said.setText(
+            f"{one.blocks} blocks of {threads} threads: {one.warps} of {self._gpu.warps} warps at once ({share}), "
+            f"limited by {one.limited_by}"
+        )
+
+    def _look_at(self, threads: int | None) -> None:
+        if self._gpu is not None and self.plot.held:
+            self._say(self.threads.value() if threads is None else threads)

@@ -1,0 +1,150 @@
+"""A roofline: what a GPU can do by operations a byte, and where launches are below it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import Qt, pyqtSignal
+
+from gui.painting.theme import code_font, look
+from gui.plots.axes import FigureAxis, dress
+from gui.plots.plot import Plot, label_axis
+from gui.plots.throughput_plot import variant_pen
+
+
+@dataclass(frozen=True)
+class RooflineDot:
+    """A launch on the plot.
+
+    Parameters
+    ----------
+    number : int
+        Which it is: its color and its name.
+    at_memory, at_cache : float
+        Operations a byte of memory, and of the last cache.
+    rate : float
+        Operations a nanosecond.
+    """
+
+    number: int
+    at_memory: float
+    at_cache: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """Bytes a nanosecond of memory and of the last cache, and operations a nanosecond."""
+
+    memory: float
+    cache: float
+    operations: float
+
+
+class RooflinePlot(Plot):
+    """The plot, both axes logarithmic: a full dot by what memory moves, a ring by what the last cache does."""
+
+    picked = pyqtSignal(int)
+    """The number of a dot that was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__("Roofline", FigureAxis("left"), FigureAxis("bottom"), keys=False)
+        self.setMinimumSize(200, 160)
+        self.box.setMouseEnabled(x=False, y=False)
+        self.plot.setLogMode(x=True, y=True)
+        self.dots: tuple[RooflineDot, ...] = ()
+        self.roofs: Roofs | None = None
+        self._drawn: list[object] = []
+        self._strong: int | None = None
+
+    def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs) -> None:
+        """Show other dots under other roofs."""
+        self.dots, self.roofs = tuple(dots), roofs
+        self._draw()
+
+    def emphasize(self, number: int | None) -> None:
+        """Draw one dot stronger."""
+        if number != self._strong:
+            self._strong = number
+            self._draw()
+
+    def _add(self, item: object) -> None:
+        self.plot.addItem(item)
+        self._drawn.append(item)
+
+    def _draw(self) -> None:
+        for item in self._drawn:
+            self.plot.removeItem(item)
+        self._drawn = []
+        if self.roofs is None:
+            return
+        roofs, theme = self.roofs, look().theme
+        places = [place for dot in self.dots for place in (dot.at_memory, dot.at_cache) if place > 0]
+        ridge = roofs.operations / roofs.memory
+        low = math.floor(math.log10(min([*places, ridge]) / 1.5))
+        high = math.ceil(math.log10(max([*places, ridge]) * 1.5))
+        across = np.linspace(low, high, 200)
+        for slope, style in ((roofs.memory, Qt.PenStyle.SolidLine), (roofs.cache, Qt.PenStyle.DashLine)):
+            heights = np.minimum(np.log10(slope) + across, np.log10(roofs.operations))
+            self._add(
+                pg.PlotCurveItem(across, heights, pen=pg.mkPen(theme.muted, width=2, style=style), antialias=True)
+            )
+        rates = [dot.rate for dot in self.dots]
+        floor = math.floor(math.log10(min([*rates, roofs.memory * 10**low]) / 1.5))
+        top = math.log10(roofs.operations) + 0.35
+        self.plot.setXRange(low, high, padding=0.0)
+        self.plot.setYRange(floor, top, padding=0.0)
+        self._name_roofs(roofs, low, high, floor)
+        for dot in self.dots:
+            self._draw_dot(dot)
+
+    def _name_roofs(self, roofs: Roofs, low: float, high: float, floor: float) -> None:
+        names = (
+            (f"DRAM {roofs.memory:,.0f} GB/s", roofs.memory, (0.0, 0.0)),
+            (f"L2 {roofs.cache:,.0f} GB/s", roofs.cache, (1.0, 1.0)),
+        )
+        for text, slope, anchor in names:
+            start = max(low, floor - math.log10(slope))
+            end = math.log10(roofs.operations / slope)
+            place = start + 0.55 * (min(end, high) - start)
+            self._write(text, place, math.log10(slope) + place, anchor)
+        self._write(f"{roofs.operations / 1000:,.1f} Top/s", high, math.log10(roofs.operations), (1.0, 1.0))
+
+    def _write(self, text: str, x: float, y: float, anchor: tuple[float, float], color: str = "") -> None:
+        item = pg.TextItem(text, color=color or look().theme.muted, anchor=anchor)
+        item.setFont(code_font(look().small_px))
+        item.setPos(x, y)
+        self._add(item)
+
+    def _draw_dot(self, dot: RooflineDot) -> None:
+        strong = dot.number == self._strong
+        color = variant_pen(dot.number).color()
+        size = look().px(15 if strong else 10)
+        height = math.log10(dot.rate)
+        at_memory, at_cache = math.log10(dot.at_memory), math.log10(dot.at_cache)
+        line = pg.mkPen(color, width=2 if strong else 1)
+        self._add(pg.PlotCurveItem([at_cache, at_memory], [height, height], pen=line))
+        ring = pg.ScatterPlotItem([at_cache], [height], size=size * 0.8, pen=pg.mkPen(color, width=2),
+                                  brush=pg.mkBrush(look().theme.surface))  # fmt: skip
+        full = pg.ScatterPlotItem([at_memory], [height], size=size, pen=None, brush=pg.mkBrush(color))
+        for item in (ring, full):
+            item.setZValue(2 if strong else 1)
+            item.sigClicked.connect(lambda *_: self.picked.emit(dot.number))
+            self._add(item)
+        self._write(str(dot.number + 1), at_memory, height, (-0.6, 0.5), color.name())
+
+    def restyle(self) -> None:
+        self.plot.showGrid(x=True, y=True, alpha=0.14)
+        for axis in (self.left, self.bottom):
+            dress(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=2, autoExpandTextSpace=True)
+        label_axis(self.left, "operations per ns (Gop/s)")
+        label_axis(self.bottom, "operations per byte")
+        self.left.setWidth(look().px(72))
+        self._draw()
+
+    def number_at(self, x: float) -> int | None:
+        return None

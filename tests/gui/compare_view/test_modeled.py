@@ -1,0 +1,210 @@
+"""What Compare says by the timing model: curves of their own, limits, a roofline, occupancy, and what if."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+
+from gpu.messages.requests import Failure, ModelPattern
+from gpu.timing.gpus import Supposed
+from gui.compare_view.modeled import LIMITS_VIEW, OCCUPANCY, ROOFLINE
+from gui.compare_view.tab import CURVES
+from gui.widgets.basic import as_figure
+from tests.gui.conftest import FakeHost, modeled, settle
+
+
+def click(qtbot, widget, at=None):
+    qtbot.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at or QPoint())
+
+
+@pytest.fixture
+def tab(qtbot, window):
+    """The scan's Compare tab."""
+    window.choose_pattern("scan")
+    settle(qtbot, window)
+    window.page.turn_to("Compare")
+    found = window.page.compare
+    found.window_ = window
+    return found
+
+
+def rest(qtbot, tab):
+    qtbot.waitUntil(lambda: not tab.modeled.busy and not tab.sweep.running)
+
+
+def look_at(qtbot, tab, view):
+    click(qtbot, tab.views.buttons[view])
+    rest(qtbot, tab)
+
+
+def modeler(tab):
+    return tab._modeling._jobs._host
+
+
+def models(tab):
+    return [request for request in modeler(tab).requests if isinstance(request, ModelPattern)]
+
+
+def compare_modeled(qtbot, tab):
+    texts = [tab.quantity.itemText(place) for place in range(tab.quantity.count())]
+    tab.quantity.setCurrentIndex(texts.index("modeled, H200"))
+
+
+def test_modeled_curves_have_a_title_of_their_own(qtbot, tab) -> None:
+    compare_modeled(qtbot, tab)
+    assert tab.card.title.text() == "Modeled"
+    assert tab.measure_button.text() == "Model"
+    assert "no GPU ran it" in tab.about.toolTip()
+    tab.largest.setCurrentIndex(tab.largest.findData(14))
+    click(qtbot, tab.measure_button)
+    rest(qtbot, tab)
+    assert {request.params["n"] for request in models(tab)} == {2**12, 2**13, 2**14}
+    assert set(tab.curves.points[0]) == {2**12, 2**13, 2**14}
+    point = next(each for each in tab.points if (each.variant, each.n) == ("naive", 2**14))
+    assert point.kernel_ms == pytest.approx(point.modeled.time_us / 1000)
+    assert point.elements_per_s == pytest.approx(2**14 / point.modeled.time_us * 1e6)
+    assert "within 25 % for 9 of 10 kernels tried" in tab.about.toolTip()
+    assert ", modeled, at the largest n" in tab.at.text()
+    assert not tab.window_.host.runs("scan")[1:], "no engine ran for it"
+
+
+def test_what_is_modeled_is_never_drawn_with_what_is_measured(qtbot, tab) -> None:
+    compare_modeled(qtbot, tab)
+    tab.largest.setCurrentIndex(tab.largest.findData(14))
+    click(qtbot, tab.measure_button)
+    rest(qtbot, tab)
+    tab.quantity.setCurrentIndex(0)
+    assert tab.points == []
+    assert tab.card.title.text() == "Measured here"
+
+
+def test_curves_are_stopped_at_once(qtbot, tab) -> None:
+    compare_modeled(qtbot, tab)
+    tab._modeling.jobs  # noqa: B018
+    modeler(tab).patient = True
+    click(qtbot, tab.measure_button)
+    assert tab.measure_button.text() == "Stop"
+    click(qtbot, tab.measure_button)
+    assert tab.measure_button.text() == "Model"
+    modeler(tab).answer_all()
+    qtbot.wait(20)
+    assert tab.points == []
+    assert len(models(tab)) == 1
+
+
+def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
+    look_at(qtbot, tab, LIMITS_VIEW)
+    table = tab.modeled.limits
+    ticked = [each for each in tab.rows if each.box.isChecked()]
+    assert table.rowCount() == len(ticked)
+    assert table.item(1, 0).text() == "2  Naive"
+    found = modeled(models(tab)[1])
+    cells = [table.item(1, column) for column in range(table.columnCount())]
+    assert cells[2].text() == as_figure(found.limits["DRAM"])
+    assert cells[2].font().bold()
+    assert not cells[3].text()
+    assert tab.rows[1].figure.text().endswith("µs")
+    assert tab.at.text() == "modeled, n = 2²⁴"
+    click(qtbot, table.viewport(), table.visualItemRect(cells[0]).center())
+    assert tab.modeled.why.text().startswith("Naive: ")
+    assert tab.modeled.why.text().endswith("waits for memory.")
+
+
+def test_a_variant_that_cannot_be_modeled_says_why(qtbot, tab) -> None:
+    tab._modeling.jobs  # noqa: B018
+    host = modeler(tab)
+    host.patient = True
+    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    host.answer(Failure("input", "One thread alone would do too much."))
+    host.patient = False
+    qtbot.waitUntil(lambda: len(host.requests) > 1)
+    host.answer_all()
+    rest(qtbot, tab)
+    assert tab.modeled.limits.item(0, 1).text() == "–"
+    assert tab.rows[0].figure.toolTip() == "One thread alone would do too much."
+
+
+def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
+    look_at(qtbot, tab, ROOFLINE)
+    plot = tab.modeled.roofline
+    assert len(plot.dots) == sum(each.box.isChecked() for each in tab.rows)
+    dot = plot.dots[1]
+    found = modeled(models(tab)[1])
+    assert (dot.at_memory, dot.at_cache) == (found.operations / found.dram_bytes, found.operations / found.l2_bytes)
+    assert dot.rate == pytest.approx(found.operations / found.time_us / 1000)
+    assert (plot.roofs.memory, plot.roofs.cache) == (4525, 8502)
+    assert plot.roofs.operations == pytest.approx(2 * 128 * 132 * 1.98)
+    assert models(tab)[0].operations
+    plot.picked.emit(4)
+    assert tab.modeled.selected == 4
+
+
+def test_twice_the_bandwidth_moves_the_dots_and_can_be_taken_back(qtbot, tab) -> None:
+    look_at(qtbot, tab, ROOFLINE)
+    before = tab.modeled.roofline.dots[1]
+    sliders = tab.modeled.what_if
+    qtbot.keyClick(sliders.bandwidth.slider, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: models(tab)[-1].supposed == Supposed(bandwidth=2.0))
+    rest(qtbot, tab)
+    assert tab.modeled.roofline.dots[1].rate > before.rate
+    assert tab.modeled.roofline.roofs.memory == 2 * 4525
+    assert "supposed ×2 bandwidth" in tab.modeled.about.toolTip()
+    asked = len(models(tab))
+    click(qtbot, sliders.reset)
+    qtbot.waitUntil(lambda: tab.modeled.roofline.roofs.memory == 4525)
+    rest(qtbot, tab)
+    assert tab.modeled.roofline.dots[1] == before
+    assert len(models(tab)) == asked, "what was modeled before is known"
+
+
+def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
+    look_at(qtbot, tab, OCCUPANCY)
+    view = tab.modeled.occupancy
+    assert (view.threads.value(), view.registers.value(), view.shared.value()) == (256, 32, 0)
+    assert view.said.text() == "8 blocks of 256 threads: 64 of 64 warps at once (100 %), limited by registers"
+    assert set(view.times.points[tab.modeled.selected]) == {32, 64, 128, 256, 512, 1024}
+    view.registers.setValue(64)
+    qtbot.waitUntil(lambda: "4 blocks of 256 threads: 32 of 64 warps at once (50 %)" in view.said.text())
+    view.threads.setValue(96)
+    qtbot.waitUntil(lambda: "10 blocks of 96 threads" in view.said.text())
+    view.threads.setValue(2048)
+    qtbot.waitUntil(lambda: view.said.text() == "No GPU takes such a block.")
+
+
+def test_another_size_of_blocks_is_modeled(qtbot, tab) -> None:
+    look_at(qtbot, tab, LIMITS_VIEW)
+    qtbot.keyClick(tab.modeled.what_if.block.slider, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: models(tab)[-1].params["block"] == "512")
+    rest(qtbot, tab)
+
+
+def test_another_gpu_is_modeled_anew(qtbot, tab) -> None:
+    look_at(qtbot, tab, ROOFLINE)
+    tab._modeling.choose("t4")
+    qtbot.waitUntil(lambda: models(tab)[-1].gpu == "t4")
+    rest(qtbot, tab)
+    assert tab.modeled.roofline.roofs.memory < 400
+    assert "never compared with a real one" in tab.modeled.about.toolTip()
+    texts = [tab.quantity.itemText(place) for place in range(tab.quantity.count())]
+    assert "modeled, T4" in texts
+    assert "modeled, H200" not in texts
+
+
+def test_an_edit_takes_what_was_modeled_away_and_is_modeled_itself(qtbot, tab) -> None:
+    look_at(qtbot, tab, LIMITS_VIEW)
+    document = tab.window_.bench.sources.document("scan.cu")
+    document.replace(document.text + "// another\n")
+    assert not tab.modeled.found
+    assert tab.rows[1].figure.text() == ""
+    qtbot.waitUntil(lambda: models(tab)[-1].sources == {"scan.cu": document.text})
+    rest(qtbot, tab)
+    assert tab.modeled.modeled
+
+
+def test_curves_come_back_as_they_were(qtbot, tab) -> None:
+    title, largest = tab.card.title.text(), tab.largest.currentData()
+    look_at(qtbot, tab, LIMITS_VIEW)
+    look_at(qtbot, tab, CURVES)
+    assert (tab.card.title.text(), tab.largest.currentData()) == (title, largest)
+    assert tab.measure_button.text() == "Measure"
+    assert FakeHost.made
