@@ -235,13 +235,18 @@ class ModeledViews(Card):
         known = self._now().get(self.selected)
         title = self._offered[self.selected].title if self.selected in self._offered else ""
         if isinstance(known, ModeledTime):
-            self.why.setText(f"{title}: {as_duration(known.time_us)} – {known.waits}.")
+            self.why.setText(f"{title}: {as_duration(known.time_us)} – {known.waits}.{self._no_dot(known)}")
         elif known is not None:
             self.why.setText(f"{title}: {known.message}")
         else:
             self.why.setText("")
         if not self.busy:
             self._say("")
+
+    def _no_dot(self, known: ModeledTime) -> str:
+        """Return why what is looked at is no dot of a roofline; "" where it is one."""
+        none = self.view == ROOFLINE and not known.operations
+        return " It does no operations on data, and so has no dot." if none else ""
 
     def _say(self, doing: str) -> None:
         """Say what is being done, or what is shown."""

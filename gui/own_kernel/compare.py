@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QCheckBox, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QCheckBox, QHBoxLayout, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, alike
-from gpu.messages.requests import CountKernel, Failure, Result
+from gpu.messages.requests import CountKernel, Failure, ModelKernel, Result
 from gpu.messages.verdicts import mistakes_in_words
+from gpu.timing.gpus import Supposed
+from gui.compare_view.modeled import VIEWS, Modelable, ModeledViews
 from gui.model.jobs import Jobs
+from gui.model.modeling import Modeling
 from gui.own_kernel.contenders import Contender, block_sizes, kernels_beside
 from gui.own_kernel.counts_table import CountsTable
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row
 
+COUNTS = "Counts"
 KERNELS, BLOCKS = "Kernels", "Block sizes"
 _CHANNEL = "own compare"
 _CHOICES = 270
@@ -40,6 +46,8 @@ class OwnCompareTab(QWidget):
         Returns the launch that is chosen; InputError where there is none.
     kernels : callable
         Returns the kernels of the file.
+    modeling : Modeling
+        Says how long launches would take on a GPU.
     """
 
     failed = pyqtSignal(object)
@@ -47,7 +55,11 @@ class OwnCompareTab(QWidget):
     busy_changed = pyqtSignal(bool)
 
     def __init__(
-        self, jobs: Callable[[], Jobs], launch: Callable[[], KernelLaunch], kernels: Callable[[], Sequence[Signature]]
+        self,
+        jobs: Callable[[], Jobs],
+        launch: Callable[[], KernelLaunch],
+        kernels: Callable[[], Sequence[Signature]],
+        modeling: Modeling,
     ) -> None:
         super().__init__()
         self._jobs, self._launch, self._kernels = jobs, launch, kernels
@@ -61,6 +73,12 @@ class OwnCompareTab(QWidget):
         self._turn = 0
         self._columns: list[str] = []
         self._ticked: dict[str, bool] = {}
+        self._modeling = modeling
+        self.views = Segments((COUNTS, *VIEWS), "Compare by")
+        self.views.picked.connect(lambda _: self._take_view())
+        self.modeled = ModeledViews(modeling)
+        self.modeled.stale.connect(self.model)
+        self.modeled.busy_changed.connect(lambda _: self._name_button())
         self.way = Segments((KERNELS, BLOCKS), "Compare")
         self.way.picked.connect(lambda _: self.refresh())
         self.boxes: list[QCheckBox] = []
@@ -97,7 +115,10 @@ class OwnCompareTab(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
-        layout.addWidget(shown, 1)
+        self.shown = QStackedWidget()
+        self.shown.addWidget(shown)
+        self.shown.addWidget(self.modeled)
+        layout.addWidget(self.shown, 1)
         layout.addWidget(chosen)
 
     @property
@@ -149,6 +170,8 @@ class OwnCompareTab(QWidget):
             self.boxes.append(box)
         self.hint.setText(hint)
         self._begin()
+        if self.views.chosen != COUNTS:
+            self.model()
 
     def _take_choice(self) -> None:
         self.count_button.setEnabled(self.busy or bool(self.ticked))
@@ -163,25 +186,70 @@ class OwnCompareTab(QWidget):
         self.count_button.setEnabled(bool(self._columns))
         self.about.say(_AT_REST)
 
+    # --- modeling
+
+    def _take_view(self) -> None:
+        """Show what is counted, or one of the views of what is modeled, which is modeled at once."""
+        counts = self.views.chosen == COUNTS
+        self.shown.setCurrentIndex(0 if counts else 1)
+        if counts:
+            self.modeled.stop()
+        else:
+            self.modeled.show_view(self.views.chosen)
+            self.model()
+        self._name_button()
+
+    def model(self) -> None:
+        """Model what is ticked, where that is looked at."""
+        if self.views.chosen == COUNTS or not self.isVisible():
+            self.modeled.forget()
+            return
+        in_blocks = self.way.chosen == BLOCKS
+        others = {} if in_blocks or not self.contenders else {
+            math.prod(each.launch.block): each.launch for each in block_sizes(self.contenders[0].launch)
+        }  # fmt: skip
+
+        def requested(launch: KernelLaunch) -> Callable[[Supposed, int], ModelKernel]:
+            def request(supposed: Supposed, threads: int) -> ModelKernel:
+                shape = others.get(threads, launch)
+                wanted = replace(launch, grid=shape.grid, block=shape.block)
+                return ModelKernel(wanted, self._modeling.gpu, supposed, operations=True)
+
+            return request
+
+        offered = [Modelable(place, each.title, requested(each.launch)) for place, each in enumerate(self.ticked)]
+        own = math.prod(self.contenders[0].launch.block) if self.contenders else 0
+        powers = [threads for threads in others if threads & (threads - 1) == 0]
+        self.modeled.start(offered, "", powers, own)
+
+    def _name_button(self) -> None:
+        """Say on the button what it does."""
+        busy = self.busy or self.modeled.busy
+        self.count_button.setText("Stop" if busy else "Count" if self.views.chosen == COUNTS else "Model")
+
     # --- counting
 
     def toggle(self) -> None:
         """Count, or stop."""
-        self.stop() if self.busy else self.count()
+        self.stop() if self.busy or self.modeled.busy else self.count()
 
     def count(self) -> None:
-        """Count anew what is ticked."""
+        """Count anew what is ticked, or model it."""
+        if self.views.chosen != COUNTS:
+            self.model()
+            return
         self.refresh()
         self.stop()
         self._begin()
         self._todo = self.ticked
         if self._todo:
-            self.count_button.setText("Stop")
+            self._name_button()
             self.busy_changed.emit(True)
             self._ask()
 
     def stop(self) -> None:
         """Count no further."""
+        self.modeled.stop()
         if self.busy:
             self._todo = []
             self._turn += 1
@@ -228,7 +296,7 @@ class OwnCompareTab(QWidget):
             self.same[title] = all(name in first and alike(array, first[name]) for name, array in arrays.items())
 
     def _end(self) -> None:
-        self.count_button.setText("Count")
+        self._name_button()
         self.about.say(_COUNTED if self.counted else _AT_REST)
         self._take_choice()
         self.busy_changed.emit(False)
@@ -251,6 +319,8 @@ class OwnCompareTab(QWidget):
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self.refresh()
+        if self.views.chosen != COUNTS and not self.modeled.busy:
+            self.model()
 
     def hideEvent(self, event: QHideEvent | None) -> None:
         assert event is not None

@@ -65,7 +65,7 @@ class OwnKernelPage(Ground):
         self.source = SourcePane(sources)
         self.source.left.connect(self.setFocus)
         self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs)
-        self.compare = OwnCompareTab(jobs, self.launch, lambda: self.form.kernels)
+        self.compare = OwnCompareTab(jobs, self.launch, lambda: self.form.kernels, modeling)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
         self.tabs.setDrawBase(False)
@@ -77,7 +77,7 @@ class OwnKernelPage(Ground):
         for title, content, corner in (
             ("Run", self._run_tab(), None),
             ("Step", self.step, self.step.chosen),
-            ("Compare", self.compare, None),
+            ("Compare", self.compare, self.compare.views),
         ):
             self.tabs.addTab(title)
             self.stack.addWidget(content)
