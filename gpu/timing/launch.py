@@ -315,7 +315,8 @@ class LaunchModel:
         return LaunchEstimate(
             time, sample.held, self._registers, counted["slots"], counted["requests"], seen,
             memory_sectors * _SECTOR + _FETCHED_BYTES + self._code_bytes, counted["passes"], counted["conflicts"],
-            len(path.blocks), total, breakdown, loads_under_way(self._unrolled, self._code, path.steps, warps),
+            len(path.blocks), total, breakdown,
+            loads_under_way(self._unrolled, self._code, path.steps, sample.slots * shape.warps),
             self._machine.kernel.shared_bytes + shape.shared_bytes,
         )  # fmt: skip
 
