@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
-from PyQt6.QtWidgets import QSizePolicy, QWidget
+from PyQt6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from gpu.declaration.pattern import Array
 from gui.painting.theme import code_font, look
@@ -31,12 +31,15 @@ class Stretch(QWidget):
     resized = pyqtSignal()
     hovered = pyqtSignal(object)
     """The index under the pointer, or None."""
+    picked = pyqtSignal(int)
+    """The index that was clicked, or the first one where Enter was pressed."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
         self.setToolTip(
-            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: a row on. Home, End: the ends."
+            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: a row on. Home, End: the ends. "
+            "Click, Enter: its thread."
         )
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -45,6 +48,7 @@ class Stretch(QWidget):
         self.first = 0
         self.elements = 0
         self._held: tuple[float, int] | None = None
+        self._pressed: QPointF | None = None
         self._turned = 0
 
     def sizeHint(self) -> QSize:
@@ -117,10 +121,26 @@ class Stretch(QWidget):
         if is_of(event, QEvent.Type.StyleChange):
             self.updateGeometry()
 
+    # --- which
+
+    def _index_at(self, x: float) -> int | None:
+        area = self._cells()
+        place = int((x - area.x()) // (area.width() / self.count))
+        return self.first + place if 0 <= place < len(self._seen()) else None
+
+    def anchor(self, index: int) -> QPoint:
+        """Return where on the screen an element's cell has its middle."""
+        area = self._cells()
+        x = area.x() + (index - self.first + 0.5) * area.width() / self.count
+        return self.mapToGlobal(QPointF(x, area.center().y()).toPoint())
+
     # --- moving
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(self._seen()):
+            self.picked.emit(self.first)
+            return
         by = {
             Qt.Key.Key_Left: -1,
             Qt.Key.Key_Right: 1,
@@ -146,21 +166,25 @@ class Stretch(QWidget):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() == Qt.MouseButton.LeftButton:
-            self._held = event.position().x(), self.first
+            self._held, self._pressed = (event.position().x(), self.first), event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
-        self._held = None
+        assert event is not None
+        pressed, self._held, self._pressed = self._pressed, None, None
+        if pressed is None or event.button() != Qt.MouseButton.LeftButton:
+            return
+        index = self._index_at(event.position().x())
+        if index is not None and (event.position() - pressed).manhattanLength() < QApplication.startDragDistance():
+            self.picked.emit(index)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        area = self._cells()
-        width = area.width() / self.count
         if self._held is not None:
             start, first = self._held
+            width = self._cells().width() / self.count
             self.moved.emit(first + round((start - event.position().x()) / width))
             return
-        place = int((event.position().x() - area.x()) // width)
-        self.hovered.emit(self.first + place if 0 <= place < len(self._seen()) else None)
+        self.hovered.emit(self._index_at(event.position().x()))
 
     def leaveEvent(self, event: QEvent | None) -> None:
         self.hovered.emit(None)

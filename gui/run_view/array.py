@@ -84,6 +84,7 @@ class ArrayView(RunView):
         for page in (plotted, alone, self.pieces):
             self.result.addWidget(page)
         self.after.picked.connect(lambda index: self._point(index, self.after.anchor()))
+        self.stretches[1].picked.connect(lambda index: self._point(index, self.stretches[1].anchor(index)))
         self.splitter = split(Qt.Orientation.Vertical)
         for title, contents, about in (
             ("Input", (given, self.stretches[0]), self._about_input),

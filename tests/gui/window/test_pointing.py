@@ -110,6 +110,25 @@ def test_bars_elements_and_values_have_their_threads(qtbot, window, pattern, var
     assert request.run.variant == variant
 
 
+def test_an_element_of_many_is_picked_where_it_is_read(qtbot, window):
+    page, card = shown(qtbot, window, "scan", "brent-kung", n=30_000)
+    stretch = page.view.stretches[1]
+    page.view.after.stretch_moved.emit(20_000)
+    middle = stretch.mapFromGlobal(stretch.anchor(stretch.first + 2))
+    qtbot.mousePress(stretch, Qt.MouseButton.LeftButton, pos=middle)
+    qtbot.mouseMove(stretch, middle - QPoint(70, 0))
+    qtbot.mouseRelease(stretch, Qt.MouseButton.LeftButton, pos=middle - QPoint(70, 0))
+    assert not asked()
+    first = stretch.first
+    qtbot.mouseClick(stretch, Qt.MouseButton.LeftButton, pos=middle)
+    answered(qtbot, card)
+    stretch.setFocus()
+    qtbot.keyClick(stretch, Qt.Key.Key_Return)
+    answered(qtbot, card)
+    assert [request.element for request in asked()] == [(first + 2,), (first,)]
+    assert first > 19_000
+
+
 def test_the_keyboard_asks_steps_and_goes_back(qtbot, window):
     page, card = shown(qtbot, window, "convolution", "naive")
     pane = page.view.after
