@@ -131,6 +131,17 @@ def test_a_value_that_was_there_before_is_found_all_the_same(folder: SharedFolde
     assert written.index == 700
 
 
+def test_a_launch_is_watched_from_what_it_found(folder: SharedFolder) -> None:
+    """Blocks take the next tile from a counter: where it has been counted already there is none for them."""
+    values = np.zeros(50_000, np.int32)
+    values[20_000] = -1  # as the sum then is: so is what memory holds that nobody has written
+    written = found(asked(folder, "scan", "look-back", (20_000,), {"kind": "inclusive"}, values=values))
+    assert written.writer is not None
+    assert written.whole
+    assert written.writes == 1
+    assert 0 < written.writer.block_number < written.writer.grid[0] - 1
+
+
 def test_a_search_ends_in_time(folder: SharedFolder) -> None:
     request = asked(folder, "reduction", "one-thread", (0,), {"n": 200_000})
     assert "takes more than" in found(request, seconds=0).unknown
