@@ -25,6 +25,9 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "images"
 
 PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballot"}
 """The rungs that README plays, by pattern."""
+BESIDE = ("kogge-stone", "brent-kung")
+"""The scans that README shows side by side."""
+SETTLES_MS = 600
 BODIES, FRAMES, STEPS_A_FRAME = 5000, 84, 16
 MOTION = Motion(time_step=0.01, softening=0.03)
 """Two galaxies that README plays: frames, steps from one to the next, and how they move."""
@@ -64,6 +67,8 @@ def take(folder: Path) -> None:
                 _play(window, pattern, variant, folder)
             window.choose_pattern("scan")
             _both_themes(window, folder, "step")
+            _lecture(window, folder)
+            _beside(window, folder)
         finally:
             window.close()
             app.processEvents()
@@ -72,9 +77,7 @@ def take(folder: Path) -> None:
 def _both_themes(window: MainWindow, folder: Path, stem: str) -> None:
     for theme in ("light", "dark"):
         window.appearance.set_theme(theme)
-        passed = QElapsedTimer()
-        passed.start()
-        wait(lambda passed=passed: passed.elapsed() > 300)  # type: ignore[misc]
+        _settle(window)
         window.grab().save(str(folder / f"{stem}-{theme}.png"))
 
 
@@ -90,6 +93,59 @@ def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
     tab.exports.write_film(folder / f"{pattern}.gif")
     wait(lambda: tab.exports.film is None)
     tab.player.go(tab.player.end * 2 // 3)
+
+
+def _lecture(window: MainWindow, folder: Path) -> None:
+    """Take what a lecture shows of the Step tab that is open."""
+    window.appearance.set_theme("light")
+    window.lecturing.toggle()
+    window.showNormal()
+    window.resize(*SIZE)
+    _save(window, folder / "lecture.png")
+    window.lecturing.toggle()
+    window.resize(*SIZE)
+
+
+def _beside(window: MainWindow, folder: Path) -> None:
+    """Take two variants of a scan on one time line, where both are in the middle of their work."""
+    window.appearance.set_theme("dark")
+    window.choose_variant(BESIDE[0])
+    tab = window.page.step
+    wait(lambda: tab.models is not None and tab.at_rest)
+    tab.panes.kinds.choose("Side by side")
+    wait(lambda: tab.beside.models[1] is not None)
+    tab.beside.choose(BESIDE[1])
+    wait(lambda: tab.at_rest and tab.beside.models[1] is not None)
+    tab.player.go(tab.player.end * 2 // 3)
+    _save(window, folder / "side-by-side.png")
+
+
+def _settle(window: MainWindow) -> None:
+    """Wait until the window looks the same for a while: rows of Flow are painted when there is time."""
+    same = QElapsedTimer()
+    same.start()
+    before = window.grab().toImage()
+
+    def stands_still() -> bool:
+        nonlocal before
+        now = window.grab().toImage()
+        if now != before:
+            before = now
+            same.restart()
+        return same.elapsed() > SETTLES_MS
+
+    wait(stands_still)
+
+
+def _save(window: MainWindow, path: Path) -> None:
+    """Save what the window shows, where that has no photograph in it: 256 colors are a third of the bytes."""
+    from PIL import Image
+
+    _settle(window)
+    window.grab().save(str(path))
+    with Image.open(path) as shown:
+        few = shown.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 def _collide(folder: Path) -> None:
