@@ -15,7 +15,7 @@ from gpu.declaration.pattern import Inputs
 from gpu.declaration.presentation import Kind
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
-from gpu.messages.requests import Failure, StepWriter
+from gpu.messages.requests import Failure, StepPattern, StepWriter
 from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
@@ -280,7 +280,8 @@ class StepTab(QWidget):
         names = [launch.trace.kernel for launch in recording.launches]
         self.panes.timeline.open(models.segments, findings, names, models.phases.stretches)
         self.panes.reserve_phases(models.phases.names)
-        self.panes.verdict.show_recording(recording)
+        edited = isinstance(request, StepPattern) and bool(request.sources)
+        self.panes.verdict.show_recording(recording, edited=edited)
         self._mark_findings()
         self.panes.lanes.show_pictures(banks="shared" in models.spaces, addresses=models.addresses)
         self._show_totals(request, models)

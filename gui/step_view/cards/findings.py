@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 60
 _LISTED = 12
+_ONLY_HERE = "In what is recorded here. Run has an edited kernel checked on more, in several orders."
 
 
 class FindingsLabel(QLabel):
@@ -28,17 +29,23 @@ class FindingsLabel(QLabel):
         self.setAccessibleName("Findings")
         self.setMinimumWidth(look().px(96))
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._bad = False
+        self._tone = "good"
 
-    def show_recording(self, recording: Recording) -> None:
-        """Say what was found in a recording, or why there is no more of it."""
+    def show_recording(self, recording: Recording, *, edited: bool = False) -> None:
+        """Say what was found in a recording, or why there is no more of it.
+
+        Of an `edited` text of a pattern that nothing is found in so few elements does not say that it is sound.
+        """
         found = [finding for _, finding in recording.findings]
         mistakes = mistakes_of(found)
-        text = recording.failure or (f"it {mistakes_in_words(mistakes)}" if mistakes else "no findings")
+        nothing = "no findings at this size" if edited else "no findings"
+        text = recording.failure or (f"it {mistakes_in_words(mistakes)}" if mistakes else nothing)
         self.setText(text if len(text) < _LONGEST else f"{text[: _LONGEST - 2]}…")
         listed = [finding.message for finding in found[:_LISTED]]
-        self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped)), *listed]))
-        self._bad = bool(found or recording.failure)
+        bad = bool(found or recording.failure)
+        whole = _ONLY_HERE if edited and not bad else ""
+        self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped, whole)), *listed]))
+        self._tone = "bad" if bad else "muted" if edited else "good"
         self._restyle()
 
     def clear(self) -> None:
@@ -48,7 +55,7 @@ class FindingsLabel(QLabel):
 
     def _restyle(self) -> None:
         theme = look().theme
-        wanted = f"color: {theme.bad if self._bad else theme.good}; font-weight: 600;"
+        wanted = f"color: {getattr(theme, self._tone)}; font-weight: 600;"
         if self.styleSheet() != wanted:
             self.setStyleSheet(wanted)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gui.step_view.recording.models import Models
 
 _KEPT = 256
-_BEGINNING = "Press Space to play, → for one step"
+_BEGINNING = "Space plays, → goes one step"
 
 Thread = tuple[int, int]
 """A block and a thread of it."""

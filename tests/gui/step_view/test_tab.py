@@ -363,6 +363,11 @@ def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtb
     shown(qtbot, tab)
     assert tab.panes.counters.text("in all", "operations") not in ("", "–")
     assert tab.panes.verdict.text() == "no findings"
+    assert look().theme.good in tab.panes.verdict.styleSheet()
+    document.replace(f"{document.original}// mine\n")
+    qtbot.waitUntil(lambda: tab.panes.verdict.text() == "no findings at this size", timeout=20_000)
+    assert look().theme.good not in tab.panes.verdict.styleSheet()
+    assert "checked on more" in tab.panes.verdict.toolTip()
 
 
 def test_a_number_with_a_point_is_named_too(qtbot):
