@@ -31,25 +31,28 @@ def summary(journal: Journal) -> Iterator[str]:
     count = f"{len(entries):,} launch{'' if len(entries) == 1 else 'es'}"
     spent = sum(entry.simulated_ms for entry in entries)
     head = f"lockstep: {count} on the simulator, {spent:,.0f} ms of this processor's time"
+    found = _told_once(entries)
     if not journal.checked and journal.traces is None:
-        ended = sum(bool(entry.findings) for entry in entries)
-        more = f"; {ended} ended by a mistake" if ended else ""
+        more = f"; {len(found)} ended by a mistake" if found else ""
         yield f"{head}{more}. --check looks for races and other mistakes, and counts what each launch costs."
-        return
+    else:
+        yield f"{head}; {len(found) or 'no'} finding{'' if len(found) == 1 else 's'}."
+        yield from _table(entries)
+    yield from _findings(journal, found)
+    if journal.traces is not None:
+        yield f"Recorded in {journal.traces}: each file opens in the window."
+
+
+def _findings(journal: Journal, found: Sequence[tuple[LaunchEntry, Finding]]) -> Iterator[str]:
     from gpu.cli.findings import finding_text
     from gpu.files.sources import Sources
 
-    found = _told_once(entries)
-    yield f"{head}; {len(found) or 'no'} finding{'' if len(found) == 1 else 's'}."
-    yield from _table(entries)
     for number, (entry, finding) in enumerate(found[:_MOST_LINES], 1):
         yield ""
         yield f"{entry.kernel}, launched at {entry.place}:"
         yield finding_text(number, finding, Sources(Path("kernel.cu"), edited=journal.texts[entry.text]))
     if len(found) > _MOST_LINES:
         yield f"\nand {len(found) - _MOST_LINES:,} more, which --report holds"
-    if journal.traces is not None:
-        yield f"Recorded in {journal.traces}: each file opens in the window."
 
 
 def _told_once(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:

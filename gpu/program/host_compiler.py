@@ -18,6 +18,8 @@ from gpu.program.host_text import rewritten
 from gpu.simulator import disk
 
 HEADERS = Path(__file__).parent / "headers"
+_SHARED_HEADERS = Path(__file__).parents[1] / "simulator" / "shim"
+"""What kernels include, host code includes too: its bodies for the device are left out as a program's are."""
 _COMPILERS = ("g++", "clang++", "c++")
 _EMPTY = (
     *("cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_profiler_api.h", "vector_types.h"),
@@ -127,7 +129,7 @@ def _host_text(options: HostOptions, empty: Path, number: int, file: Path) -> by
     defines = [f"-D{name}={value}" for name, value in options.defines]
     if file.suffix in _C:
         return _run([_c_compiler(), "-E", *include, *defines, str(file)])
-    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in _DEFINES)]
+    own = [f"-I{HEADERS}", f"-I{empty}", f"-I{_SHARED_HEADERS}", *(f"-D{each}" for each in _DEFINES)]
     if file.suffix in _CUDA:
         own += ["-include", "cuda_runtime.h"]
     language = ["-x", "c++", "-std=gnu++17"]

@@ -10,7 +10,9 @@
 #include <cstring>
 #include <ctime>
 #include <limits.h>
+#include <math.h>
 #include <new>
+#include <stdlib.h>
 #include <vector>
 
 #include "driver_types.h"

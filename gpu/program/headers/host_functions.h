@@ -80,6 +80,34 @@ static inline T __ldg(const T *address) {
     return *address;
 }
 
+// What the headers that host and device share ask for.
+#define LOCKSTEP_API __host__ __device__
+template <bool Condition, typename T>
+struct __lockstep_if {};
+template <typename T>
+struct __lockstep_if<true, T> {
+    typedef T type;
+};
+static inline float __lockstep_from_half(unsigned short bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    float size = exponent == 31 ? (fraction ? __builtin_nanf("") : __builtin_inff())
+                 : exponent     ? ldexpf((float)(1024 + fraction), exponent - 25)
+                                : ldexpf((float)fraction, -24);
+    return bits & 0x8000 ? -size : size;
+}
+static inline unsigned short __lockstep_to_half(float value) {
+    unsigned short sign = __float_as_uint(value) >> 31 ? 0x8000 : 0;
+    float size = fabsf(value);
+    if (value != value) return sign | 0x7fff;
+    if (size >= 65520.0f) return sign | 0x7c00;
+    int exponent;
+    frexpf(size, &exponent);
+    int shift = exponent - 11 < -24 ? -24 : exponent - 11;
+    // The even one of two that are as near, as in every rounding of this processor's.
+    int fraction = (int)nearbyintf(ldexpf(size, -shift));
+    return sign | (unsigned short)(fraction + ((shift + 24) << 10));
+}
+
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_INF __builtin_inf()
 #define CUDART_NAN_F __builtin_nanf("")

@@ -39,12 +39,10 @@ struct Packed {
 };
 inline thread_local Packed packed;
 
-template <typename T>
-inline void add(const T &value) {
+inline void add(const void *value, size_t size, size_t alignment) {
     std::vector<char> &bytes = packed.bytes;
-    bytes.resize((bytes.size() + alignof(T) - 1) / alignof(T) * alignof(T));
-    const char *first = reinterpret_cast<const char *>(&value);
-    bytes.insert(bytes.end(), first, first + sizeof(T));
+    bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
+    bytes.insert(bytes.end(), (const char *)value, (const char *)value + size);
 }
 template <typename... A>
 inline void pack(int unit, int line, int template_parameters, const char *kernel, const A &...arguments) {
@@ -54,7 +52,7 @@ inline void pack(int unit, int line, int template_parameters, const char *kernel
     packed.template_parameters = template_parameters;
     if (packed.only_asked) return;
     packed.bytes.clear();
-    (add(arguments), ...);
+    (add((const void *)__builtin_addressof(arguments), sizeof(A), alignof(A)), ...);
 }
 
 // The host's function of a kernel reads no argument of its own while it is only asked.

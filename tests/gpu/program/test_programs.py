@@ -306,3 +306,40 @@ int main() {
     assert ended.said == "cudaErrorInvalidDeviceFunction\n"
     assert ended.complained.count("virtual function") == 1
     assert ended.code == 2
+
+
+def test_arguments_of_every_kind_arrive(program):
+    ended = program(
+        """
+#include <cuda_fp16.h>
+#include <cooperative_groups.h>
+#include <curand_kernel.h>
+namespace cg = cooperative_groups;
+struct Odd { char letter; double number; short last; };
+__device__ float total(cg::thread_block_tile<32> tile, float x) {
+    for (int d = 16; d; d /= 2) x += tile.shfl_down(x, d);
+    return x;
+}
+__global__ void kernel(float *__restrict__ out, const __half *__restrict__ in, const int n, unsigned char c, float3 three,
+                       Odd odd, bool yes, long long big, __half half, curandState *) {
+    auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    float sum = total(tile, __half2float(in[threadIdx.x]));
+    float given[] = {sum, (float)n, (float)c, three.z, (float)odd.number, (float)odd.last, (float)yes, (float)big, __half2float(half)};
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 9; i++) out[i] = given[i];
+}
+int main() {
+    __half host[32], *in;
+    float found[9], *out;
+    for (int i = 0; i < 32; i++) host[i] = __float2half(i * 0.5f);
+    CHECK(cudaMalloc(&out, sizeof found));
+    CHECK(cudaMalloc(&in, sizeof host));
+    CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+    kernel<<<1, 32>>>(out, in, 20, 200, make_float3(1, 2, 3), {'a', 0.25, -7}, true, 1LL << 40, __float2half(1.5f), nullptr);
+    CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+    for (float each : found) printf("%g ", each);
+}
+"""
+    )
+    assert ended.code == 0, ended.complained
+    assert ended.said == f"248 20 200 3 0.25 -7 1 {2.0**40:g} 1.5 "
