@@ -100,6 +100,7 @@ static inline unsigned short __lockstep_to_half(float value) {
     float size = fabsf(value);
     if (value != value) return sign | 0x7fff;
     if (size >= 65520.0f) return sign | 0x7c00;
+    if (size == 0) return sign;
     int exponent;
     frexpf(size, &exponent);
     int shift = exponent - 11 < -24 ? -24 : exponent - 11;

@@ -320,11 +320,12 @@ __device__ float total(cg::thread_block_tile<32> tile, float x) {
     for (int d = 16; d; d /= 2) x += tile.shfl_down(x, d);
     return x;
 }
-__global__ void kernel(float *__restrict__ out, const __half *__restrict__ in, const int n, unsigned char c, float3 three,
-                       Odd odd, bool yes, long long big, __half half, curandState *) {
+__global__ void kernel(float *__restrict__ out, const __half *__restrict__ in, const int n, unsigned char c,
+                       float3 three, Odd odd, bool yes, long long big, __half half, curandState *) {
     auto tile = cg::tiled_partition<32>(cg::this_thread_block());
     float sum = total(tile, __half2float(in[threadIdx.x]));
-    float given[] = {sum, (float)n, (float)c, three.z, (float)odd.number, (float)odd.last, (float)yes, (float)big, __half2float(half)};
+    float given[] = {sum, 1.0f * n, 1.0f * c, three.z, (float)odd.number, 1.0f * odd.last, 1.0f * yes, 1.0f * big,
+                     __half2float(half)};
     if (threadIdx.x == 0)
         for (int i = 0; i < 9; i++) out[i] = given[i];
 }
@@ -335,7 +336,8 @@ int main() {
     CHECK(cudaMalloc(&out, sizeof found));
     CHECK(cudaMalloc(&in, sizeof host));
     CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
-    kernel<<<1, 32>>>(out, in, 20, 200, make_float3(1, 2, 3), {'a', 0.25, -7}, true, 1LL << 40, __float2half(1.5f), nullptr);
+    kernel<<<1, 32>>>(out, in, 20, 200, make_float3(1, 2, 3), {'a', 0.25, -7}, true, 1LL << 40, __float2half(1.5f),
+                      nullptr);
     CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
     for (float each : found) printf("%g ", each);
 }
