@@ -25,6 +25,7 @@ _REFUSED = re.compile(
     r"reference to (__global__ function '.*'|__host__ function '(cudaConfigureCall|__cudaPushCallConfiguration)')"
     r" in (__global__|__device__|__host__ __device__) function"
 )
+_OPENS, _CLOSES = re.compile(rb"<<\s*<"), re.compile(rb">>\s*>")
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 
 
@@ -65,39 +66,56 @@ def rewrite(text: str) -> tuple[str, Edits]:
     code = _NOT_CODE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), before)
     pieces: list[tuple[bytes, int, bool]] = []
     done = 0
-    for place, end, closing in launches(code):
+    for found in launches(code):
+        first, last = found.configuration
         pieces += [
-            (before[done:place], done, True),
-            (before[end + 3 : closing + 1], end + 3, True),
-            (b", " + CONFIGURE.encode() + b"(", place, False),
-            (before[place + 3 : end], place + 3, True),
-            (b")", end, False),
+            (before[done : found.start], done, True),
+            (before[found.end : found.closing + 1], found.end, True),
+            (b", " + CONFIGURE.encode() + b"(", found.start, False),
+            (before[first:last], first, True),
+            (b")", last, False),
         ]
-        done = closing + 1
+        done = found.closing + 1
     pieces.append((before[done:], done, True))
     texts, origins, kept = zip(*pieces, strict=True)
     starts = (0, *accumulate(map(len, texts[:-1])))
     return b"".join(texts).decode(), Edits(before, starts, origins, kept)
 
 
-def launches(code: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield where each launch has its `<<<`, its `>>>`, and its arguments' closing bracket.
+@dataclass(frozen=True)
+class WrittenLaunch:
+    """Where a launch's parts are in a text.
 
-    `code` is a text without comments and strings.
+    Parameters
+    ----------
+    start, end : int
+        Where `<<<` begins, and where `>>>` ends.
+    configuration : tuple of int
+        Where what is between them begins and ends.
+    closing : int
+        Where the arguments' closing bracket is.
     """
+
+    start: int
+    end: int
+    configuration: tuple[int, int]
+    closing: int
+
+
+def launches(code: bytes) -> Iterator[WrittenLaunch]:
+    """Yield the launches in a text without comments and strings; nvcc takes `<< <` too."""
     place = 0
-    while (place := code.find(b"<<<", place)) >= 0:
-        end = _end_of_configuration(code, place + 3)
-        opening = re.compile(rb"\s*\(").match(code, end + 3) if end is not None else None
+    while (opens := _OPENS.search(code, place)) is not None:
+        place = opens.end()
+        closes = _end_of_configuration(code, opens.end())
+        opening = re.compile(rb"\s*\(").match(code, closes.end()) if closes is not None else None
         closing = closing_bracket(code, opening.end() - 1) if opening is not None else None
-        if end is None or closing is None:
-            place += 3
-            continue
-        yield place, end, closing
-        place = closing + 1
+        if closes is not None and closing is not None:
+            yield WrittenLaunch(opens.start(), closes.end(), (opens.end(), closes.start()), closing)
+            place = closing + 1
 
 
-def _end_of_configuration(code: bytes, start: int) -> int | None:
+def _end_of_configuration(code: bytes, start: int) -> re.Match[bytes] | None:
     """Return where the `>>>` of a launch is that is in no bracket."""
     place = start
     while place < len(code):
@@ -109,8 +127,8 @@ def _end_of_configuration(code: bytes, start: int) -> int | None:
             place = closing + 1
         elif letter in b";)]}":
             return None
-        elif code.startswith(b">>>", place):
-            return place
+        elif (closes := _CLOSES.match(code, place)) is not None:
+            return closes
         else:
             place += 1
     return None

@@ -35,7 +35,11 @@ from gpu.simulator.frontend.types import TypeLowering, decayed, refuse
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
 
 _OUTER = (CursorKind.LINKAGE_SPEC, CursorKind.NAMESPACE, CursorKind.UNEXPOSED_DECL)
-_WITH_BODY = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
+_METHODS = (CursorKind.CXX_METHOD, CursorKind.CONSTRUCTOR, CursorKind.DESTRUCTOR)
+_WITH_BODY = (
+    *(CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL),
+    *_METHODS,
+)
 _NAMED = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _INSTANCE = "lockstep_instance"
 
@@ -350,7 +354,7 @@ class Program:
                 self.unset_constants[_qualified(cursor)] = cursor.position
 
     def _has_host_code(self) -> bool:
-        return any(cursor.kind == CursorKind.FUNCTION_DECL and _is_host(cursor) for cursor in self._bodies)
+        return any(cursor.kind in (CursorKind.FUNCTION_DECL, *_METHODS) and _is_host(cursor) for cursor in self._bodies)
 
     def _raise_errors(self) -> None:
         """Raise the first error, as nvcc would; but in a file with host code each function answers for its own.

@@ -37,6 +37,7 @@ typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
 typedef unsigned long uintptr_t;
+typedef long intptr_t;
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
@@ -49,6 +50,39 @@ typedef unsigned long ulong;
 #define UINT_MAX 4294967295u
 #define LLONG_MAX 9223372036854775807ll
 #define ULLONG_MAX 18446744073709551615ull
+#define SCHAR_MAX 127
+#define SCHAR_MIN (-128)
+#define UCHAR_MAX 255
+#define CHAR_MAX 127
+#define CHAR_MIN (-128)
+#define SHRT_MAX 32767
+#define SHRT_MIN (-32768)
+#define USHRT_MAX 65535
+#define LONG_MAX 9223372036854775807l
+#define LONG_MIN (-LONG_MAX - 1)
+#define ULONG_MAX 18446744073709551615ul
+#define LLONG_MIN (-LLONG_MAX - 1)
+#define INT8_MAX 127
+#define INT8_MIN (-128)
+#define INT16_MAX 32767
+#define INT16_MIN (-32768)
+#define INT32_MAX INT_MAX
+#define INT32_MIN INT_MIN
+#define INT64_MAX LLONG_MAX
+#define INT64_MIN LLONG_MIN
+#define UINT8_MAX 255
+#define UINT16_MAX 65535
+#define UINT32_MAX UINT_MAX
+#define UINT64_MAX ULLONG_MAX
+#define SIZE_MAX ULONG_MAX
+#define INT8_C(value) value
+#define INT16_C(value) value
+#define INT32_C(value) value
+#define INT64_C(value) value##ll
+#define UINT8_C(value) value
+#define UINT16_C(value) value
+#define UINT32_C(value) value##u
+#define UINT64_C(value) value##ull
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-7f

@@ -408,3 +408,11 @@ __global__ void k(int *a) {
     assert (writes[1, 1], writes[4, 0]) == ([0, 1, 2, 3], [8, 9, 10, 11])
     # A launch is no call.
     assert not {event.frame for event in made.events if event.launch} & set(made.data.calls["frame"].tolist())
+
+
+def test_a_launch_may_have_spaces_in_its_brackets() -> None:
+    source = """
+    __global__ void child(int *out, int value) { out[threadIdx.x] = value; }
+    __global__ void k(int *out) { child << < 1, 4 >> > (out, 8 >> 1); }"""
+    (out,) = run_kernel(source, "k", np.zeros(4, np.int32), block=1)
+    assert out.tolist() == [4, 4, 4, 4]

@@ -29,6 +29,11 @@ using ::fmin;
 using ::fmod;
 using ::frexp;
 using ::hypot;
+using ::int16_t;
+using ::int32_t;
+using ::int64_t;
+using ::int8_t;
+using ::intptr_t;
 using ::isfinite;
 using ::isinf;
 using ::isnan;
@@ -62,6 +67,11 @@ using ::tan;
 using ::tanh;
 using ::tgamma;
 using ::trunc;
+using ::uint16_t;
+using ::uint32_t;
+using ::uint64_t;
+using ::uint8_t;
+using ::uintptr_t;
 
 template <typename LockstepT>
 LOCKSTEP_API inline void swap(LockstepT &a, LockstepT &b) {

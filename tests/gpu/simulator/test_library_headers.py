@@ -1,0 +1,108 @@
+"""Headers of CUDA's libraries that kernels include: CUB's collectives, complex numbers, fixed-width integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu.simulator.module import SimulatedModule
+from tests.gpu.simulator.running import build, launch, run_kernel
+
+COLLECTIVES = """
+#include <cub/block/block_reduce.cuh>
+#include <cub/cub.cuh>
+struct Joined { __device__ int operator()(int a, int b) const { return a + (b >= 0 ? b : -b); } };
+template <int N>
+__global__ void k(const int *in, int *out, int *scans, int valid) {
+    using Reduce = cub::BlockReduce<int, N>;
+    using Scan = cub::BlockScan<int, N>;
+    using Warp = cub::WarpReduce<int, 8>;
+    __shared__ typename Reduce::TempStorage reduced;
+    __shared__ typename Scan::TempStorage scanned;
+    __shared__ typename Warp::TempStorage warps[N / 8];
+    int i = threadIdx.x, value = in[i], total, before, with, two[2] = {value, 1}, sums[2];
+    int sum = Reduce(reduced).Sum(value);
+    __syncthreads();
+    int most = Reduce(reduced).Reduce(value, cub::Max(), valid);
+    __syncthreads();
+    int joined = Reduce(reduced).Reduce(value, Joined());
+    Scan(scanned).ExclusiveSum(value, before);
+    __syncthreads();
+    Scan(scanned).InclusiveScan(value, with, cub::Min(), total);
+    __syncthreads();
+    Scan(scanned).ExclusiveSum(two, sums);
+    int eight = Warp(warps[i / 8]).Sum(value);
+    scans[i] = before, scans[N + i] = with, scans[2 * N + i] = sums[1], scans[3 * N + i] = i % 8 ? 0 : eight;
+    if (i == 0) out[0] = sum, out[1] = most, out[2] = joined, out[3] = total;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def collectives() -> SimulatedModule:
+    return build(COLLECTIVES)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.sampled_from([32, 64, 96]), st.data())
+def test_collectives_of_a_block_do_what_numpy_does(
+    collectives: SimulatedModule, threads: int, data: st.DataObject
+) -> None:
+    values = np.array(data.draw(st.lists(st.integers(-99, 99), min_size=threads, max_size=threads)), np.int32)
+    valid = data.draw(st.integers(1, threads))
+    out, scans = np.zeros(4, np.int32), np.zeros(4 * threads, np.int32)
+    _, out, scans = launch(collectives, f"k<{threads}>", values, out, scans, np.int32(valid), block=threads)
+    before, least, sums, eights = scans.reshape(4, threads)
+    assert out[0] == values.sum()
+    assert out[1] == values[:valid].max()
+    assert out[3] == values.min()
+    np.testing.assert_array_equal(before, np.cumsum(values) - values)
+    np.testing.assert_array_equal(least, np.minimum.accumulate(values))
+    np.testing.assert_array_equal(sums, np.cumsum(values + 1) - 1)
+    np.testing.assert_array_equal(eights[::8], values.reshape(-1, 8).sum(1))
+
+
+def test_complex_numbers_are_those_of_numpy() -> None:
+    source = """
+    #include <cuComplex.h>
+    __global__ void k(cuFloatComplex *out, cuDoubleComplex *wide, const cuFloatComplex *in) {
+        cuFloatComplex a = in[0], b = in[1];
+        out[0] = cuCaddf(a, b), out[1] = cuCmulf(a, b), out[2] = cuCdivf(a, b), out[3] = cuConjf(cuCsubf(a, b));
+        out[4] = make_cuFloatComplex(cuCabsf(a), cuCimagf(b));
+        wide[0] = cuCmul(cuComplexFloatToDouble(a), make_cuDoubleComplex(0, 1));
+    }"""
+    a, b = np.complex64(3 - 4j), np.complex64(0.5 + 2j)
+    out, wide, _ = run_kernel(
+        source, "k", np.zeros(10, np.float32), np.zeros(2), np.array([a, b]).view(np.float32), block=1
+    )
+    wanted = np.array([a + b, a * b, a / b, np.conj(a - b), abs(a) + 1j * b.imag])
+    np.testing.assert_allclose(out.view(np.complex64), wanted, rtol=1e-6)
+    assert wide.view(np.complex128)[0] == np.complex128(a) * 1j
+
+
+def test_integers_of_fixed_width_have_their_limits_and_macros() -> None:
+    source = """
+    #include <cstdint>
+    __global__ void k(long long *out, unsigned long long *wide) {
+        std::uint8_t small = UINT8_MAX;
+        std::intptr_t place = -1;
+        out[0] = INT32_MIN, out[1] = INT64_C(-5000000000), out[2] = small + INT16_MAX, out[3] = place;
+        wide[0] = UINT64_C(0xF000000000000001), wide[1] = SIZE_MAX;
+    }"""
+    out, wide = run_kernel(source, "k", np.zeros(4, np.int64), np.zeros(2, np.uint64), block=1)
+    assert out.tolist() == [-(2**31), -5_000_000_000, 255 + 32767, -1]
+    assert wide.tolist() == [0xF000000000000001, 2**64 - 1]
+
+
+def test_a_host_method_does_not_spoil_kernels_that_do_not_use_it() -> None:
+    source = """
+    #include <iostream>
+    class Simulation { public: void run(); };
+    using std::cout;
+    __global__ void k(int *out) { *out = 3; }
+    void Simulation::run() { cout << 1; }
+    """
+    (out,) = run_kernel(source, "k", np.zeros(1, np.int32), block=1)
+    assert out[0] == 3
