@@ -8,12 +8,15 @@ import pickle
 import signal
 import struct
 import sys
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpu.cli import interrupts, launches
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
+from gpu.cli.supervised import end_with_parent
 from gpu.errors import InputError, KernelError, LockstepError
 from gpu.files import opening
 from gpu.files.scratch import ScratchFolder
@@ -94,16 +97,20 @@ def run(options: argparse.Namespace, words: Sequence[str]) -> int:
 
 def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) -> int:
     reading, writing = os.pipe()
+    watched, held = os.pipe()
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         os.close(reading)
+        os.close(held)
+        threading.Thread(target=end_with_parent, args=(watched,), daemon=True).start()
         code = FAILED
         try:
             code = _program(options, words, folder, writing)
         finally:
             os._exit(code)
     os.close(writing)
+    os.close(watched)
     received = bytearray()
     signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))
     try:
@@ -114,6 +121,10 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        os.set_blocking(reading, False)
+        with suppress(BlockingIOError):
+            while data := os.read(reading, 1 << 20):
+                received += data
         print(interrupts.SENTENCE, file=sys.stderr)
         code = STOPPED
     from gpu.driver.journal import Journal

@@ -39,7 +39,7 @@ def supervised(command: Callable[[], int]) -> int:
     child = os.fork()
     if child == 0:
         os.close(held)
-        threading.Thread(target=_end_with_parent, args=(watched,), daemon=True).start()
+        threading.Thread(target=end_with_parent, args=(watched,), daemon=True).start()
         bounds.allow_ending(began)
         try:
             return command()
@@ -58,7 +58,8 @@ def supervised(command: Callable[[], int]) -> int:
     return REFUSED
 
 
-def _end_with_parent(watched: int) -> None:
+def end_with_parent(watched: int) -> None:
+    """End this process when the other end of a pipe is closed, as its parent's is however that ends."""
     os.read(watched, 1)  # the parent's end closes with it
     os._exit(1)
 

@@ -122,10 +122,11 @@ class _Rewriter:
                 self._edits.put(closing, closing + 1, b")))")
                 continue
             self._edits.put(found.start(), end, _WORD_FOR.get(found[0], b""))
-        for place, end, closing in launches(bytes(code)):
-            configuration = self._text[place + 3 : end]
-            self._edits.put(place, end + 3, b"")
-            self._edits.put(closing + 1, closing + 1, b", " + CONFIGURE.encode() + b"(" + configuration + b")")
+        for launch in launches(bytes(code)):
+            first, last = launch.configuration
+            self._edits.put(launch.start, launch.end, b"")
+            call = b", " + CONFIGURE.encode() + b"(" + self._text[first:last] + b")"
+            self._edits.put(launch.closing + 1, launch.closing + 1, call)
         return self._edits.applied(self._text)
 
     def _user_code(self) -> bytes:

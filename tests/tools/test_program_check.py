@@ -1,0 +1,86 @@
+"""How public programs are made and run is what their makefiles say, and the page counts what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import program_check
+from tools.program_check import CheckedProgram, Recipe
+
+MAKEFILE = """\
+program = main
+source = main.cu \\
+  other.cpp
+cuda_source = more.cu
+CFLAGS := $(EXTRA_CFLAGS) -std=c++17 -I../shared -arch=$(ARCH)
+ifeq ($(DEBUG),yes)
+  CFLAGS += -g -DDEBUG
+endif
+CFLAGS += -DTILE=16
+run: $(program)
+\t$(LAUNCHER) ./$(program) 65536 -1.5 200 > out.txt
+"""
+
+
+def program_in(folder: Path, makefile: str, text: str) -> Path:
+    folder.mkdir(parents=True)
+    for name in ("main.cu", "other.cpp", "more.cu"):
+        (folder / name).write_text(text)
+    (folder / "Makefile").write_text(makefile)
+    return folder
+
+
+def test_a_makefile_is_read(tmp_path):
+    folder = program_in(tmp_path / "a-cuda", MAKEFILE, "")
+    assert program_check.hecbench_recipe(folder) == Recipe(
+        ("main.cu", "other.cpp", "more.cu"), ("65536", "-1.5", "200"), ("-I", "../shared", "-D", "TILE=16")
+    )
+    assert program_check.hecbench_recipe(program_in(tmp_path / "b", "source = $(x)\n", "")) is None
+
+
+def test_only_programs_that_check_themselves_without_data_or_libraries_are_drawn(tmp_path):
+    right = 'printf("%s", ok ? "PASS" : "FAIL");'
+    program_in(tmp_path / "src" / "a-cuda", MAKEFILE, right)
+    program_in(tmp_path / "src" / "b-cuda", MAKEFILE, "")
+    program_in(tmp_path / "src" / "c-cuda", MAKEFILE, "#include <thrust/sort.h>\n" + right)
+    program_in(tmp_path / "src" / "d-cuda", MAKEFILE.replace("65536", "../data/in.txt"), right)
+    assert [folder.name for folder in program_check.hecbench_programs(tmp_path)] == ["a-cuda"]
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        (("65536", "-1.5", "200"), ["1024", "-1.5", "1"]),
+        (("1000",), ["1"]),
+        (("1000000",), ["976"]),
+        ((), []),
+        (("-n", "64"), ["-n", "1"]),
+    ],
+)
+def test_arguments_are_made_smaller(given, made):
+    assert program_check.smaller(given) == made
+
+
+def test_pathfinder_is_compared_with_the_least_costs():
+    said = "sizes\n1 9 9 \n9 1 9 \n9 9 1 \n1 9 9 \n{}\n"
+    judge = next(each.judge for each in program_check.RODINIA if each.folder == "pathfinder")
+    assert judge(said.format("11 11 3 ")) == ""
+    assert judge(said.format("11 11 4 ")) == "1 paths differ"
+    assert judge("nothing") == "it prints no paths"
+
+
+def test_the_page_counts_what_ran():
+    text = program_check.page(
+        [CheckedProgram("lud lud.cu", True, "its own check"), CheckedProgram("srad", False, "element -64 of J<4>")],
+        [CheckedProgram("adam", True)],
+        100,
+        "2026-11-22",
+    )
+    assert "| Rodinia | 1 | 2 | 50 % |" in text
+    assert "| HeCBench | 1 | 1 | 100 % |" in text
+    assert "| `lud lud.cu` | right: its own check |" in text
+    assert r"| `srad` | not right: element -64 of J\<4> |" in text
+    assert "from the 100" in text
+    assert "Right: `adam`." in text

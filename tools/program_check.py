@@ -1,0 +1,370 @@
+"""Run public CUDA programs on the simulator, and write docs/programs.md: python -m tools.program_check.
+
+Rodinia's programs that need no file of data, and a sample of HeCBench's that check their own result. Both are cloned
+for this run, or read where `--rodinia` and `--hecbench` say; nothing of them is kept. It takes about half an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "programs.md"
+_SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
+_SECONDS = 60
+"""Of computing, that a program may take; ten times as long by the clock."""
+_SAMPLE = 60
+_SEED = 1
+_LARGEST = 1 << 10
+"""What a number among a program's arguments is halved down to: they are for GPUs."""
+
+_REPEATED = 10_000
+"""What a program's only argument is at most where it says how often a kernel is run."""
+_SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
+
+_LIBRARIES = re.compile(
+    r"#\s*include\s*[<\"](thrust/|cub/|cublas|cufft|cusparse|cusolver|curand\.h|cudnn|nccl|mpi|nvml|npp|mma|cutlass"
+    r"|cuda/|cute/|nvrtc|GL/|boost/|opencv|omp\.h|cuco)"
+)
+_SAYS_RIGHT = re.compile(r"\bPASS(ED)?\b|\bSUCCESS(FUL)?\b", re.IGNORECASE)
+_SAYS_WRONG = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CheckedProgram:
+    """What came of a program.
+
+    Parameters
+    ----------
+    name : str
+    right : bool
+    why : str
+        What was wrong; of a right one what it was compared with, or "".
+    """
+
+    name: str
+    right: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class RodiniaProgram:
+    """A program of Rodinia's, how it is run, and what tells that it is right.
+
+    Parameters
+    ----------
+    folder : str
+        Below `cuda`.
+    files : tuple of str
+    arguments : tuple of str
+    options : tuple of str
+        Of the command `program`.
+    judged_by : str
+        What tells that it is right, besides that it ends well and no checker finds anything; may be empty.
+    judge : callable
+        Returns of the output what is wrong with it; "" where nothing is.
+    """
+
+    folder: str
+    files: tuple[str, ...]
+    arguments: tuple[str, ...]
+    options: tuple[str, ...]
+    judged_by: str
+    judge: Callable[[str], str]
+
+
+def _ends(said: str) -> str:
+    """Nothing is printed that could be judged."""
+    return ""
+
+
+def _lud(said: str) -> str:
+    return "" if ">>>Verify<<<" in said and "dismatch" not in said else "its own check finds a difference"
+
+
+def _pathfinder(said: str) -> str:
+    """The weights are printed, the first row behind them, and the least costs to reach the last row."""
+    rows = [[int(x) for x in line.split()] for line in said.splitlines() if re.fullmatch(r"(\d+ )+", line)]
+    if len(rows) < 3:
+        return "it prints no paths"
+    *weights, _, found = rows
+    costs = weights[0]
+    for row in weights[1:]:
+        costs = [each + min(costs[max(place - 1, 0) : place + 2]) for place, each in enumerate(row)]
+    return "" if costs == found else f"{sum(a != b for a, b in zip(costs, found, strict=True))} paths differ"
+
+
+RODINIA = (
+    RodiniaProgram(
+        "backprop", ("facetrain.c", "imagenet.c", "backprop.c", "backprop_cuda.cu"), ("1024",), (), "", _ends
+    ),
+    RodiniaProgram("gaussian", ("gaussian.cu",), ("-s", "16"), (), "", _ends),
+    RodiniaProgram(
+        "lavaMD",
+        (
+            *("main.c", "kernel/kernel_gpu_cuda_wrapper.cu", "util/num/num.c", "util/timer/timer.c"),
+            "util/device/device.cu",
+        ),
+        ("-boxes1d", "2"),
+        ("-I", "."),
+        "",
+        _ends,
+    ),
+    RodiniaProgram(
+        "lud/cuda",
+        ("lud.cu", "../common/common.c", "lud_kernel.cu"),
+        ("-s", "64", "-v"),
+        ("-I", "../common"),
+        "its own check",
+        _lud,
+    ),
+    RodiniaProgram("nw", ("needle.cu",), ("64", "10"), (), "", _ends),
+    RodiniaProgram(
+        "particlefilter",
+        ("ex_particle_CUDA_naive_seq.cu",),
+        ("-x", "32", "-y", "32", "-z", "4", "-np", "100"),
+        (),
+        "",
+        _ends,
+    ),
+    RodiniaProgram(
+        "particlefilter",
+        ("ex_particle_CUDA_float_seq.cu",),
+        ("-x", "32", "-y", "32", "-z", "4", "-np", "100"),
+        (),
+        "",
+        _ends,
+    ),
+    RodiniaProgram(
+        "pathfinder",
+        ("pathfinder.cu",),
+        ("100", "20", "5"),
+        ("-D", "BENCH_PRINT"),
+        "least costs, in Python",
+        _pathfinder,
+    ),
+    RodiniaProgram("srad/srad_v2", ("srad.cu",), ("64", "64", "0", "31", "0", "31", "0.5", "2"), (), "", _ends),
+    RodiniaProgram(
+        "streamcluster",
+        ("streamcluster_cuda_cpu.cpp", "streamcluster_cuda.cu"),
+        ("3", "5", "16", "256", "256", "100", "none", "output.txt", "1"),
+        (),
+        "",
+        _ends,
+    ),
+)
+"""Those that need neither a file of data nor OpenGL, with the sizes of a simulation."""
+
+
+def run_rodinia(program: RodiniaProgram, folder: Path) -> CheckedProgram:
+    """Run a program of Rodinia's."""
+    where = folder / "cuda" / program.folder
+    code, said, complained = _program(where, program.files, ["--check", *program.options], program.arguments)
+    name = f"{program.folder} {program.files[0]}"
+    if code is None:
+        return CheckedProgram(name, False, f"it computes for more than {_SECONDS} s")
+    found = re.search(r"^1\. (.*(?:\n   \S.*)*)", complained, re.MULTILINE)
+    wrong = re.search(r"; (\d+) findings?\.", complained)
+    if code not in (0, 1) or (code and wrong is None):
+        return CheckedProgram(name, False, _reason(code, said, complained))
+    if wrong is not None and found is not None:
+        return CheckedProgram(name, False, " ".join(found[1].split()))
+    why = program.judge(said)
+    return CheckedProgram(name, not why, why or program.judged_by)
+
+
+def hecbench_programs(folder: Path) -> list[Path]:
+    """Return the folders of the programs that check their own result, and need neither data nor a library."""
+    found = []
+    for makefile in sorted((folder / "src").glob("*-cuda/Makefile")):
+        recipe = hecbench_recipe(makefile.parent)
+        if recipe is None or not all(_is_plain(word) for word in recipe.arguments):
+            continue
+        texts = [
+            path.read_text("utf-8", "replace") for path in makefile.parent.rglob("*") if path.suffix in _SOURCE_SUFFIXES
+        ]
+        if any(re.search(r"\bPASS", text) for text in texts) and not any(_LIBRARIES.search(text) for text in texts):
+            found.append(makefile.parent)
+    return found
+
+
+def _is_plain(word: str) -> bool:
+    """Whether an argument names no file."""
+    is_number = re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", word) is not None
+    return is_number or not ("/" in word or "." in word)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a makefile says of a program.
+
+    Parameters
+    ----------
+    files, arguments, options : tuple of str
+        Its sources, what it is run with, and what the compiler is given of -I and -D.
+    """
+
+    files: tuple[str, ...]
+    arguments: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+def hecbench_recipe(folder: Path) -> Recipe | None:
+    """Return how a program is made and run; None where its makefile does not say so in plain words."""
+    text = (folder / "Makefile").read_text("utf-8", "replace").replace("\\\n", " ")
+    files = [word for line in re.findall(r"^(?:\w+_)?source\s*=\s*(.+)$", text, re.MULTILINE) for word in line.split()]
+    command = re.search(r"^run:.*\n(?:\t.*\n)*?\t.*?\./\S+[ \t]*(.*)", text, re.MULTILINE)
+    if not files or command is None or any("$" in word or not (folder / word).is_file() for word in files):
+        return None
+    arguments = re.split(r"[|>;&#]", command[1])[0].split()
+    flags = [word for line in re.findall(r"^CFLAGS\s*[:+]?=\s*(.*)$", text, re.MULTILINE) for word in line.split()]
+    options = [word for word in flags if word[:2] in ("-I", "-D") and "$" not in word and word != "-DDEBUG"]
+    return Recipe(tuple(files), tuple(arguments), tuple(part for word in options for part in (word[:2], word[2:])))
+
+
+def smaller(arguments: Sequence[str]) -> list[str]:
+    """Return arguments for a simulation: what is done again and again once, and large numbers halved until they fit."""
+    made = list(arguments)
+    for place, word in enumerate(made):
+        if word.isdigit():
+            number = int(word)
+            while number > _LARGEST:
+                number //= 2
+            made[place] = str(number)
+    if made and made[-1].isdigit():
+        made[-1] = "1" if len(made) > 1 or int(arguments[-1]) <= _REPEATED else made[-1]
+    return made
+
+
+def run_hecbench(folder: Path) -> CheckedProgram:
+    """Run a program of HeCBench's, and take it at its word."""
+    recipe = hecbench_recipe(folder)
+    assert recipe is not None
+    code, said, complained = _program(folder, recipe.files, recipe.options, smaller(recipe.arguments))
+    name = folder.name.removesuffix("-cuda")
+    if code is None:
+        return CheckedProgram(name, False, f"it computes for more than {_SECONDS} s")
+    if code or _SAYS_WRONG.search(said) or not _SAYS_RIGHT.search(said):
+        return CheckedProgram(name, False, _reason(code, said, complained))
+    if "ended by a mistake" in complained:
+        return CheckedProgram(name, False, "a launch ended by a mistake")
+    return CheckedProgram(name, True)
+
+
+def _reason(code: int, said: str, complained: str) -> str:
+    lines = [line for line in complained.splitlines() if line.startswith("lockstep: ") and "launch" not in line[:40]]
+    lines = [line for line in lines if "In file included" not in line and "In function" not in line]
+    errors = [line for line in complained.splitlines() if "error" in line or "undefined reference" in line]
+    wrong = _SAYS_WRONG.search(said)
+    text = (*lines, *errors, *([said[wrong.start() :].partition("\n")[0]] if wrong else []), f"it ends with {code}")[0]
+    return text.removeprefix("lockstep: ")
+
+
+def _program(
+    folder: Path, files: Sequence[str], options: Sequence[str], arguments: Sequence[str]
+) -> tuple[int | None, str, str]:
+    command = [sys.executable, str(ROOT / "main.py"), "program", *files, *options, "--", *arguments]
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command],
+            cwd=folder, capture_output=True, timeout=10 * _SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return None, "", ""
+    if "SIGXCPU" in done.stderr.decode(errors="replace"):
+        return None, "", ""
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def page(rodinia: Sequence[CheckedProgram], hecbench: Sequence[CheckedProgram], candidates: int, day: str) -> str:
+    """Return the text of the page."""
+    return "\n".join(_lines(rodinia, hecbench, candidates, day)) + "\n"
+
+
+def _lines(
+    rodinia: Sequence[CheckedProgram], hecbench: Sequence[CheckedProgram], candidates: int, day: str
+) -> Iterator[str]:
+    yield "# CUDA programs on the simulator"
+    yield ""
+    yield "`make program_check` clones public programs, runs them unchanged with `python main.py program`, and writes"
+    yield f"this page. This one is of {day}."
+    yield ""
+    yield "| programs | right | of | share |"
+    yield "| --- | ---: | ---: | ---: |"
+    for name, each in (("Rodinia", rodinia), ("HeCBench", hecbench)):
+        right = sum(program.right for program in each)
+        yield f"| {name} | {right} | {len(each)} | {100 * right / max(len(each), 1):.0f} % |"
+    yield ""
+    yield "Of Rodinia all that need neither a file of data nor OpenGL, with the sizes of a simulation: one is right"
+    yield "that ends well while no checker finds anything, and gives what it is compared with, where that is said."
+    yield ""
+    yield "| Rodinia | |"
+    yield "| --- | --- |"
+    for program in rodinia:
+        yield f"| `{program.name}` | {'right' if program.right else 'not right'}{_also(program.why)} |"
+    yield ""
+    yield f"Of HeCBench {len(hecbench)} drawn at random from the {candidates} that print PASS for a result that their"
+    yield "own host code finds right, and need neither a file nor a library. What is repeated to be measured runs once,"
+    yield f"and numbers among the arguments above {_LARGEST:,} are halved until they are not."
+    yield ""
+    yield f"Right: {', '.join(f'`{program.name}`' for program in hecbench if program.right)}."
+    yield ""
+    yield "| not right | why |"
+    yield "| --- | --- |"
+    for program in hecbench:
+        if not program.right:
+            yield f"| `{program.name}` | {_short(program.why)} |"
+
+
+def _also(why: str) -> str:
+    return f": {_short(why)}" if why else ""
+
+
+def _short(reason: str) -> str:
+    line = " ".join(re.sub(r"(?<![:/\w])/\S*/", "", reason).split()).replace("<", r"\<").replace("|", r"\|")
+    return line if len(line) <= 160 else f"{line[:157]}..."
+
+
+def _cloned(name: str, given: Path | None, held: Path) -> Path:
+    if given is not None:
+        return given
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", _SOURCES[name], str(held / name)], check=True)
+    return held / name
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all, and write the page; return 0 where as many are right as are wanted."""
+    parser = argparse.ArgumentParser(prog="python -m tools.program_check", description="public programs, simulated")
+    parser.add_argument("--rodinia", metavar="FOLDER", type=Path, help="where Rodinia is, instead of a clone")
+    parser.add_argument("--hecbench", metavar="FOLDER", type=Path, help="where HeCBench is, instead of a clone")
+    parser.add_argument("--sample", metavar="N", type=int, default=_SAMPLE, help="programs of HeCBench's that are run")
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as held, ThreadPoolExecutor(os.cpu_count()) as pool:
+        first = _cloned("rodinia", options.rodinia, Path(held))
+        rodinia = [_told(each) for each in pool.map(lambda each: run_rodinia(each, first), RODINIA)]
+        candidates = hecbench_programs(_cloned("hecbench", options.hecbench, Path(held)))
+        sample = sorted(random.Random(_SEED).sample(candidates, min(options.sample, len(candidates))))
+        hecbench = [_told(each) for each in pool.map(run_hecbench, sample)]
+    PAGE.write_text(page(rodinia, hecbench, len(candidates), datetime.date.today().isoformat()), "utf-8")
+    shares = [sum(each.right for each in some) / max(len(some), 1) for some in (rodinia, hecbench)]
+    return 0 if shares[0] >= 0.8 and shares[1] >= 0.75 else 1
+
+
+def _told(program: CheckedProgram) -> CheckedProgram:
+    print(f"{program.name}: {'right' if program.right else 'not right'} {program.why}".rstrip(), flush=True)
+    return program
+
+
+if __name__ == "__main__":
+    sys.exit(main())
