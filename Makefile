@@ -1,6 +1,6 @@
 # make run   sets up whatever is missing and opens the window     make test   runs the tests, headless
-# The rest: setup, lint, format, gpu-test, sanitize, mutants, flaky, fuzz, kills, barriers, pycuda_check, program_check, tour,
-# bench, clean.
+# The rest: setup, lint, format, gpu-test, sanitize, mutants, flaky, fuzz, kills, barriers, pycuda_check,
+# program_check, tour, bench, clean.
 # ARGS="..." goes to the program or to pytest.
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
