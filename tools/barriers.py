@@ -62,9 +62,10 @@ class Ordering:
     line: int
     offset: int
 
-    def is_of(self, variant: Variant) -> bool:
-        """Whether it stands in a kernel of a variant, or in what is no kernel and perhaps called by one."""
-        return self.function in variant.kernels or not self.in_kernel
+    def is_of(self, pattern: Pattern, variant: Variant) -> bool:
+        """Whether it stands in a kernel of a variant, or in what is no variant's and perhaps called by one."""
+        kernels = (*variant.kernels, *pattern.helpers.get(self.file, ()))
+        return self.function in kernels or not self.in_kernel
 
     @property
     def harmless(self) -> str:
@@ -143,7 +144,7 @@ def all_taken_out(names: Sequence[str] = ()) -> Iterator[TakenOut]:
         for variant in pattern.variants:
             if variant.library:
                 continue
-            for ordering in (each for each in orderings(pattern.file_of(variant.name)) if each.is_of(variant)):
+            for ordering in (each for each in orderings(pattern.file_of(variant.name)) if each.is_of(pattern, variant)):
                 for params in ({}, *FURTHER.get(pattern.name, ())):
                     found = take_out(pattern, variant, ordering, params)
                     yield found

@@ -83,6 +83,11 @@ class _Case:
         """The kernel file of the variant."""
         return self.pattern.file_of(self.variant.name)
 
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The kernels of that file which have to do with the variant: its own, and those that are no variant's."""
+        return (*self.variant.kernels, *self.pattern.helpers.get(self.file, ()))
+
     def with_sources(self, sources: Mapping[str, str]) -> _Case:
         """Return the same with other texts."""
         return replace(self, sources=sources)
@@ -313,7 +318,7 @@ def _watched(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _Watched:
             if not engine.findings:
                 raise
             return _Watched(engine.findings, right=False, ended=True)
-        unreached = engine.unreached(case.file, lines, case.variant.kernels) if lines else ()
+        unreached = engine.unreached(case.file, lines, case.kernels) if lines else ()
         return _Watched(engine.findings, right, ended=False, unreached=unreached)
 
 
@@ -323,7 +328,7 @@ def _unreached(case: _Case, tell: Tell, lines: Collection[int]) -> Collection[in
 
     with closing(CheckingEngine(checks=False)) as engine:
         case.runs_right(engine, tell)
-        return engine.unreached(case.file, lines, case.variant.kernels)
+        return engine.unreached(case.file, lines, case.kernels)
 
 
 def _right_in(schedule: str, case: _Case, tell: Tell) -> bool:

@@ -12,7 +12,7 @@ FILES = [file for pattern in all_patterns().values() for file in pattern.files]
 SAMPLE = [
     ("sort", "quicksort", "part_keys", "__syncthreads();", 3, {"n": 100}),
     ("sort", "merge", "sort_merge", "__syncthreads();", 1, {"n": 300}),
-    ("sort", "onesweep", "sort_onesweep", "__syncwarp();", 1, {"n": 40}),
+    ("sort", "onesweep", "sort_onesweep", "__syncwarp();", 2, {"n": 300, "block": "64"}),  # ran once on 16
     ("nbody", "split", "nbody_split", "__syncthreads();", 1, {"bodies": 48}),
     ("nbody", "pairs", "nbody_pairs", "__syncwarp();", 2, {"bodies": 48}),
     ("matmul", "peak", "multiply_peak", "__syncthreads();", 2, {"n": 16}),

@@ -474,6 +474,15 @@ def test_what_was_put_where_nothing_runs_is_not_verified() -> None:
     assert check.unreached == (edited[: edited.index("s[t] += 7")].count("\n") + 1,)
 
 
+def test_a_kernel_that_is_no_variant_s_is_not_verified_by_a_run_without_it() -> None:
+    pattern = find_pattern("nbody")
+    text = (KERNELS / "nbody.cu").read_text()
+    at = text.index("__syncthreads();", text.index("nbody_potential("))
+    sources = {"nbody.cu": f"{text[:at]}// {text[at:]}"}
+    check = check_edited(pattern, pattern.variant("tiled"), {}, {"bodies": 64}, nothing, sources=sources)[1]
+    assert check.unreached == (text[:at].count("\n") + 1,)
+
+
 @pytest.mark.parametrize("name", ["matmul", "softmax", "nbody"])
 def test_an_input_that_was_made_before_is_cut_so_that_it_still_fits_together(name) -> None:
     pattern = find_pattern(name)
