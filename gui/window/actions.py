@@ -51,16 +51,14 @@ VIEWS_KEYS = {
     "In an image, in a plot": [
         ("← → ↑ ↓", "Read a pixel, a bin, an element"),
         ("Enter, click", "Its thread; Step from there"),
-        ("+ −", "Nearer, farther"),
-        ("0", "All of it"),
+        ("+ − 0", "Nearer, farther, all"),
     ],
     "In N-body's sky": [
         ("Space", "Play, pause"),
         (".", "A single step"),
         ("R", "Begin again"),
         ("← → ↑ ↓", "Orbit; with Shift move"),
-        ("+ −", "Nearer, farther"),
-        ("Home", "All of it"),
+        ("+ − Home", "Nearer, farther, all"),
         ("Enter, click", "The body's thread, its forces"),
     ],
 }

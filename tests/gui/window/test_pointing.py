@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWidgets import QApplication, QLabel, QScrollBar
 
 from gpu.messages.requests import Failure, FindWriter, PickBody, StepWriter
+from gui.widgets.notice import Notice
 from tests.gui.conftest import FakeHost, settle
 
 
@@ -247,3 +248,13 @@ def test_a_body_has_the_thread_that_computes_its_forces(qtbot, window):
     settle(qtbot, window)
     assert canvas.camera != before
     assert len(asked()) == 1
+
+
+def test_the_list_of_keys_names_it_and_is_seen_whole(qtbot, window):
+    window.resize(1280, 720)
+    window.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    (notice,) = window.findChildren(Notice)
+    qtbot.waitUntil(notice.isVisible)
+    assert any("Its thread" in label.text() for label in notice.findChildren(QLabel))
+    assert not any(bar.maximum() for bar in notice.area.findChildren(QScrollBar))
