@@ -41,6 +41,7 @@ from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
 from gui.qt.events import is_of
 from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
+from gui.widgets.wrapping import WrappingLayout
 
 SMALLEST = 10
 LARGEST = 28
@@ -230,6 +231,7 @@ class CompareTab(QWidget):
         self._in_work = self._of_matrices or pattern.presentation.kind in ("image", "bodies")
         self.quantity = QComboBox()
         self.quantity.setAccessibleName("Quantity")
+        self.quantity.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self._records: list[DeviceRecord] = []
         self._complaint = ""
         try:
@@ -263,19 +265,21 @@ class CompareTab(QWidget):
 
     def _lay_out(self) -> None:
         self.card = plot = Card(self._by.title, margins=(12, 8, 12, 6))
-        plot.head.addStretch(1)
-        plot.head.addWidget(self.scale)
-        plot.head.addWidget(self.unit)
-        plot.head.addWidget(self.quantity)
+        plot.body.removeItem(plot.head)
+        # What is chosen goes below the title where both have no room.
+        head, chosen = WrappingLayout(across=8, down=4, spread=True), QWidget()
+        chosen.setLayout(row(self.scale, self.unit, self.quantity))
+        head.addWidget(plot.title)
+        head.addWidget(chosen)
+        plot.body.addLayout(head)
         plot.body.addWidget(self.about)
         plot.body.addWidget(self.curves, 1)
         self.shown = QStackedWidget()
         self.shown.addWidget(plot)
         self.shown.addWidget(self.modeled)
         ladder = Card("Variants", margins=(12, 8, 12, 12))
-        self.at = label("", "caption", name="Size that the figures are of")
-        ladder.head.addStretch(1)
-        ladder.head.addWidget(self.at)
+        self.at = ElidedLabel("caption", "Size that the figures are of", right=True)
+        ladder.head.addWidget(self.at, 1)
         listed = QWidget()
         grid = QVBoxLayout(listed)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -453,7 +457,7 @@ class CompareTab(QWidget):
                 each.show_figure("–" if why else "", best=False, tip=why)
             else:
                 each.show_figure(as_duration(found.time_us), best=found.time_us == best, tip=found.waits)
-        self.at.setText(f"modeled, {self.modeled.of}" if times else "")
+        self.at.say(f"modeled, {self.modeled.of}" if times else "")
 
     def _name_button(self) -> None:
         """Say on the button what it does."""
@@ -667,7 +671,7 @@ class CompareTab(QWidget):
         more = self._by.rates or (self._by.quantity is not None and self._by.quantity.more_is_better)
         best = (max if more else min)(known, default=None)
         recorded = ", recorded," if self._by.recorded is not None else ", modeled," if self._by.modeled else ""
-        self.at.setText(
+        self.at.say(
             f"{self._unit}{recorded} at n = {as_power(self._size)}" if self._size is not None
             else f"{self._unit}{recorded} at the largest n" if figures else ""
         )  # fmt: skip

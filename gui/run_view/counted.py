@@ -68,6 +68,8 @@ class CountedCells(QWidget):
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
             self._fit()
+            self._grid.invalidate()
+            self.updateGeometry()
 
 
 class CountedRun(QWidget):
@@ -76,11 +78,13 @@ class CountedRun(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.figure = label("–", "figure", name="Bytes moved")
-        self.unit = label("", "muted", name="What they are held against")
+        self.unit = label("", "muted", wrap=True, name="What they are held against")
+        self.unit.setAlignment(Qt.AlignmentFlag.AlignBottom)
+        self.unit.setMinimumWidth(250)
         self.figure.setToolTip(_MOVED)
         self.unit.setToolTip(_MOVED)
-        large = row(self.figure, self.unit, 0, spacing=8)
-        large.setAlignment(self.unit, Qt.AlignmentFlag.AlignBottom)
+        large = row(self.figure, self.unit, spacing=8)
+        large.setStretch(1, 1)
         self.cells = CountedCells()
         self.about = label("", "caption", wrap=True, name="What was counted")
         self.setLayout(column(large, self.cells, self.about, spacing=4))

@@ -78,7 +78,7 @@ class FilteredImageView(RunView):
         self.levels.show_counts(counts.side, counts.counts, counts.maxval)
         # What a CPU takes to simulate it says nothing here, and "to simulate" would be cut off in a narrow card.
         took = "" if counts.report.simulated else f" in {as_time(counts.report.time_ms.kernel)}"
-        self.levels.say_note(f"counted by our kernel {counts.report.pattern} / {counts.report.variant}{took}")
+        self.levels.say_note(f"by our kernel {counts.report.pattern} / {counts.report.variant}{took}")
 
     def show_params(self, params: dict[str, Any]) -> None:
         if self.filter is not None:

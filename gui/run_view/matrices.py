@@ -79,7 +79,7 @@ class MatrixCard(QFrame):
         low, high = self.span
         parts = [f"{self.shape[0]} × {self.shape[1]}"]
         if np.isfinite(low):
-            parts.append(f"{as_figure(low)} … {as_figure(high)}")
+            parts.append(f"{as_figure(low)} … {as_figure(high)}".replace("e-0", "e-"))
         if (apart := every(self.shape)) > 1:
             parts.append(f"1 of {apart} rows and columns shown")
         self.say(*parts)

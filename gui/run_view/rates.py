@@ -35,6 +35,8 @@ class RatesCard(Card):
         self.legend.setTextFormat(Qt.TextFormat.RichText)
         self.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.legend.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.title.setWordWrap(True)
+        self.head.setStretch(0, 3)
         self.head.addWidget(self.legend, 1)
         self.body.setSpacing(4)
         self.body.addWidget(self.curves, 1)

@@ -25,10 +25,10 @@ from gui.step_view.time.transport import Transport
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, button, column, label, row
 from gui.widgets.wrapping import WrappingLayout
 
-FLOW_LEGEND = "cell: value  ·  circle: the thread that computed it  ·  lines: what it was made from, as recorded"
-ARRAYS_LEGEND = "framed: read by the statement  ·  filled: written, in the color of the warp  ·  click: that thread"
-VARIABLES_LEGEND = "tinted: what the statement has just given a value  ·  32 bits that all lanes share: a bit a lane"
-LAUNCHES_LEGEND = "dashed: still to run  ·  filled: runs  ·  tinted: waits for those it launched  ·  click: go there"
+FLOW_LEGEND = "cell: value  ·  circle: its thread  ·  lines: what it was made from"
+ARRAYS_LEGEND = "framed: read  ·  filled: written, in its warp's color  ·  click: the thread"
+VARIABLES_LEGEND = "tinted: just given a value  ·  32 bits that all lanes share: a bit a lane"
+LAUNCHES_LEGEND = "dashed: to run  ·  filled: runs  ·  tinted: waits  ·  click: go there"
 
 _COUNTED = (
     (35, frozenset(ROWS)),
@@ -96,7 +96,7 @@ class Panes(QWidget):
         self.state.hide()
         self.zooms = {
             "−": button("−", "flat", tip="Smaller  (−, Ctrl+wheel)", name="Zoom out"),
-            "fit": button("fit", "flat", tip="The whole picture  (F)", name="Fit"),
+            "fit": button("Fit all", "flat", tip="The whole picture  (F)", name="Fit"),
             "+": button("+", "flat", tip="Larger  (+, Ctrl+wheel)", name="Zoom in"),
         }
         for each in self.zooms.values():

@@ -130,7 +130,7 @@ PATTERN = Pattern(
     parameters=(
         Choice(
             name="preset",
-            label="Preset",
+            label="Example",
             role=Role.SOURCE,
             help="What it begins with.",
             options=tuple(GENERATORS),

@@ -1,0 +1,355 @@
+"""What a lecturer and a student do in an hour, by real keys and clicks, at three sizes and in both themes."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pytest
+from PyQt6.QtCore import QPoint, QRect, Qt, QTimer
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import (
+    QAbstractScrollArea,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QPushButton,
+    QStyle,
+    QStyleOptionComboBox,
+    QWidget,
+)
+
+from gui.driving.driven import driven, wait
+from gui.widgets.basic import ElidedButton, ElidedLabel
+from gui.widgets.elided_box import ElidedBox
+from tests.gui.window.walker import PATIENCE_S, Key, Walker
+
+pytestmark = pytest.mark.timeout(300)
+MENUS = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+"""Of lists and menus the offscreen platform says that it cannot raise them."""
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+SIZES = [(1024, 700), (1280, 720), (1920, 1080)]
+WAYS = [(size, theme) for theme in ("dark", "light") for size in SIZES]
+
+
+@pytest.fixture(scope="module")
+def walker(qapp):
+    with driven("simulator") as window:
+        assert wait(lambda: window.at_rest, PATIENCE_S)
+        yield Walker(window)
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0][0]}-{way[1]}")
+def walk(walker, request):
+    """The window at a size and in a theme, in the Step tab of a scan."""
+    size, theme = request.param
+    walker.size = size
+    walker.window.appearance.set_theme(theme)
+    walker.window.resize(*size)
+    walker.press(Key.Key_F2)
+    walker.turn_to("scan")
+    walker.press(Key.Key_5)
+    walker.rest()
+    walker.record()
+    return walker
+
+
+@pytest.fixture
+def step(walk):
+    """The Step tab at its first step, with the keys at the picture."""
+    walk.press(Key.Key_F3)
+    walk.step.panes.kinds.choose("Flow")
+    walk.step.panes.flow.setFocus()
+    walk.press(Key.Key_Home)
+    return walk.step
+
+
+@contextmanager
+def lecture(walk):
+    """A lecture in a window of the size that is tried, as F11 begins and ends it."""
+    walk.press(Key.Key_F11)
+    walk.window.showNormal()
+    walk.window.resize(*walk.size)
+    view = walk.window.lecturing.view
+    assert wait(lambda: (view.width(), view.height()) == walk.size, PATIENCE_S)
+    yield view
+    walk.press(Key.Key_F11)
+    walk.window.resize(*walk.size)
+    assert walk.window.lecturing.view is None
+
+
+def fits(flow):
+    port = flow.viewport
+    return port.layout.height(port.sizes) <= flow.height() and port.layout.width(port.sizes) <= flow.width() + 1
+
+
+def test_a_lecture_is_given_from_the_keyboard(walk, step):
+    with lecture(walk) as view:
+        flow = step.panes.flow
+        assert flow.width() == walk.size[0]
+        assert flow.height() > 0.6 * walk.size[1]
+        walk.press(Key.Key_PageDown, Key.Key_Right)
+        assert view.sentence.phase == "load"
+        assert wait(lambda: flow.viewport.width == flow.width() and not flow.gliding, PATIENCE_S)
+        walk.press(Key.Key_End)
+        cell = flow.canvas.flow.cell_rect(1, 3).translated(flow.viewport.origin())
+        QTest.mouseMove(flow, cell.center().toPoint())
+        assert view.light.lit is not None
+        moment = step.player.moment
+        walk.press(Key.Key_B)
+        assert view.blank.isVisible()
+        walk.press(Key.Key_Right)
+        assert (view.blank.isVisible(), step.player.moment) == (False, moment)
+        walk.press(Key.Key_T)
+        assert step.panes.timeline.isVisible()
+    assert step.panes.timeline.isVisible()
+    assert not walk.window.isFullScreen()
+
+
+def test_fit_shows_the_whole_figure(walk, step):
+    flow = step.panes.flow
+    for _ in range(8):
+        walk.press(Key.Key_Plus)
+    assert wait(lambda: not flow.gliding and not fits(flow), PATIENCE_S)
+    fit = step.panes.zooms["fit"]
+    assert fit.text() == "Fit all"
+    walk.click(fit)
+    assert wait(lambda: not flow.gliding and fits(flow), PATIENCE_S)
+
+
+def test_phases_and_symbols_are_a_key_away(walk, step):
+    phases = []
+    for _ in range(4):
+        walk.press(Key.Key_PageDown)
+        phases.append(step.panes.phase.text())
+    assert [each for each in phases if each][:3] == ["load", "up-sweep", "down-sweep"]
+    port = step.panes.flow.viewport
+    walk.press(Key.Key_S)
+    assert wait(lambda: port.layout.texts(0, 40)[:2] == ["x0", "x1"], PATIENCE_S)
+    walk.press(Key.Key_S)
+    assert wait(lambda: port.layout.texts(0, 40)[0].isdecimal(), PATIENCE_S)
+
+
+def test_the_keys_step_wherever_the_focus_is(walk, step):
+    panes = step.panes
+    for widget in (walk.page.tabs, panes.kinds.buttons["Flow"], panes.transport.speed, step.chosen, panes.export):
+        walk.press(Key.Key_Home)
+        widget.setFocus()
+        walk.press(Key.Key_Right, Key.Key_Right, Key.Key_Left)
+        assert step.player.moment == 1, widget.accessibleName()
+        assert walk.page.stepping
+        panes.flow.setFocus()
+
+
+def test_two_variants_play_side_by_side(walk, step):
+    walk.click(step.panes.kinds.buttons["Side by side"])
+    assert wait(lambda: step.beside.models[1] is not None, PATIENCE_S)
+    walk.press(Key.Key_End)
+    one, two = step.beside.models
+    assert [side.moment for side in step.beside.sides] == [one.recording.moments, two.recording.moments]
+    assert all(side.isVisible() for side in step.beside.sides)
+
+
+FILES = [("Handout…", "strip.pdf", b"%PDF"), ("Player", "scan.html", b"<!")]
+
+
+@MENUS
+@pytest.mark.parametrize(("entry", "name", "begins"), FILES)
+def test_what_is_handed_out_is_chosen_by_keys(walk, step, tmp_path, entry, name, begins):
+    walk.answer(tmp_path / name)
+    walk.click(step.panes.export)
+    menu = step.exports.menu
+    assert wait(menu.isVisible, PATIENCE_S)
+    titles = [action.text() for action in menu.actions()]
+    for _ in range(next(place for place, title in enumerate(titles) if title.startswith(entry)) + 1):
+        QTest.keyClick(menu, Key.Key_Down)
+    QTest.keyClick(menu, Key.Key_Return)
+    assert wait(lambda: (tmp_path / name).is_file() and (tmp_path / name).stat().st_size > 0, PATIENCE_S)
+    assert (tmp_path / name).read_bytes().lstrip().startswith(begins)
+    assert (tmp_path / name).stat().st_size < 2 * 2**20
+
+
+def test_a_number_out_of_range_stays_as_it_was_typed(walk, step):
+    walk.click(step.chosen)
+    field = step.settings.form.fields["n"]
+    field.box.setFocus()
+    field.box.selectAll()
+    QTest.keyClicks(field.box, "4096")
+    walk.press(Key.Key_Return)
+    assert field.box.text() == "4096"
+    assert "not 4096. 16 stays." in step.settings.form.error.text()
+    field.box.selectAll()
+    QTest.keyClicks(field.box, "16")
+    walk.press(Key.Key_Return)
+    assert wait(lambda: step.at_rest, PATIENCE_S)
+    walk.click(step.settings.done)
+    assert not step.settings.isVisible()
+
+
+def test_own_values_are_typed(walk, step):
+    walk.press(Key.Key_F2)
+    form = walk.page.form
+    box = form.fields["input"].box
+    box.setFocus()
+    QTest.keyClicks(box, "typed")
+    values = next(each for each in form.findChildren(QWidget) if each.accessibleName() == "Values")
+    values.setFocus()
+    values.selectAll()
+    QTest.keyClicks(values, "3 1 7 0 4 1 6 3")
+    walk.press(Key.Key_Return)
+    walk.rest()
+    assert walk.window.bench.outcomes["scan"].arrays["result"].tolist() == [3, 4, 11, 11, 15, 16, 22, 25]
+    box.setFocus()
+    QTest.keyClicks(box, "random")
+    walk.rest()
+
+
+def test_tab_indents_in_the_code_and_escape_leaves_it(walk, step):
+    walk.press(Key.Key_F2)
+    code, document = walk.page.source.code, walk.page.source.document
+    code.setFocus()
+    before = document.text
+    walk.press(Key.Key_End, Key.Key_Return, Key.Key_Tab)
+    assert QApplication.focusWidget() is code
+    assert document.text != before
+    walk.press(Key.Key_Escape)
+    assert QApplication.focusWidget() is not code
+    document.replace(document.original)
+
+
+def test_ctrl_e_saves_a_picture_from_a_number_too(walk, step, tmp_path):
+    walk.press(Key.Key_F2)
+    walk.page.form.fields["n"].box.setFocus()
+    walk.answer(tmp_path / "window.png")
+    walk.press(Key.Key_E, modifier=CTRL)
+    assert wait((tmp_path / "window.png").is_file, PATIENCE_S)
+
+
+@MENUS
+def test_the_ladder_is_climbed_by_keys(walk, step):
+    walk.press(Key.Key_F2)
+    ladder = walk.window.header.variant
+    ladder.setFocus()
+    walk.press(Key.Key_Space)
+    view = ladder.view()
+    assert view.isVisible()
+    assert view.window().width() >= view.sizeHintForColumn(0)
+    corner = walk.window.mapFromGlobal(view.window().geometry().topLeft())
+    assert walk.window.rect().contains(QRect(corner, view.window().size()))
+    QTest.keyClick(view, Key.Key_Up)
+    QTest.keyClick(view, Key.Key_Return)
+    assert not view.isVisible()
+    walk.rest()
+    assert walk.page.variant == walk.page.pattern.variants[3]
+    walk.press(Key.Key_5)
+    walk.rest()
+    assert walk.page.variant.name == "brent-kung"
+
+
+def test_title_bar_and_footer_are_there(walk, step):
+    assert walk.window.windowTitle() == "Scan – Lockstep"
+    line = walk.window.status
+    assert line.isVisible()
+    assert walk.window.rect().contains(QRect(line.mapTo(walk.window, QPoint(0, 0)), line.size()))
+
+
+# --- what is cut
+
+
+def cut(window):
+    """Return what is not shown as a whole: texts without room, and parts that stand beyond what they are in."""
+    found = []
+    for widget in window.findChildren(QWidget):
+        if widget.isVisible() and (text := _cut_text(widget)):
+            found.append((type(widget).__name__, widget.accessibleName(), text))
+        elif isinstance(widget, QLabel | QPushButton | QComboBox) and widget.isVisible() and _is_beyond(widget, window):
+            found.append(("beyond its parent", widget.accessibleName(), getattr(widget, "text", str)()))
+    return found
+
+
+def _cut_text(widget):
+    metrics = widget.fontMetrics()
+    if isinstance(widget, ElidedLabel | ElidedButton | ElidedBox):
+        return ""  # it ends in an ellipsis, and says all in its tool tip
+    if isinstance(widget, QLabel) and widget.textFormat() == Qt.TextFormat.PlainText and widget.text():
+        if widget.wordWrap():
+            whole = widget.heightForWidth(widget.width()) <= widget.height() + 1
+        else:
+            longest = max(map(metrics.horizontalAdvance, widget.text().split("\n")))
+            whole = longest <= widget.contentsRect().width() + 1 and metrics.height() <= widget.height() + 1
+        return "" if whole else widget.text()
+    if isinstance(widget, QPushButton):
+        return widget.text() if metrics.horizontalAdvance(widget.text()) > widget.width() else ""
+    if isinstance(widget, QComboBox):
+        option = QStyleOptionComboBox()
+        widget.initStyleOption(option)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        room = widget.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, widget).width()
+        return widget.currentText() if metrics.horizontalAdvance(widget.currentText()) > room else ""
+    return ""
+
+
+def _is_beyond(widget, window):
+    """Whether a part of a widget lies outside of what it stands in; what is scrolled may."""
+    at, parent = QRect(widget.pos(), widget.size()), widget.parentWidget()
+    while parent is not None and parent is not window:
+        if isinstance(parent, QAbstractScrollArea) or isinstance(parent.parentWidget(), QAbstractScrollArea):
+            return False
+        if not parent.rect().adjusted(-1, -1, 1, 1).contains(at):
+            return True
+        at.translate(parent.pos())
+        parent = parent.parentWidget()
+    return False
+
+
+_TURNS = 100
+
+
+@pytest.fixture(scope="module")
+def patterns(walker):
+    return list(walker.window.bench.patterns)
+
+
+def test_nothing_is_cut_in_any_view_at_any_size(walker, patterns):
+    """Themes have the same sizes of everything."""
+    window, seen = walker.window, {}
+    for pattern in patterns:
+        window.choose_pattern(pattern)
+        for tab in range(window.page.tabs.count()):
+            window.page.tabs.setCurrentIndex(tab)
+            assert wait(lambda: window.at_rest and (not window.page.stepping or window.page.step.at_rest), PATIENCE_S)
+            for size in SIZES:
+                window.resize(*size)
+                QApplication.processEvents()
+                for _ in range(_TURNS):  # a layout takes some turns of the event loop until it stands
+                    if not cut(window):
+                        break
+                    QTest.qWait(20)
+                else:
+                    seen[pattern, window.page.tabs.tabText(tab), size[0]] = cut(window)
+        window.page.tabs.setCurrentIndex(0)
+    assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
+
+
+def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
+    window = walker.window
+    window.resize(1024, 700)
+    for pattern in patterns:
+        window.choose_pattern(pattern)
+        walker.rest()
+        boxes = [each for each in window.page.findChildren(QComboBox) if each.accessibleName() == "Example"]
+        (box,) = [each for each in boxes if each.isVisible()]
+        assert box.count() >= 3
+        for text in map(box.itemText, range(box.count())):
+            assert box.fontMetrics().horizontalAdvance(text) < box.width() - 30, text
+
+
+def test_a_tool_that_finds_what_is_cut_finds_it(walker):
+    label = QLabel("a text that is far too long for so little room", walker.window)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.resize(40, 20)
+    label.show()
+    assert [text for _, _, text in cut(walker.window) if text == label.text()]
+    label.hide()
+    label.setParent(None)
+    QTimer.singleShot(0, label.deleteLater)

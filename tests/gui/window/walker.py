@@ -1,0 +1,76 @@
+"""A person in front of the window: real keys and clicks."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QApplication, QLineEdit
+
+from gui.driving.driven import wait
+from gui.window.sidebar import Sidebar
+
+PATIENCE_S = 60
+Key = Qt.Key
+
+
+class Walker:
+    """A person in front of the window: presses keys, clicks, and waits until it rests."""
+
+    def __init__(self, window):
+        self.window = window
+
+    @property
+    def page(self):
+        return self.window.page
+
+    @property
+    def step(self):
+        return self.window.page.step
+
+    def press(self, *keys, modifier=Qt.KeyboardModifier.NoModifier):
+        self.window.activateWindow()
+        assert wait(self.window.isActiveWindow, PATIENCE_S)
+        for key in keys:
+            QTest.keyClick(self.window.focusWidget() or self.window, key, modifier)
+
+    def click(self, widget, at=None):
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at if at is not None else widget.rect().center())
+
+    def turn_to(self, pattern):
+        title = self.window.bench.patterns[pattern].title
+        self.click(next(each for each in self.window.findChild(Sidebar).buttons.values() if each.text() == title))
+        self.rest()
+
+    def rest(self):
+        assert wait(lambda: self.window.at_rest, PATIENCE_S)
+
+    def record(self):
+        self.press(Key.Key_F3)
+        assert wait(lambda: self.page.stepping and self.step.at_rest and self.step.models is not None, PATIENCE_S)
+
+    def take(self, example):
+        """Choose an example by arrows in its list."""
+        box = self.page.examples.box
+        box.setFocus()
+        wanted = next(number for number in range(box.count()) if box.itemText(number).startswith(example))
+        while box.currentIndex() != wanted:
+            self.press(Key.Key_Down if box.currentIndex() < wanted else Key.Key_Up)
+        self.rest()
+
+    def answer(self, path):
+        """Write a path into the next dialog that asks for one."""
+
+        def write():
+            dialog = QApplication.activeModalWidget()
+            if dialog is None:
+                return QTimer.singleShot(20, write)
+            name = dialog.findChild(QLineEdit)
+            name.setText(str(path))
+            return QTest.keyClick(name, Key.Key_Return)
+
+        QTimer.singleShot(0, write)
+
+    def verdict(self):
+        said = self.page.numbers.verdict
+        assert wait(lambda: said.text() and "checking" not in said.text(), PATIENCE_S)
+        return said.text()
