@@ -64,9 +64,7 @@ class LimitsTable(QTableWidget):
         names.hide()
         names.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         heads.setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        heads.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
-        heads.setMinimumSectionSize(look().px(34))
+        heads.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for column, meaning in enumerate(("", "Modeled time, all launches", *LIMITS.values())):
             if (item := self.horizontalHeaderItem(column)) is not None:
                 item.setToolTip(meaning)
@@ -95,11 +93,25 @@ class LimitsTable(QTableWidget):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        if (heads := self.horizontalHeader()) is not None:
-            heads.resizeSection(0, round(_NAMES * self.width()))
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Give names their share, and each limit what is left, but as much as its name takes."""
+        heads = self.horizontalHeader()
+        view = self.viewport()
+        assert heads is not None
+        assert view is not None
+        names = max(round(_NAMES * view.width()), look().px(120))
+        heads.resizeSection(0, names)
+        even = (view.width() - names) // (self.columnCount() - 1)
+        for column in range(1, self.columnCount()):
+            item = self.horizontalHeaderItem(column)
+            wanted = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
+            heads.resizeSection(column, max(even, wanted + 18, look().px(44)))
 
     def restyle(self) -> None:
         """Take the theme's colors and the text's size."""
+        self._share_width()
         self.show_times(self._found)
 
     def _fill(self, line: int, title: str, found: ModeledTime | Failure | None, *, best: bool) -> None:
@@ -107,7 +119,7 @@ class LimitsTable(QTableWidget):
         tip, bound, shares = "", "", [0.0] * len(cells)
         if isinstance(found, ModeledTime):
             amounts = [found.limits[name] for name in LIMITS]
-            cells = [as_figure(found.time_us), *("" if each < 0.005 else as_figure(each) for each in amounts)]
+            cells = [as_figure(found.time_us), *(_figure(each) for each in amounts)]
             shares = [0.0, *(each / found.time_us if found.time_us else 0.0 for each in amounts)]
             tip, bound = found.waits[:1].upper() + found.waits[1:], found.bound_by
         elif found is not None:
@@ -127,3 +139,10 @@ class LimitsTable(QTableWidget):
             if place == 0 and best:
                 item.setForeground(QColor(look().theme.good))
             self.setItem(line, 1 + place, item)
+
+
+def _figure(microseconds: float) -> str:
+    """Return microseconds to a hundredth where they are few; "" for none."""
+    if microseconds < 0.005:
+        return ""
+    return f"{microseconds:.2f}" if microseconds < 1 else as_figure(microseconds)

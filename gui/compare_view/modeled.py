@@ -70,6 +70,7 @@ class ModeledViews(Card):
         """By number and threads of a block, 0 for those that are set."""
         self.selected = -1
         """The number of what is looked at."""
+        self._chosen = False
         self.view = LIMITS_VIEW
         self.about = ElidedLabel("caption", "What is modeled", right=True)
         self.head.addWidget(self.about, 1)
@@ -123,7 +124,9 @@ class ModeledViews(Card):
     def _now(self) -> dict[int, ModeledTime | Failure]:
         return {number: found for (number, threads), found in self.found.items() if threads == 0}
 
-    def start(self, offered: Sequence[Modelable], of: str, blocks: Sequence[int], threads: int) -> None:
+    def start(
+        self, offered: Sequence[Modelable], of: str, blocks: Sequence[int], threads: int, first: int = -1
+    ) -> None:
         """Model what is offered, anew where it is not known.
 
         Parameters
@@ -135,6 +138,8 @@ class ModeledViews(Card):
             The sizes of blocks that can be chosen; nothing where they cannot.
         threads : int
             The size that is set.
+        first : int
+            The number of what is looked at as long as nobody has chosen.
         """
         self.stop()
         self.what_if.offer(blocks, threads)
@@ -142,8 +147,8 @@ class ModeledViews(Card):
         self._of = of
         self.found = {}
         self._todo = [(number, 0) for number in self._offered]
-        if self.selected not in self._offered:
-            self.selected = next(iter(self._offered), -1)
+        if not self._chosen or self.selected not in self._offered:
+            self.selected, self._chosen = first if first in self._offered else next(iter(self._offered), -1), False
         self.limits.offer([f"{each.number + 1}  {each.title}" for each in offered])
         self._want_blocks()
         self._turn += 1
@@ -173,7 +178,7 @@ class ModeledViews(Card):
         """Look at one of those that are shown."""
         if number not in self._offered or number == self.selected:
             return
-        self.selected = number
+        self.selected, self._chosen = number, True
         busy = self.busy
         self._want_blocks()
         self._show()
@@ -211,6 +216,9 @@ class ModeledViews(Card):
             return
         self.found[number, threads] = found
         del self._todo[0]
+        if isinstance(found, ModeledTime) and not self._chosen and self.selected in self.refusals:
+            self.selected = number  # what cannot be modeled is not much to look at
+            self._want_blocks()
         self._show()
         self.figured.emit()
         if self._todo:

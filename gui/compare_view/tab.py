@@ -181,6 +181,8 @@ class CompareTab(QWidget):
         Returns the inputs of the image that is open; nothing where there is none.
     modeling : Modeling
         Says how long variants would take on a GPU.
+    seen : callable
+        Returns the name of the variant that is chosen.
     """
 
     failed = pyqtSignal(str, str)
@@ -196,8 +198,10 @@ class CompareTab(QWidget):
         params: Callable[[], Mapping[str, Any]],
         image: Callable[[], Mapping[str, SharedArray]],
         modeling: Modeling,
+        seen: Callable[[], str],
     ) -> None:
         super().__init__()
+        self._seen = seen
         self._pattern, self._sources, self._params, self._image = pattern, sources, params, image
         self._simulated = False
         self._device: Device | None = None
@@ -312,6 +316,11 @@ class CompareTab(QWidget):
     # --- measuring
 
     @property
+    def busy(self) -> bool:
+        """Whether anything is measured, counted or modeled."""
+        return self.sweep.running or self.modeled.busy
+
+    @property
     def sizes(self) -> list[int]:
         """Return the sizes up to the largest that is chosen."""
         smallest, largest = self._range.smallest, self.largest.currentData()
@@ -319,7 +328,7 @@ class CompareTab(QWidget):
 
     def toggle(self) -> None:
         """Measure, or stop."""
-        self.stop() if self.sweep.running or self.modeled.busy else self.measure()
+        self.stop() if self.busy else self.measure()
 
     def measure(self) -> None:
         """Measure or count anew what is ticked."""
@@ -415,7 +424,8 @@ class CompareTab(QWidget):
         sizes = [int(each) for each in block.options if each.isdigit() and int(each) >= 32] if block is not None else []
         threads = int(params[block.name]) if block is not None and str(params[block.name]).isdigit() else 0
         of = f"{n} × {n} pixels" if own else f"n = {as_power(n)}"
-        self.modeled.start(offered, of, sizes if threads in sizes else [], threads)
+        names = [each.name for each in self.rows]
+        self.modeled.start(offered, of, sizes if threads in sizes else [], threads, names.index(self._seen()))
 
     def _take_gpu(self) -> None:
         """Another GPU is chosen: what was modeled for the one before is not shown any more."""
@@ -461,7 +471,7 @@ class CompareTab(QWidget):
 
     def _name_button(self) -> None:
         """Say on the button what it does."""
-        if self.sweep.running or self.modeled.busy:
+        if self.busy:
             self.measure_button.setText("Stop")
         elif self.views.chosen != CURVES or self._by.modeled:
             self.measure_button.setText("Model")

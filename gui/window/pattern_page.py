@@ -176,7 +176,14 @@ class PatternPage(Ground):
         if ATOMICS in pattern.lessons:
             self.atomics = AtomicsTab(pattern, self._jobs, self._engine, lambda: settings.params)
             self.add_tab("Atomics", self.atomics)
-        self.compare = CompareTab(pattern, self._sources, self._engine, lambda: settings.params, image, modeling)
+
+        def chosen() -> Mapping[str, Any]:
+            return settings.params
+
+        def seen() -> str:
+            return self.variant.name
+
+        self.compare = CompareTab(pattern, self._sources, self._engine, chosen, image, modeling, seen)
         self.add_tab("Compare", self.compare, self.compare.views)
         self.complete = True
 

@@ -29,8 +29,9 @@ class Running:
     @property
     def busy(self) -> bool:
         """Whether anything runs that can be stopped."""
-        bodies = self._pages.page.bodies
-        return self._occupied or (bodies is not None and bodies.playing)
+        bodies, comparing = self._pages.page.bodies, self._pages.page.comparing
+        playing = bodies is not None and bodies.playing
+        return self._occupied or playing or (comparing is not None and comparing.busy)
 
     @property
     def _occupied(self) -> bool:
@@ -67,6 +68,9 @@ class Running:
             if page.comparing is not None:
                 page.comparing.stop()
             self._bench.stop()
+        elif page.comparing is not None and page.comparing.busy:
+            page.comparing.stop()
+            status.say("Stopped")
         elif shown.stepping and shown.step.stop():
             status.say("Stopped")
         elif isinstance(code := QApplication.focusWidget(), CodeEdit):

@@ -92,6 +92,24 @@ def test_curves_are_stopped_at_once(qtbot, tab) -> None:
     assert len(models(tab)) == 1
 
 
+def test_esc_stops_what_is_modeled(qtbot, tab) -> None:
+    tab._modeling.jobs  # noqa: B018
+    modeler(tab).patient = True
+    click(qtbot, tab.views.buttons[LIMITS_VIEW])
+    assert tab.window_.header.stop.isEnabled()
+    tab.window_.running.stop()
+    assert not tab.busy
+    assert not tab.window_.header.stop.isEnabled()
+    assert tab.measure_button.text() == "Model"
+
+
+def test_what_is_chosen_in_run_is_looked_at_first(qtbot, tab) -> None:
+    tab.window_.choose_variant("brent-kung")
+    settle(qtbot, tab.window_)
+    look_at(qtbot, tab, LIMITS_VIEW)
+    assert tab.modeled.why.text().startswith("Brent-Kung: ")
+
+
 def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
     look_at(qtbot, tab, LIMITS_VIEW)
     table = tab.modeled.limits
@@ -119,6 +137,7 @@ def test_a_variant_that_cannot_be_modeled_says_why(qtbot, tab) -> None:
     host.patient = False
     qtbot.waitUntil(lambda: len(host.requests) > 1)
     host.answer_all()
+    assert tab.modeled.refusals == {0: "One thread alone would do too much."}
     rest(qtbot, tab)
     assert tab.modeled.limits.item(0, 1).text() == "–"
     assert tab.rows[0].figure.toolTip() == "One thread alone would do too much."
