@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu.timing.validation import KnownError
 
@@ -20,8 +20,35 @@ LIMITS = {
 }
 """What can hold a launch back, each with what its time is of."""
 
+_OPCODES = 6
+"""How many are named of a line."""
 _SATURATED = 0.75
 """Of the time that a unit is busy for it to be called the limit."""
+
+
+@dataclass(frozen=True)
+class LineCode:
+    """A source line in machine instructions, of all kernels that were launched.
+
+    Parameters
+    ----------
+    instructions, local : int
+        How many there are, and how many of them reach local memory, where spilled registers are.
+    opcodes : mapping of str to int
+        The most frequent first.
+    """
+
+    instructions: int
+    local: int
+    opcodes: Mapping[str, int]
+
+    @property
+    def words(self) -> str:
+        """Return it in a sentence."""
+        names = ", ".join(f"{count} {name}" for name, count in list(self.opcodes.items())[:_OPCODES])
+        more = ", …" if len(self.opcodes) > _OPCODES else ""
+        local = f"; {self.local} reach local memory" if self.local else ""
+        return f"{self.instructions} machine instructions: {names}{more}{local}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +69,8 @@ class KernelTime:
         What a multiprocessor holds at once.
     limited_by : str
         As of `gpu.timing.occupancy.Occupancy`.
+    spilled_bytes : int
+        That a thread stores because registers are few; 0 also where no assembler said.
     """
 
     kernel: str
@@ -54,6 +83,7 @@ class KernelTime:
     blocks: int
     warps: int
     limited_by: str
+    spilled_bytes: int = 0
 
     @property
     def threads(self) -> int:
@@ -98,6 +128,8 @@ class ModeledTime:
         What the pattern's throughput counts, in its thousands; 0 where there is no pattern.
     counted : bool
         Whether the operations were counted on a small part, not what the pattern says that they are.
+    lines : mapping of str to mapping of int to LineCode
+        By file and line, what the assembler made of them; nothing where there was none.
     """
 
     gpu: str
@@ -119,6 +151,7 @@ class ModeledTime:
     least_bytes: float = 0.0
     work: float = 0.0
     counted: bool = False
+    lines: Mapping[str, Mapping[int, LineCode]] = field(default_factory=dict)
 
     @property
     def sureness(self) -> str:

@@ -85,6 +85,7 @@ class CodeEdit(QPlainTextEdit):
         self.kernel = ""
         self._marked: int | None = None
         self._markers: Mapping[int, str] = {}
+        self._costs: Mapping[int, tuple[str, str]] = {}
         self._range = (0, 0)
         self._grounds: list[tuple[QTextCursor, QTextCursor, str]] = []
         self._pressed: QPoint | None = None
@@ -153,6 +154,13 @@ class CodeEdit(QPlainTextEdit):
         """Mark lines, from 1, with a dot beside their number and a tool tip."""
         self._markers = dict(markers)
         self._gutter.update()
+
+    def show_costs(self, costs: Mapping[int, tuple[str, str]]) -> None:
+        """Show in a column of its own what lines, from 1, became: a few digits, and what a tool tip says of them."""
+        if costs != self._costs:
+            self._costs = dict(costs)
+            self._place_gutter()
+            self._gutter.update()
 
     def go_to(self, problem: Problem) -> None:
         """Put the cursor where a problem begins."""
@@ -262,7 +270,12 @@ class CodeEdit(QPlainTextEdit):
     def number_width(self) -> int:
         """Return how wide the column of line numbers is."""
         digits = len(str(max(99, self.blockCount())))
-        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(22)
+        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(22) + self._cost_width()
+
+    def _cost_width(self) -> int:
+        """Return how wide the column of what lines became is; 0 where there is none."""
+        digits = max((len(text) for text, _ in self._costs.values()), default=0)
+        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(6) if digits else 0
 
     def line_at(self, place: QPoint) -> int:
         """Return the line, from 1, at a height; 0 where there is none."""
@@ -276,6 +289,8 @@ class CodeEdit(QPlainTextEdit):
         said = [problem.diagnostic.message for problem in self.problems if problem.line == line]
         if line in self._markers:
             said.append(self._markers[line])
+        if line in self._costs:
+            said.append(self._costs[line][1])
         QToolTip.showText(place, "\n".join(said), self)
 
     def paint_numbers(self, column: QWidget, wanted: QRegion) -> None:
@@ -292,7 +307,7 @@ class CodeEdit(QPlainTextEdit):
         worst_last = sorted(self.problems, key=lambda problem: problem.diagnostic.severity == "error")
         wrong = {problem.line: _color_of(problem) for problem in worst_last}
         here = self.textCursor().blockNumber() if self.hasFocus() else -1
-        radius = look().px(3)
+        radius, costs = look().px(3), self._cost_width()
         for block, place in self._visible_lines():
             if place.top() > area.bottom():
                 break
@@ -313,6 +328,10 @@ class CodeEdit(QPlainTextEdit):
             painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
             line = QRectF(place.adjusted(0, 0, column.width() - look().px(8), 0))
             self._numbers.right(painter, line, str(number + 1))
+            if number + 1 in self._costs:
+                painter.setPen(QColor(theme.accent))
+                beside = QRectF(place.adjusted(0, 0, look().px(12) + costs, 0))
+                self._numbers.right(painter, beside, self._costs[number + 1][0])
         painter.end()
 
     def _visible_lines(self) -> Iterator[tuple[QTextBlock, QRect]]:

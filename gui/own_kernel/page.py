@@ -20,7 +20,7 @@ from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
-from gui.run_view.modeled import ModeledCard
+from gui.run_view.modeled import ModeledCard, costs_of
 from gui.step_view.tab import StepTab
 from gui.widgets.basic import Card, Ground, column, row, split
 
@@ -98,6 +98,7 @@ class OwnKernelPage(Ground):
         self.results.line_wanted.connect(self.source.code.go_to_line)
         self.source.show_kernel(self.file, "")
         self.followed.changed.connect(self.modeled.show_model)
+        self.followed.changed.connect(lambda found: self.source.code.show_costs(costs_of(found, self.path.name)))
         self.modeled.show_gpu(modeling.gpu)
         self.modeled.show_model(None)
         modeling.gpu_changed.connect(self.modeled.show_gpu)

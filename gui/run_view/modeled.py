@@ -28,6 +28,12 @@ def limit_colors() -> list[str]:
     return [*colors, theme.faint]
 
 
+def costs_of(found: ModeledTime | Failure | None, file: str) -> dict[int, tuple[str, str]]:
+    """Return what is said beside each line of a file: how many machine instructions it became, and which."""
+    lines = found.lines.get(file, {}) if isinstance(found, ModeledTime) else {}
+    return {line: (str(code.instructions), code.words) for line, code in lines.items()}
+
+
 class ModeledCard(Card):
     """A modeled time: never beside another text, size or variant than it is of."""
 
@@ -35,17 +41,15 @@ class ModeledCard(Card):
     """It is seen, or seen again."""
 
     def __init__(self) -> None:
-        super().__init__("On a GPU", margins=(12, 6, 12, 8))
-        self.body.setSpacing(5)
+        super().__init__("On a GPU", margins=(12, 3, 12, 5))
+        self.body.setSpacing(3)
         self.badge = Badge()
         self.figure = label("", "figure", name="Modeled time")
         self.sureness = ElidedLabel("caption", "How sure the modeled time is", right=True)
         for each in (self.figure, self.badge):
             self.head.addWidget(each)
-        self.head.addWidget(self.sureness, 1)
         self.reason = ElidedLabel("muted", "What it waits for")
-        self.held = ElidedLabel("caption", "What a multiprocessor holds", right=True)
-        self.body.addWidget(self.reason)
+        self.head.addWidget(self.reason, 1)
         self.bar = ShareBar(tuple(LIMITS), limit_colors)
         self.body.addWidget(self.bar)
         legend = QHBoxLayout()
@@ -57,7 +61,7 @@ class ModeledCard(Card):
             legend.addWidget(text)
             legend.addSpacing(10)
             self._legend.append((dot, text))
-        legend.addWidget(self.held, 1)
+        legend.addWidget(self.sureness, 1)
         self.body.addLayout(legend)
         self.shown: ModeledTime | None = None
         self._gpu = ""
@@ -77,7 +81,7 @@ class ModeledCard(Card):
             return
         self.figure.setText("")
         self.sureness.say("")
-        self.held.say("")
+        self.figure.setToolTip("")
         self.bar.show_amounts(dict.fromkeys(LIMITS, 0.0))
         self._show_legend({})
         if found is None:
@@ -105,26 +109,23 @@ class ModeledCard(Card):
         self.sureness.say("; ".join(filter(None, (found.sureness, "" if found.source == "sass" else "without nvcc"))))
         self.sureness.setToolTip("\n".join(notes))
         self.reason.say(found.waits[:1].upper() + found.waits[1:])
-        self._show_held(found)
+        self.figure.setToolTip(self._held(found))
         self.bar.show_amounts(found.limits)
         self.bar.setToolTip(
             "\n".join([_OF_LIMITS, *(f"{name}: {as_duration(found.limits[name])}. {LIMITS[name]}" for name in LIMITS)])
         )
         self._show_legend(dict(found.limits))
 
-    def _show_held(self, found: ModeledTime) -> None:
+    def _held(self, found: ModeledTime) -> str:
+        """Return what a multiprocessor holds of the longest kernel, in a sentence."""
         longest = found.longest
         if longest is None:
-            self.held.say("")
-            return
-        most = find_gpu(found.gpu).warps
-        self.held.say(
-            f"{longest.warps} of {most} warps, limited by {longest.limited_by}; {longest.registers} registers"
-        )
-        self.held.setToolTip(
+            return ""
+        spilled = f", {longest.spilled_bytes} bytes of them spilled" if longest.spilled_bytes else ""
+        return (
             f"{longest.kernel}: a multiprocessor holds {longest.blocks} blocks of {longest.threads} threads at once, "
-            f"limited by {longest.limited_by}; {longest.registers} registers a thread, {longest.shared_bytes} bytes of "
-            "shared memory a block"
+            f"{longest.warps} of {find_gpu(found.gpu).warps} warps, limited by {longest.limited_by}; "
+            f"{longest.registers} registers a thread{spilled}, {longest.shared_bytes} bytes of shared memory a block"
         )
 
     def _show_legend(self, limits: dict[str, float]) -> None:

@@ -208,6 +208,7 @@ class Pages(QObject):
 
         followed = FollowedModel(bench.modeling, seen, lambda: bench.jobs.busy, page)
         followed.changed.connect(card.show_model)
+        followed.changed.connect(page.show_machine_code)
         bench.modeling.gpu_changed.connect(card.show_gpu)
         card.show_gpu(bench.modeling.gpu)
         card.show_model(None)

@@ -20,7 +20,8 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
-from gpu.messages.requests import StepWriter
+from gpu.messages.modeled import ModeledTime
+from gpu.messages.requests import Failure, StepWriter
 from gpu.messages.shared_arrays import SharedArray
 from gui.atomics_view.tab import AtomicsTab
 from gui.bodies_view.view import BodiesView
@@ -32,7 +33,7 @@ from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
-from gui.run_view.modeled import ModeledCard
+from gui.run_view.modeled import ModeledCard, costs_of
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
@@ -349,6 +350,10 @@ class PatternPage(Ground):
         ran = self._ran
         if ran is not None and (ran.variant, self.pattern.file_of(ran.variant)) == (self.variant.name, file):
             self._show_numbers(ran)
+
+    def show_machine_code(self, found: ModeledTime | Failure | None) -> None:
+        """Show beside the kernel's source what its lines became, where an assembler says that."""
+        self.source.code.show_costs(costs_of(found, self.pattern.file_of(self.variant.name)))
 
     def show_counts(self, counts: LevelCounts) -> None:
         """Show counted levels."""

@@ -16,7 +16,7 @@ from gpu.engines.null import NullEngine
 from gpu.errors import Diagnostic, InputError
 from gpu.messages.bodies import BodyFigures, Conserved
 from gpu.messages.counted import RunCounts
-from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime
+from gpu.messages.modeled import LIMITS, KernelTime, LineCode, ModeledTime
 from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
@@ -291,6 +291,7 @@ def modeled(request):
     return ModeledTime(
         request.gpu, name, find_gpu(request.gpu).validated, body + 3 + len(getattr(request, "sources", ())), limits,
         "DRAM", "waits for memory", (kernel,), 1, 10.0 * n, 8.0 * n, 16.0 * n, "sass", known, True, 2.0 * n, 4.0 * n,
+        lines={"scan.cu": {50: LineCode(12, 3, {"IADD3": 9, "LDL": 3})}},
     )  # fmt: skip
 
 

@@ -94,6 +94,11 @@ def test_a_launch_of_any_kernel_is_modeled(tmp_path) -> None:
     found = execute(None, ModelKernel(launch, "h200", operations=True), None, print).modeled
     assert found.operations == 16384
     assert [(each.kernel, each.grid) for each in found.kernels] == [("twice", (64, 1, 1))]
+    if found.source == "sass":
+        assert set(found.lines) == {"own.cu"}
+        assert found.lines["own.cu"][3].opcodes["STG"] == 1
+        assert "machine instructions: " in found.lines["own.cu"][3].words
+        assert 2 not in found.lines["own.cu"] or not found.lines["own.cu"][2].local
     assert found.bound_by == "launch"
     assert found.waits.startswith("its launch is ")
 

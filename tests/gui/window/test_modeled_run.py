@@ -37,9 +37,18 @@ def test_a_run_says_how_long_it_would_take_on_the_gpu_of_the_bar(scan) -> None:
     assert card.sureness.text() == "within 25 % for 9 of 10 kernels tried"
     assert "40 cases of kernels from elsewhere were measured on an H200" in card.sureness.toolTip()
     assert card.reason.text() == "Waits for memory"
-    assert card.held.toolTip().startswith("kernel: a multiprocessor holds 8 blocks of 256 threads")
+    assert card.figure.toolTip().startswith("kernel: a multiprocessor holds 8 blocks of 256 threads")
     assert sum(card.bar.shares) == pytest.approx(1)
     assert "DRAM" in card.bar.toolTip()
+
+
+def test_lines_say_what_they_became_while_they_are_what_was_modeled(qtbot, scan) -> None:
+    code = scan.page.source.code
+    plain = code.number_width()
+    assert code._costs == {50: ("12", "12 machine instructions: 9 IADD3, 3 LDL; 3 reach local memory")}
+    qtbot.keyClick(code, Qt.Key.Key_Space)
+    assert code._costs == {}
+    assert code.number_width() < plain
 
 
 def test_neither_the_engine_nor_the_simulator_beside_it_has_anything_to_do_with_it(scan) -> None:
