@@ -66,6 +66,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="say what each launch does wrong and what it costs; 1 if there is anything"
     )
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="run kernels as machine code, which checks nothing, where they keep no pointers in memory",
+    )
     parser.add_argument("--report", metavar="FILE.json", type=Path, help="save findings and counts of every launch")
     parser.add_argument("--schedule", metavar="|".join(NAMES), default=ROUND_ROBIN, help=HELP)
     parser.add_argument(
@@ -84,6 +89,8 @@ def run(options: argparse.Namespace, words: Sequence[str]) -> int:
         if not file.is_file():
             raise InputError(f"There is no file {file}.")
     Schedule.of(options.schedule)
+    if options.fast and (options.check or options.report or options.trace or options.schedule != ROUND_ROBIN):
+        raise InputError("--fast checks nothing: it goes with neither --check, --report, --trace nor --schedule.")
     if options.report is not None:
         opening.check_target(options.report)
     if options.trace is not None:
@@ -185,7 +192,8 @@ def _compiled_and_run(options: argparse.Namespace, words: Sequence[str], folder:
         from gpu.program.runtime import ProgramUnit
 
         shared_object = making.result()
-    journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
+    checked = options.check or options.report is not None
+    journal = Journal(checked, options.schedule, options.trace, options.fast)
     begin(journal)
     sent = [0, 0]
 

@@ -60,11 +60,14 @@ class Journal:
         One of `gpu.schedules.NAMES`.
     traces : Path or None
         The folder that every launch is recorded in.
+    fast : bool
+        Whether launches run as machine code, which checks nothing, where they can.
     """
 
     checked: bool = False
     schedule: str = ROUND_ROBIN
     traces: Path | None = None
+    fast: bool = False
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 

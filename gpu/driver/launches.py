@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.driver import machine_code
 from gpu.driver.faults import INVALID_VALUE, DriverLaunchError, said, wrong
 from gpu.driver.journal import Journal, LaunchEntry, journal
 from gpu.driver.memory import GlobalMemory
@@ -135,6 +136,8 @@ class LoadedModule:
                 found = self._record(name, extents, values, shared_bytes, unwritten, counters, target)
             else:
                 checkers = every_checker(unwritten, self._heaps) if taking.checked else ()
+                if taking.fast and machine_code.ran(self.module, kernel, name, extents, values, shared_bytes):
+                    return
                 try:
                     kernel.launch(
                         *extents,

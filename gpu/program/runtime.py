@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +45,8 @@ _TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
 _DEFAULT = 4
 _PITCH = 512
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
+_FAULT = 70
+"""The exit code of a fault of ours, as sysexits.h has it."""
 _BY_REASON = {text: number for number, (_, text) in errors.ERRORS.items()}
 _STICKY = (700, 702, 710, 716, 719)
 """After these a context is of no more use."""
@@ -141,6 +145,10 @@ class Runtime:
             code = errors.INVALID_FUNCTION
         except MemoryError:
             code = errors.NO_MEMORY
+        except Exception:
+            # Nobody above would hear of it: there is only the program.
+            traceback.print_exc()
+            os._exit(_FAULT)
         self._last = code
         return code
 

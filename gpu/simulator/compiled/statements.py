@@ -13,7 +13,7 @@ from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import KernelMemory, Value
 from gpu.simulator.compiled.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.types import Scalar, Type, leaves
+from gpu.simulator.types import VOID, Scalar, Type
 
 _DEEPEST = 24
 
@@ -199,4 +199,6 @@ class StatementWriter:
         self._depth -= 1
         self._targets = outer
         asm.place(end)
-        return self._memory.load(place, call.type, private=True) if leaves(call.type) else "0"
+        if call.type == VOID:
+            return "0"
+        return self._memory.load(place, call.type, private=True)

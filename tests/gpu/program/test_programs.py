@@ -345,3 +345,36 @@ int main() {
     )
     assert ended.code == 0, ended.complained
     assert ended.said == f"248 20 200 3 0.25 -7 1 {2.0**40:g} 1.5 "
+
+
+def test_fast_launches_give_the_same_and_pointers_in_memory_are_still_followed(program):
+    text = """
+struct List { float *values; int count; };
+__global__ void scale(const float *in, float *out, float by) { out[threadIdx.x] = in[threadIdx.x + 1] * by; }
+__global__ void add(List list) { if (threadIdx.x < list.count) list.values[threadIdx.x] += 1; }
+__global__ void follow(float **rows, float *out) { out[threadIdx.x] += rows[threadIdx.x % 2][0]; }
+__global__ void divide(float *out) { assert(threadIdx.x < 3); out[threadIdx.x] /= 2; }
+int main() {
+    float host[9], found[8], *in, *out, **rows;
+    for (int i = 0; i < 9; i++) host[i] = i;
+    CHECK(cudaMalloc(&in, sizeof host));
+    CHECK(cudaMalloc(&out, sizeof found));
+    CHECK(cudaMallocManaged(&rows, 2 * sizeof(float *)));
+    CHECK(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+    rows[0] = in + 3, rows[1] = in + 4;
+    scale<<<1, 7>>>(in + 1, out, 2);
+    add<<<1, 32>>>(List{out, 3});
+    follow<<<1, 4>>>(rows, out);
+    CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 7; i++) printf("%g ", found[i]);
+    divide<<<1, 4>>>(out);
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+"""
+    said = "8 11 12 14 12 14 16 cudaErrorAssert"
+    for options in ((), ("--fast",)):
+        ended = program(text, *options)
+        assert (ended.code, ended.said) == (0, said), ended.complained
+    refused = program(text, "--fast", "--check")
+    assert refused.code == 2
+    assert "--fast checks nothing" in refused.complained

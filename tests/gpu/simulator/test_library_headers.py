@@ -106,3 +106,38 @@ def test_a_host_method_does_not_spoil_kernels_that_do_not_use_it() -> None:
     """
     (out,) = run_kernel(source, "k", np.zeros(1, np.int32), block=1)
     assert out[0] == 3
+
+
+def test_functions_return_structs_without_members_in_machine_code_too() -> None:
+    source = """
+    struct Empty { __device__ int size() const { return 3; } };
+    __device__ Empty make() { return Empty(); }
+    __device__ int ask(Empty e, const Empty &f) { return e.size() + f.size(); }
+    __global__ void k(int *out) { Empty e = make(); out[threadIdx.x] = ask(make(), e) + ask(Empty(), make()); }
+    """
+    module, out = build(source), np.zeros(2, np.int32)
+    module.compiled("k").launch((1, 1, 1), (2, 1, 1), [out.view(np.uint8)])
+    assert out.tolist() == [12, 12]
+    (again,) = launch(module, "k", np.zeros(2, np.int32), block=2)
+    assert again.tolist() == [12, 12]
+
+
+def test_pairs_of_bfloat16_round_each_half() -> None:
+    source = """
+    #include <cuda_bf16.h>
+    __global__ void k(float2 *out, const float2 *in) {
+        __nv_bfloat162 a = __float22bfloat162_rn(in[0]), b = __floats2bfloat162_rn(in[1].x, in[1].y);
+        out[0] = __bfloat1622float2(a);
+        out[1] = __bfloat1622float2(__hmul2(a, b));
+        out[2] = __bfloat1622float2(__hfma2(a, b, __float2bfloat162_rn(1.0f)));
+        out[3] = make_float2(__bfloat162float(__high2bfloat16(b)), __ushort_as_bfloat16(0x3fc0));
+    }"""
+    given = np.array([[1.0039, -3.1], [7.25, 0.1]], np.float32)
+    out, _ = run_kernel(source, "k", np.zeros((4, 2), np.float32), given, block=1)
+
+    def rounded(values: np.ndarray) -> np.ndarray:
+        words = np.asarray(values, np.float32).view(np.uint32)
+        return ((words + 0x7FFF + (words >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+    a, b = rounded(given[0]), rounded(given[1])
+    np.testing.assert_array_equal(out, [a, rounded(a * b), rounded(a * b + 1), [b[1], 1.5]])

@@ -117,4 +117,49 @@ struct __nv_bfloat16 {
 };
 LOCKSTEP_HALF_OPERATORS(__nv_bfloat16)
 LOCKSTEP_API inline __nv_bfloat16 __float2bfloat16(float value) { return __nv_bfloat16(value); }
+LOCKSTEP_API inline __nv_bfloat16 __float2bfloat16_rn(float value) { return __nv_bfloat16(value); }
 LOCKSTEP_API inline float __bfloat162float(__nv_bfloat16 value) { return (float)value; }
+LOCKSTEP_API inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 value) { return value.bits; }
+LOCKSTEP_API inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) {
+    __nv_bfloat16 value;
+    value.bits = bits;
+    return value;
+}
+
+struct __align__(4) __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+    __nv_bfloat162() = default;
+    LOCKSTEP_API __nv_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) : x(low), y(high) {}
+};
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+LOCKSTEP_API inline __nv_bfloat162 make_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) {
+    return __nv_bfloat162(low, high);
+}
+LOCKSTEP_API inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) {
+    return __nv_bfloat162(low, high);
+}
+LOCKSTEP_API inline __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 value) { return __nv_bfloat162(value, value); }
+LOCKSTEP_API inline __nv_bfloat162 __floats2bfloat162_rn(float low, float high) {
+    return __nv_bfloat162(__nv_bfloat16(low), __nv_bfloat16(high));
+}
+LOCKSTEP_API inline __nv_bfloat162 __float2bfloat162_rn(float value) { return __floats2bfloat162_rn(value, value); }
+LOCKSTEP_API inline __nv_bfloat162 __float22bfloat162_rn(float2 value) {
+    return __floats2bfloat162_rn(value.x, value.y);
+}
+LOCKSTEP_API inline float2 __bfloat1622float2(__nv_bfloat162 value) {
+    return make_float2((float)value.x, (float)value.y);
+}
+LOCKSTEP_API inline __nv_bfloat16 __low2bfloat16(__nv_bfloat162 value) { return value.x; }
+LOCKSTEP_API inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 value) { return value.y; }
+#define LOCKSTEP_PAIRWISE(name, op)                                                                                    \
+    LOCKSTEP_API inline __nv_bfloat162 name(__nv_bfloat162 a, __nv_bfloat162 b) {                                      \
+        return __floats2bfloat162_rn((float)a.x op(float) b.x, (float)a.y op(float) b.y);                              \
+    }
+LOCKSTEP_PAIRWISE(__hadd2, +)
+LOCKSTEP_PAIRWISE(__hsub2, -)
+LOCKSTEP_PAIRWISE(__hmul2, *)
+#undef LOCKSTEP_PAIRWISE
+LOCKSTEP_API inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) {
+    return __floats2bfloat162_rn((float)a.x * (float)b.x + (float)c.x, (float)a.y * (float)b.y + (float)c.y);
+}
