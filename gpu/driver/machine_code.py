@@ -55,10 +55,11 @@ def _plain(value: Any) -> Any:
     """Return what machine code takes for an argument; `_NONE` for a pointer that leads nowhere."""
     if not isinstance(value, PointerValue):
         return value
-    if type(value.memory) in (FlatMemory, GlobalMemory):
+    memory = value.memory
+    if isinstance(memory, FlatMemory) and type(memory) in (FlatMemory, GlobalMemory):  # of textures there is another
         offset = int(value.offset)
-        return value.memory.data[offset:] if 0 <= offset < value.memory.data.size else _NONE
-    return None if value.memory is None and int(value.offset) == 0 else _NONE
+        return memory.data[offset:] if 0 <= offset < memory.data.size else _NONE
+    return None if memory is None and int(value.offset) == 0 else _NONE
 
 
 def _keeps_pointers(kernel: SimulatedKernel) -> bool:

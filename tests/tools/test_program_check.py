@@ -74,7 +74,7 @@ def test_pathfinder_is_compared_with_the_least_costs():
 def test_the_page_counts_what_ran():
     text = program_check.page(
         [CheckedProgram("lud lud.cu", True, "its own check"), CheckedProgram("srad", False, "element -64 of J<4>")],
-        [CheckedProgram("adam", True)],
+        [CheckedProgram("adam", True), CheckedProgram("ace", None, "prints no verdict")],
         100,
         "2026-11-22",
     )
@@ -84,3 +84,4 @@ def test_the_page_counts_what_ran():
     assert r"| `srad` | not right: element -64 of J\<4> |" in text
     assert "from the 100" in text
     assert "Right: `adam`." in text
+    assert "no verdict for these arguments: `ace`." in text
