@@ -7,6 +7,9 @@
 #undef __host__
 #undef __device__
 
+// What default arguments of functions for the device may name; nobody reads them here.
+extern const uint3 threadIdx, blockIdx;
+extern const dim3 blockDim, gridDim;
 static const int warpSize = 32;
 
 typedef unsigned char uchar;

@@ -121,6 +121,17 @@ def _object(lower: Lowering, cursor: Cursor) -> ir.Expression:
     return lower.address(owner)
 
 
+def converted_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
+    """Lower what an object's class converts it to, by its only function that does so."""
+    methods = [
+        each for each in cursor.type.canonical.declaration.children if each.kind == CursorKind.CONVERSION_FUNCTION
+    ]
+    if len(methods) != 1:
+        return lower.value(cursor)
+    function = lower.scope.function_called(methods[0], start_of(cursor))
+    return ir.Call(function.type, function, (lower.address(cursor),), start_of(cursor))
+
+
 def _implicit_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """An assignment that the struct does not define copies its members."""
     operands = cursor.arguments

@@ -31,6 +31,9 @@ def initializer(declaration: Cursor) -> Cursor | None:
         return None
     last = expressions[-1]
     is_array = declaration.type.canonical.kind == TypeKind.CONSTANTARRAY
+    # Where an element makes a temporary object clang wraps the braces.
+    while is_array and last.kind == CursorKind.UNEXPOSED_EXPR and len(last.children) == 1:
+        last = last.children[0]
     return last if not is_array or last.kind in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL) else None
 
 

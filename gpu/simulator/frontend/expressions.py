@@ -71,6 +71,9 @@ class Expressions:
     def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
         if cursor.kind == CursorKind.INIT_LIST_EXPR:
             return braces(self, cursor, type)
+        if isinstance(type, Scalar) and isinstance(self.type_of(cursor), Struct):
+            # Within braces clang does not show what converts an element.
+            return convert(calls.converted_by_method(self, cursor), type, cursor)
         return convert(self.value(cursor), type, cursor)
 
     def discarded(self, cursor: Cursor) -> ir.Expression:

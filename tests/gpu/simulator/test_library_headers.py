@@ -141,3 +141,19 @@ def test_pairs_of_bfloat16_round_each_half() -> None:
 
     a, b = rounded(given[0]), rounded(given[1])
     np.testing.assert_array_equal(out, [a, rounded(a * b), rounded(a * b + 1), [b[1], 1.5]])
+
+
+def test_elements_within_braces_are_converted_by_their_class() -> None:
+    source = """
+    #include <cuda_fp16.h>
+    struct Pair { float first; int second; };
+    __device__ __half twice(__half x) { return x + x; }
+    __global__ void k(float *out, const __half *in) {
+        const __half h = in[1];
+        float some[] = {in[0], h, twice(h)};
+        Pair pair = {h, in[0]};
+        for (int i = 0; i < 3; i++) out[i] = some[i];
+        out[3] = pair.first, out[4] = pair.second;
+    }"""
+    out, _ = run_kernel(source, "k", np.zeros(5, np.float32), np.array([2.75, -0.5], np.float16), block=1)
+    assert out.tolist() == [2.75, -0.5, -1.0, -0.5, 2.0]
