@@ -61,7 +61,7 @@ class ArrayView(RunView):
         self.partials = PartialsTree()
         self.partials.hide()
         alone = QWidget()
-        made = column(0, self.value, self.beside_value, row(0, self.ask, 0), self.partials, 0)
+        made = column(0, self.value, row(0, self.beside_value, self.ask, 0), self.partials, 0)
         made.setStretchFactor(self.partials, 6)
         alone.setLayout(made)
         self.pieces = PiecesBar()

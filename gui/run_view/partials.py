@@ -40,7 +40,7 @@ class PartialsTree(QWidget):
         return QSize(300, self.minimumSizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(160, look().px(44) * max(len(self.rows), 1))
+        return QSize(160, look().px(54) * max(len(self.rows), 1))
 
     def show_rows(self, rows: tuple[Partials, ...]) -> None:
         """Show rows, the first that was made first."""
