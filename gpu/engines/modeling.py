@@ -145,7 +145,7 @@ class ModelingEngine(SimulatorEngine):
         self._alike[key] = count + 1, estimate
         if self._is_timed(estimate):
             values = [each.data if isinstance(each, SimulatedBuffer) else each for each in arguments]
-            _, self.timelines = kernel.file.timelines(kernel.name, shape, values)  # type: ignore[arg-type]
+            self.timelines = kernel.file.timelines(kernel.name, shape, values, estimate.time_us)  # type: ignore[arg-type]
             self.timed_launch = len(self.launches)
         code = kernel.file.machine_kernel(kernel.name)
         self.launches.append(

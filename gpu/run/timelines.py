@@ -56,6 +56,6 @@ def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
         Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, described,
         shared_bytes=launch.shared_bytes, defines=launch.defines, constants=launch.constants, lines=True,
     )  # fmt: skip
-    _, found = bound.file.timelines(bound.name, bound.shape, bound.values)
+    found = bound.file.timelines(bound.name, bound.shape, bound.values)
     listed = ListedLaunch(0, launch.kernel, bound.shape.grid, bound.shape.block, found.time_us)
     return RunTimelines(described.validated, (listed,), 0, found)

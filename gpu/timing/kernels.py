@@ -114,12 +114,16 @@ class ModeledFile:
         return model.estimate(shape, parameters, memory)
 
     def timelines(
-        self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]
-    ) -> tuple[LaunchEstimate, LaunchTimelines]:
-        """Return what a launch would take, and when its warps issue; the file was compiled with its lines."""
+        self,
+        kernel: str,
+        shape: GridShape,
+        arguments: Sequence[Array | np.generic | None],
+        time_us: float | None = None,
+    ) -> LaunchTimelines:
+        """Return when a launch's warps issue, of a file that was compiled with its lines; as of `LaunchModel`."""
         model, parameters, memory = self._given(kernel, arguments)
-        estimate, found = model.timelines(shape, parameters, memory)
-        return estimate, replace(found, kernel=kernel, source=self.source)
+        found = model.timelines(shape, parameters, memory, time_us)
+        return replace(found, kernel=kernel, source=self.source)
 
     def _given(
         self, kernel: str, arguments: Sequence[Array | np.generic | None]

@@ -26,8 +26,9 @@ Array = npt.NDArray[Any]
 _SECTOR = 32
 _MOST_OPERATIONS = 2_500_000
 """Operations of warps that the multiprocessor is run for; of what is longer, parts are, and the rest is reckoned."""
-_MOST_TIMED = 120_000
-"""Operations of warps that a timeline is of; rounds of loops that are alike are left out of what is longer."""
+_MOST_TIMED, _LONGER = 120_000, 4
+"""Operations of warps that a timeline is of; rounds of loops that are alike are left out of what is longer, and where
+that is still so many times as long, what follows."""
 _MOST_SPANS, _SPANS_OF_ALL = 300_000, 3_000_000
 """Spans that are written down of one timeline, and of all those of a launch."""
 _MOST_LANES = 4096
@@ -166,17 +167,19 @@ class LaunchModel:
         return self._put_together(self._sampled(shape, parameters, memory))
 
     def timelines(
-        self, shape: GridShape, parameters: Array, memory: SampledMemory
-    ) -> tuple[LaunchEstimate, LaunchTimelines]:
-        """Return what a launch would take, and when its warps issue on one multiprocessor; `source` is left empty.
+        self, shape: GridShape, parameters: Array, memory: SampledMemory, time_us: float | None = None
+    ) -> LaunchTimelines:
+        """Return when a launch's warps issue on one multiprocessor; `source` is left empty.
 
         The same blocks are run with one of them resident, with two, and so on. What they find in the caches, and each
-        multiprocessor's share of what all have, is that of the launch as it is.
+        multiprocessor's share of what all have, is that of the launch as it is. What it would take is estimated where
+        `time_us` does not say it.
         """
         sample = self._sampled(shape, parameters, memory)
-        estimate = self._put_together(sample)
+        if time_us is None:
+            time_us = self._put_together(sample).time_us
         most = max(1, min(sample.held.blocks, _MOST_LANES // (shape.warps * WARP) or 1))
-        steps, whole = self._timed_steps(sample, most)
+        steps, left_out = self._timed_steps(sample, most)
         per_block = self._operations(steps, sample.slots * shape.warps) / sample.slots
         blocks = most if 2 * most * per_block > _MOST_TIMED or sample.per_machine <= most else 2 * most
         operations = tuple(TimedOperation(each.line, each.text) for each in self._code.instructions)
@@ -193,21 +196,28 @@ class LaunchModel:
             )  # fmt: skip
             first += run.spans.size
             pieces.append(run.spans)
-        return estimate, LaunchTimelines(
-            self._gpu.name, self._machine.kernel.name, shape.grid, shape.block, estimate.time_us, "",
+        return LaunchTimelines(
+            self._gpu.name, self._machine.kernel.name, shape.grid, shape.block, time_us, "",
             self._gpu.schedulers, shape.warps, blocks, sample.per_machine, sample.slots, sample.held.limited_by,
-            not whole, operations, tuple(found), np.concatenate(pieces) if pieces else np.empty(0, SPAN),
+            left_out, operations, tuple(found), np.concatenate(pieces) if pieces else np.empty(0, SPAN),
         )  # fmt: skip
 
-    def _timed_steps(self, sample: _Sample, most: int) -> tuple[list[Visit], bool]:
-        """Return the visits that a timeline is of, and whether no rounds of loops are left out of them."""
-        warps = sample.slots * sample.shape.warps
-        whole = list(caches.flat(sample.path.steps, lambda step: step.times))
-        if not any(isinstance(step, Repeated) for step in sample.path.steps):
-            return whole, True
-        if self._operations(whole, warps) / sample.slots * most <= _MOST_TIMED:
-            return whole, True
-        return list(caches.flat(sample.path.steps, lambda step: 0)), False
+    def _timed_steps(self, sample: _Sample, most: int) -> tuple[list[Visit], str]:
+        """Return the visits that a timeline is of, and what is left out of them."""
+        warps, path = sample.slots * sample.shape.warps, sample.path
+        lengths = np.diff(self._code.first_operation)
+        whole = sum(
+            float(lengths[each.block] * np.count_nonzero(each.lanes[:warps])) * times
+            for each, times in caches.visits(path.steps)
+        )
+        room = _MOST_TIMED * sample.slots / most
+        if whole <= room:
+            return list(caches.flat(path.steps, lambda step: step.times)), ""
+        steps = list(caches.flat(path.steps, lambda step: 0))
+        done = np.cumsum([lengths[each.block] * np.count_nonzero(each.lanes[:warps]) for each in steps])
+        if done[-1] > _LONGER * room:
+            return steps[: int(np.searchsorted(done, _LONGER * room)) + 1], "all but the beginning of each block"
+        return steps, "rounds of loops that are alike" if len(steps) < len(path.steps) else ""
 
     def _sampled(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> _Sample:
         """Run the blocks of one multiprocessor, and say what they find in the caches; the memory is as it was."""

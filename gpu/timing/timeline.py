@@ -100,8 +100,8 @@ class LaunchTimelines:
         Of those, how many at once.
     limited_by : str
         What ends first where one more is to be resident, as of an Occupancy.
-    shortened : bool
-        Whether rounds of loops that are alike were left out.
+    left_out : str
+        What is left out of the blocks, in words; "" where they are whole.
     operations : tuple of TimedOperation
     timelines : tuple of WarpTimeline
         The first with one resident block, each with one more.
@@ -121,7 +121,7 @@ class LaunchTimelines:
     per_multiprocessor: int
     resident: int
     limited_by: str
-    shortened: bool
+    left_out: str
     operations: tuple[TimedOperation, ...]
     timelines: tuple[WarpTimeline, ...]
     spans: Array = field(repr=False)

@@ -27,6 +27,7 @@ from PyQt6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 from gui.editor.document import KernelDocument, Problem
 from gui.editor.kernel_lines import kernel_lines
 from gui.editor.typing import closing_brace, indented_line, indented_selection
+from gui.painting.colors import mixed
 from gui.painting.lettering import Lettering
 from gui.painting.theme import code_font, look
 from gui.qt.events import is_of
@@ -84,6 +85,8 @@ class CodeEdit(QPlainTextEdit):
         self.setAccessibleDescription("Escape leaves the text, Ctrl+Tab goes on to the next widget")
         self.kernel = ""
         self._marked: int | None = None
+        self._lit: frozenset[int] = frozenset()
+        self._faint: frozenset[int] = frozenset()
         self._markers: Mapping[int, str] = {}
         self._costs: Mapping[int, tuple[str, str]] = {}
         self._range = (0, 0)
@@ -150,6 +153,19 @@ class CodeEdit(QPlainTextEdit):
         if line is not None:
             self._bring_into_view(line)
 
+    def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
+        """Light several lines, from 1, and some faintly; `first`, or the first that is lit, is brought into view."""
+        before, now = (self._lit, self._faint), (lit, faint)
+        if before != now:
+            self._lit, self._faint = now
+            self._lay_grounds()
+            for line in (before[0] ^ lit) | (before[1] ^ faint):
+                self._update_line(line)
+        if first is not None:
+            self._bring_into_view(first)
+        elif lit and not any(self._is_in_view(line) for line in lit):
+            self._bring_into_view(min(lit))
+
     def set_markers(self, markers: Mapping[int, str]) -> None:
         """Mark lines, from 1, with a dot beside their number and a tool tip."""
         self._markers = dict(markers)
@@ -183,6 +199,10 @@ class CodeEdit(QPlainTextEdit):
         first, bar = self.firstVisibleBlock().blockNumber(), self.verticalScrollBar()
         if bar is not None and (top := self._top_for(line, first)) != first:
             bar.setValue(top)
+
+    def _is_in_view(self, line: int) -> bool:
+        top = self.firstVisibleBlock().blockNumber()
+        return self._top_for(line, top) == top
 
     def _top_for(self, line: int, top: int) -> int:
         """Return which line, from 0, to have at the top so that `line`, from 1, is seen: `top` if that will do."""
@@ -225,8 +245,10 @@ class CodeEdit(QPlainTextEdit):
         """Put grounds where lines stand out; the cursors move with the text when it is edited."""
         first, last = self._range
         lines = [(first, last, look().theme.raised)] if last > 0 else []
-        if self._marked is not None:
-            lines.append((self._marked - 1, self._marked - 1, look().theme.accent_soft))
+        theme = look().theme
+        lines += [(line - 1, line - 1, mixed(theme.accent_soft, theme.raised, 0.45).name()) for line in self._faint]
+        marked = self._lit if self._marked is None else self._lit | {self._marked}
+        lines += [(line - 1, line - 1, theme.accent_soft) for line in marked]
         document = self.document()
         assert document is not None
         self._grounds = [
@@ -315,16 +337,17 @@ class CodeEdit(QPlainTextEdit):
                 continue
             number = block.blockNumber()
             inside = last > 0 and first <= number <= last
-            if number + 1 == self._marked:
+            marked = number + 1 == self._marked or number + 1 in self._lit
+            if marked:
                 painter.fillRect(0, place.top(), column.width(), place.height(), QColor(theme.accent_soft))
-            if inside or number + 1 == self._marked:
+            if inside or marked:
                 painter.fillRect(0, place.top(), 3, place.height() + 1, QColor(theme.accent))
             dot = wrong.get(number + 1) or (theme.bad if number + 1 in self._markers else "")
             if dot:
                 painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(QColor(dot))
                 painter.drawEllipse(QPoint(look().px(8), place.center().y()), radius, radius)
-            bright = number in (here, (self._marked or 0) - 1)
+            bright = marked or number == here
             painter.setPen(QColor(dot or (theme.text if bright else theme.muted if inside else theme.faint)))
             line = QRectF(place.adjusted(0, 0, column.width() - look().px(8), 0))
             self._numbers.right(painter, line, str(number + 1))

@@ -147,6 +147,10 @@ class SourcePane(Card):
         """Mark a line, from 1, as the one that runs now, and bring it into view; None marks none."""
         self.code.mark_line(line)
 
+    def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
+        """Light several lines, as `CodeEdit.light_lines` does."""
+        self.code.light_lines(lit, faint, first)
+
     def prepare(self, files: Sequence[str]) -> bool:
         """Do a little of what scrolling, and going to other files, will want; return whether all of it is done."""
         return all(self.sources.document(file).color_more() for file in files)

@@ -17,7 +17,7 @@ from gpu.engines.base import Device
 from gpu.errors import Diagnostic, InputError
 from gpu.files import arrays as array_files
 from gpu.messages.counted import RunCounts
-from gpu.messages.requests import CheckSource, Failure, ModelPattern, Report, Result, RunPattern
+from gpu.messages.requests import CheckSource, Failure, ModelPattern, Report, Result, RunPattern, TimelinePattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check
 from gpu.patterns import all_patterns
@@ -436,6 +436,16 @@ class Workbench(QObject):
         sources = self.sources.edits(self.pattern.file_of(settings.variant))
         params = dict(settings.params)
         return ModelPattern(self.chosen, settings.variant, self.modeling.gpu, params, dict(inputs), sources=sources)
+
+    def to_time(self, gpu: str, launch: int | None) -> TimelinePattern:
+        """Return what is seen of the chosen pattern, for a timeline of it; InputError where it has no input yet."""
+        inputs, wanted = self._inputs(), self.settings[self.chosen]
+        if inputs is None:
+            raise InputError("Open an image, or a file of numbers: what runs on it is modeled.")
+        sources = self.sources.edits(self.pattern.file_of(wanted.variant))
+        return TimelinePattern(
+            self.chosen, wanted.variant, gpu, dict(wanted.params), dict(inputs), sources=sources, launch=launch
+        )
 
     def stop(self) -> None:
         """Stop whatever runs."""

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, Q
 
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
-from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result, RunKernel
+from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result, RunKernel, TimelineKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
@@ -22,6 +22,7 @@ from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
 from gui.run_view.modeled import ModeledCard, costs_of
 from gui.step_view.tab import StepTab
+from gui.step_view.warps.asked import Timed
 from gui.widgets.basic import Card, Ground, column, row, split
 
 _RUN, _DESCRIBE = "own run", "own kernels"
@@ -64,7 +65,8 @@ class OwnKernelPage(Ground):
         self.followed = FollowedModel(modeling, self._to_model, lambda: self.busy, self)
         self.source = SourcePane(sources)
         self.source.left.connect(self.setFocus)
-        self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs)
+        timed = Timed(modeling, lambda key, _: TimelineKernel(self.launch(), key))
+        self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs, timed)
         self.compare = OwnCompareTab(jobs, self.launch, lambda: self.form.kernels, modeling)
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)

@@ -22,12 +22,14 @@ from gui.step_view.pictures.variables import VariablesView
 from gui.step_view.time.player import Player
 from gui.step_view.time.timeline import Timeline
 from gui.step_view.time.transport import Transport
+from gui.step_view.warps.view import WarpsView
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, button, column, label, row
 from gui.widgets.wrapping import WrappingLayout
 
 FLOW_LEGEND = "cell: value  ·  circle: its thread  ·  lines: what it was made from"
 ARRAYS_LEGEND = "framed: read  ·  filled: written, in its warp's color  ·  click: the thread"
 VARIABLES_LEGEND = "tinted: just given a value  ·  32 bits that all lanes share: a bit a lane"
+WARPS_LEGEND = "click or drag: that cycle, that warp's line  ·  wheel: on, Ctrl+wheel: nearer"
 LAUNCHES_LEGEND = "dashed: to run  ·  filled: runs  ·  tinted: waits  ·  click: go there"
 
 _COUNTED = (
@@ -81,6 +83,8 @@ class Panes(QWidget):
         self.pictures.addWidget(self.memory)
         self.warp = VariablesView()
         self.pictures.addWidget(self.warp)
+        self.warps = WarpsView()
+        self.pictures.addWidget(self.warps)
         self.launches = LaunchesView()
         self.pictures.addWidget(self.launches)
         self.pictures.addWidget(orders)
@@ -90,7 +94,9 @@ class Panes(QWidget):
         self.picture.body.setSpacing(4)
         self.picture.body.removeItem(self.picture.head)
         self.picture.title.hide()
-        self.kinds = Segments(("Flow", "Arrays", "Variables", "Launches", "Two orders", "Side by side"), "Picture")
+        self.kinds = Segments(
+            ("Flow", "Arrays", "Variables", "Timeline", "Launches", "Two orders", "Side by side"), "Picture"
+        )
         self.kinds.buttons["Launches"].hide()
         self.state = Badge()
         self.state.hide()
@@ -140,12 +146,21 @@ class Panes(QWidget):
         words.body.addWidget(self.variables)
         self.lanes = LanesCard()
         self.counters = CountersCard()
+        self._of_recording = (words, self.lanes, self.counters)
+        self.warps.card.hide()
         right = QWidget()
-        right.setLayout(column(source, words, self.lanes, self.counters))
+        right.setLayout(column(source, words, self.lanes, self.counters, self.warps.card))
         layout = right.layout()
         assert isinstance(layout, QVBoxLayout)
         layout.setStretch(0, 1)
         return right
+
+    def show_cycles(self, on: bool) -> None:
+        """Show what belongs to a timeline of cycles beside and below it, rather than what does to the recording."""
+        self.time.setVisible(not on)
+        for card in self._of_recording:
+            card.setVisible(not on)
+        self.warps.card.setVisible(on and self.warps.run is not None)
 
     def reserve_phases(self, names: Sequence[str]) -> None:
         """Keep as much room for the phase as the longest of these names takes; without any, none."""

@@ -23,9 +23,17 @@ from gui.model.jobs import Jobs
 from gui.qt.background import in_background
 from gui.qt.later import after
 from gui.step_view.beside.variants import VariantsView
+from gui.step_view.dataflow.view import FlowView
 from gui.step_view.export.files import Caption
 from gui.step_view.export.menu import Exports, ShownPicture
-from gui.step_view.panes import ARRAYS_LEGEND, FLOW_LEGEND, LAUNCHES_LEGEND, VARIABLES_LEGEND, Panes
+from gui.step_view.panes import (
+    ARRAYS_LEGEND,
+    FLOW_LEGEND,
+    LAUNCHES_LEGEND,
+    VARIABLES_LEGEND,
+    WARPS_LEGEND,
+    Panes,
+)
 from gui.step_view.pictures.orders import OrdersView
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.settings_panel import SettingsPanel
@@ -34,6 +42,8 @@ from gui.step_view.recording.stepper import Stepper
 from gui.step_view.time.player import STEPS_A_SECOND, Player
 from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
+from gui.step_view.warps.asked import Timed, TimelineJobs
+from gui.step_view.warps.canvas import WarpCanvas
 from gui.widgets.basic import ElidedButton
 from gui.widgets.view_keys import ViewKeys
 
@@ -56,13 +66,17 @@ class StepTab(QWidget):
         The kernels' texts, as they are edited.
     jobs : callable
         Returns the queue of the simulator's own process.
+    timed : Timed or None
+        What the timeline is of; None where there is none, as there is no text that could be modeled.
     """
 
     failed = pyqtSignal(object)
     _symbols_found = pyqtSignal(object, object)
     """Models, and the Symbols of their cells."""
 
-    def __init__(self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs]) -> None:
+    def __init__(
+        self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs], timed: Timed | None = None
+    ) -> None:
         super().__init__()
         self.setAccessibleName("Step")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -96,20 +110,20 @@ class StepTab(QWidget):
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {stepped.subject}", self)
         self.exports = Exports(self, self._shown)
-        player = self.player
+        self.timelines = TimelineJobs(jobs, f"timeline {stepped.subject}", timed, self) if timed is not None else None
         self._keys = ViewKeys(
             self,
             {
-                "Space": player.toggle,
-                "Right": lambda: player.step(1),
-                "Left": lambda: player.step(-1),
-                "Shift+Right": lambda: player.to_border(1),
-                "Shift+Left": lambda: player.to_border(-1),
-                "PgDown": lambda: player.to_phase(1),
-                "PgUp": lambda: player.to_phase(-1),
+                "Space": lambda: self._moving.toggle(),
+                "Right": lambda: self._step(1),
+                "Left": lambda: self._step(-1),
+                "Shift+Right": lambda: self._moving.to_border(1),
+                "Shift+Left": lambda: self._moving.to_border(-1),
+                "PgDown": lambda: self._moving.to_phase(1),
+                "PgUp": lambda: self._moving.to_phase(-1),
                 "S": self.panes.symbols.click,
-                "Home": lambda: player.to_end(last=False),
-                "End": lambda: player.to_end(last=True),
+                "Home": lambda: self._moving.to_end(last=False),
+                "End": lambda: self._moving.to_end(last=True),
             },
             once=("Space", "S"),
         )
@@ -133,9 +147,17 @@ class StepTab(QWidget):
         self.panes.kinds.group.buttonToggled.connect(self._choose_picture)
         self.source.line_clicked.connect(self._to_line)
         self.source.left.connect(self._leave_code)
-        self.panes.zooms["−"].clicked.connect(lambda: self.panes.flow.zoom(1 / 1.25))
-        self.panes.zooms["+"].clicked.connect(lambda: self.panes.flow.zoom(1.25))
-        self.panes.zooms["fit"].clicked.connect(self.panes.flow.fit)
+        self.panes.zooms["−"].clicked.connect(lambda: self._zoomed.zoom(1 / 1.25))
+        self.panes.zooms["+"].clicked.connect(lambda: self._zoomed.zoom(1.25))
+        self.panes.zooms["fit"].clicked.connect(lambda: self._zoomed.fit())
+        self.panes.warps.lines_changed.connect(self._light_lines)
+        self.panes.kinds.buttons["Timeline"].setVisible(self.timelines is not None)
+        if self.timelines is not None:
+            self.timelines.found.connect(self.panes.warps.show_run)
+            self.timelines.failed.connect(self._say_no_timeline)
+            self.timelines.busy_changed.connect(self._show_modeling)
+            self.panes.warps.launch_wanted.connect(self.timelines.ask)
+            self.timelines.modeling.gpu_changed.connect(lambda _: self._ask_for_timeline())
         self.panes.symbols.toggled.connect(lambda _: self._show_symbols())
         self._symbols_found.connect(self._take_symbols)
         self.chosen.clicked.connect(self.settings.toggle)
@@ -166,6 +188,7 @@ class StepTab(QWidget):
     def record_soon(self) -> None:
         """Record in a moment; where the tab is not seen, when it is."""
         self._sought, self.of_run = None, False
+        self._ask_for_timeline()
         self._describe_settings()
         self._stale = True
         if self.isVisible():
@@ -240,6 +263,8 @@ class StepTab(QWidget):
 
     def stop(self) -> bool:
         """Stop what is being recorded; return whether there was anything."""
+        if self.timelines is not None and self.timelines.stop():
+            return True
         return self.stepper.stop() or self.orders.stepper.stop() or self.beside.stepper.stop()
 
     def _describe_settings(self) -> None:
@@ -330,8 +355,11 @@ class StepTab(QWidget):
     def _choose_picture(self, _: Any, on: bool) -> None:
         if on:
             self._kind_chosen = self.panes.kinds.chosen
-            if self.models is not None:
+            if self.models is not None or self.shows_warps:
                 self._show_picture()
+            else:
+                self.panes.show_cycles(False)
+                self.panes.pictures.setCurrentWidget(self.panes.message)
 
     @property
     def shows_flow(self) -> bool:
@@ -344,6 +372,7 @@ class StepTab(QWidget):
             "Flow": (self.panes.flow, FLOW_LEGEND),
             "Arrays": (self.panes.memory, ARRAYS_LEGEND),
             "Variables": (self.panes.warp, VARIABLES_LEGEND),
+            "Timeline": (self.panes.warps, WARPS_LEGEND),
             "Launches": (self.panes.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
             "Side by side": (self.beside, FLOW_LEGEND),
@@ -358,8 +387,59 @@ class StepTab(QWidget):
         models = self.models if shown is self.beside else None
         if models is not None and models is not self.beside.models[0] and isinstance(self.request, RunRequest):
             self.beside.show_first(self.stepped.title, self.request, models, self.stepped.others)
-        for each in (self.panes.symbols, *self.panes.zooms.values()):
-            each.setVisible(self.shows_flow)
+        self.panes.symbols.setVisible(self.shows_flow)
+        for each in self.panes.zooms.values():
+            each.setVisible(self.shows_flow or self.shows_warps)
+        self.panes.export.setVisible(not self.shows_warps)
+        self.panes.show_cycles(self.shows_warps)
+        if self.shows_warps:
+            if not self.panes.kinds.isAncestorOf(self.focusWidget()):
+                self.panes.warps.setFocus()
+            self._ask_for_timeline()
+
+    # --- the timeline of warps, which has a time of its own
+
+    @property
+    def shows_warps(self) -> bool:
+        """Whether the timeline of warps is shown."""
+        return self.panes.kinds.chosen == "Timeline"
+
+    @property
+    def _zoomed(self) -> FlowView | WarpCanvas:
+        return self.panes.warps.canvas if self.shows_warps else self.panes.flow
+
+    @property
+    def _moving(self) -> Player:
+        """What the keys move."""
+        return self.panes.warps.player if self.shows_warps else self.player
+
+    def _step(self, way: int) -> None:
+        if self.shows_warps:
+            self.panes.warps.step(way)
+        else:
+            self.player.step(way)
+
+    def _ask_for_timeline(self) -> None:
+        """Ask for the timeline of what is chosen, where it is seen."""
+        if self.timelines is not None and self.shows_warps and self.isVisible():
+            self.source.mark_line(None)
+            self._show_file(self.stepped.file, self.stepped.kernel, None)
+            self.timelines.ask()
+
+    def _say_no_timeline(self, failure: Failure) -> None:
+        cancelled = failure.kind == "cancelled"
+        self.panes.warps.say("Stopped." if cancelled else f"{failure.message}\n{failure.advice}".strip())
+        self._light_lines(frozenset(), frozenset(), None)
+
+    def _show_modeling(self, busy: bool) -> None:
+        self.panes.state.say("modeling…" if busy else "", "neutral")
+        if busy and self.panes.warps.run is None:
+            self.panes.warps.say("Modeling…")
+
+    def _light_lines(self, issuing: frozenset[int], waiting: frozenset[int], picked: int | None) -> None:
+        """Light the lines that warps are at, where the timeline is seen."""
+        if self.shows_warps:
+            self.source.light_lines(issuing, waiting, picked)
 
     def _show_symbols(self) -> None:
         """Write symbols into the cells, once they are worked out, or values."""
@@ -384,6 +464,9 @@ class StepTab(QWidget):
 
     def _show_picture(self) -> None:
         """Show the picture that is chosen, at the moment that the others show."""
+        if not self.shows_warps:
+            self.source.light_lines(frozenset(), frozenset())
+            self._show_moment(self.player.moment)
         if self.shows_flow:
             self.panes.flow.show_moment(self.player.moment)
         self._turn_to_picture()
@@ -419,7 +502,8 @@ class StepTab(QWidget):
     def _say(self, text: str) -> None:
         self.models = None
         self.panes.message.setText(text)
-        self.panes.pictures.setCurrentWidget(self.panes.message)
+        if not self.shows_warps:
+            self.panes.pictures.setCurrentWidget(self.panes.message)
         self.panes.timeline.open((), (), ())
         self.player.open(0, ())
         self.panes.lanes.show_lanes(None, 0, 1, 0, -1)
@@ -450,7 +534,7 @@ class StepTab(QWidget):
 
     def _show_moment(self, moment: int) -> None:
         models = self.models
-        if models is None or not models.recording.moments:
+        if models is None or not models.recording.moments or self.shows_warps:
             return
         if self.shows_flow:
             self.panes.flow.show_moment(moment)
@@ -553,6 +637,7 @@ class StepTab(QWidget):
         if self.settings.isVisible():
             self.settings.hide()
             return
+        self.panes.warps.unpick()
         self.panes.flow.select(None)
         self.followed = None
         self.panes.flow.follow_thread(None)
@@ -561,7 +646,8 @@ class StepTab(QWidget):
     @property
     def anything_chosen(self) -> bool:
         """Whether an element is lit, a thread is followed, or the settings are open."""
-        return self.panes.flow.marks.selected is not None or self.followed is not None or self.settings.isVisible()
+        chosen = (self.panes.flow.marks.selected, self.followed, self.panes.warps.canvas.picked)
+        return any(each is not None for each in chosen) or self.settings.isVisible()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -570,13 +656,15 @@ class StepTab(QWidget):
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self.panes.flow.setFocus()
+        (self.panes.warps if self.shows_warps else self.panes.flow).setFocus()
+        self._ask_for_timeline()
         if self._stale:
             self.record()
 
     def close_down(self) -> None:
         """Let nothing run on: the window closes."""
         self.player.pause()
+        self.panes.warps.player.pause()
         self.exports.cancel()
 
     def hideEvent(self, event: QHideEvent | None) -> None:

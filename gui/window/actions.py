@@ -28,12 +28,13 @@ TAB_KEYS = {"Run": "F2", "Step": "F3", "Compare": "F4", "Atomics": "F6"}
 VIEWS_KEYS = {
     "In Step": [
         ("Space", "Play, pause"),
-        ("← →", "One step back, on"),
+        ("← →", "One step, one cycle back, on"),
         ("Shift+← →", "Barrier before, after"),
         ("PgUp, PgDn", "Phase before, after"),
         ("S", "Symbols, values"),
         ("Home, End", "To the beginning, the end"),
-        ("+ − F", "Flow: nearer, farther, all"),
+        ("+ − F", "Flow, Timeline: nearer, farther, all"),
+        ("↑ ↓", "Timeline: a block more, less at once"),
         ("Enter", "Press what has the focus"),
     ],
     "In the code": [

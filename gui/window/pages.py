@@ -15,6 +15,7 @@ from gui.model.modeling import FollowedModel
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
+from gui.step_view.warps.asked import Timed
 from gui.window.messages import Messages
 from gui.window.pattern_page import PatternPage
 
@@ -169,7 +170,12 @@ class Pages(QObject):
         """Make a pattern's page, without the tabs that measure."""
         bench, memory, messages = self._bench, self._memory, self._messages
         page = self.made[name] = PatternPage(
-            bench.patterns[name], bench.settings[name], bench.sources, lambda: bench.side_jobs, bench.jobs
+            bench.patterns[name],
+            bench.settings[name],
+            bench.sources,
+            lambda: bench.side_jobs,
+            bench.jobs,
+            Timed(bench.modeling, bench.to_time),
         )
         page.params_changed.connect(bench.choose_params)
         self._follow(page)

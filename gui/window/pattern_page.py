@@ -37,6 +37,7 @@ from gui.run_view.modeled import ModeledCard, costs_of
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
+from gui.step_view.warps.asked import Timed
 from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row, split
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
@@ -104,6 +105,8 @@ class PatternPage(Ground):
         Returns the queue of the simulator that records what the Step tab plays.
     engine : Jobs
         The queue of the engine that is chosen, on which the Compare tab measures.
+    timed : Timed
+        What the Step tab's timeline is of.
     """
 
     params_changed = pyqtSignal(dict)
@@ -116,6 +119,7 @@ class PatternPage(Ground):
         sources: KernelSources,
         jobs: Callable[[], Jobs],
         engine: Jobs,
+        timed: Timed,
     ) -> None:
         super().__init__()
         self.pattern = pattern
@@ -147,7 +151,7 @@ class PatternPage(Ground):
         self.add_tab("Run", self._run_tab(), self._corner())
         self.variant = pattern.variant(settings.variant)
         """The variant that is shown."""
-        self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs)
+        self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs, timed)
         self.add_tab("Step", self.step, self.step.chosen)
         self.pointing = Pointing(self.view, jobs, engine)
         self.pointing.step_wanted.connect(self._step_from)

@@ -152,6 +152,7 @@ class LectureView(QWidget):
             },
         )
         tab.player.moved.connect(self._show_moment)
+        panes.warps.lines_changed.connect(self._show_lines)
         for each in (over, tab):
             each.installEventFilter(self)
 
@@ -171,20 +172,25 @@ class LectureView(QWidget):
         panes = self.tab.panes
         self.light.leave()
         self.tab.player.moved.disconnect(self._show_moment)
+        panes.warps.lines_changed.disconnect(self._show_lines)
         for each in (self._over, self.tab):
             each.removeEventFilter(self)
         panes.flow.viewport.widest = self._widest
         for loan in reversed(self._loans):
             loan.give_back()
+        panes.show_cycles(self.tab.shows_warps)
         self.hide()
         panes.flow.fit()
-        panes.flow.setFocus()
+        (panes.warps if self.tab.shows_warps else panes.flow).setFocus()
         self.left.emit()
         self.deleteLater()
 
     def _show_moment(self, moment: int) -> None:
         tab = self.tab
         models = tab.models
+        if tab.shows_warps:
+            tab.panes.warps.tell()
+            return
         if models is None or tab.snapshots is None:
             self.code.show_line("", 0)
             self.sentence.say("", tab.panes.message.text().partition("\n")[0])
@@ -197,6 +203,13 @@ class LectureView(QWidget):
             self.code.show_line("", 0)
         self.sentence.say(now.phase, now.words, HINT if moment == self._begun else "")
         self.light.look_again()
+
+    def _show_lines(self, issuing: frozenset[int], waiting: frozenset[int], picked: int | None) -> None:
+        """Show the line that a warp of the timeline is at: the one that is picked, else one that issues."""
+        if self.tab.shows_warps:
+            line = picked or min(issuing or waiting, default=0)
+            self.code.show_line(self.tab.source.document.text, line)
+            self.sentence.say("", self.tab.panes.warps.words)
 
     def _turn(self, widget: QWidget) -> None:
         widget.setVisible(widget.isHidden())

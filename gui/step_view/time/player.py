@@ -16,13 +16,20 @@ _REST_S = 1.2
 
 
 class Player(QObject):
-    """Moves through the moments 0 .. `end` of a recording."""
+    """Moves through the moments 0 .. `end` of a recording.
+
+    Parameters
+    ----------
+    rate : float
+        Moments a second, at the speed of 1.
+    """
 
     moved = pyqtSignal(int)
     playing_changed = pyqtSignal(bool)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, rate: float = STEPS_A_SECOND) -> None:
         super().__init__(parent)
+        self._rate = rate
         self.moment = 0
         self.end = 0
         self.speed = 1.0
@@ -109,9 +116,14 @@ class Player(QObject):
         if self.playing:
             self._timer.start(self._interval)
 
+    def set_rate(self, rate: float) -> None:
+        """Play so many moments a second at the speed of 1."""
+        self._rate = rate
+        self.set_speed(self.speed)
+
     @property
     def _interval(self) -> int:
-        return max(_FRAME_MS, round(1000 / (STEPS_A_SECOND * self.speed)))
+        return max(_FRAME_MS, round(1000 / (self._rate * self.speed)))
 
     def _tick(self) -> None:
         if self.moment >= self.end:
@@ -122,4 +134,4 @@ class Player(QObject):
                 self._due = 0.0
                 self.go(0)
             return
-        self.go(self.moment + 1)
+        self.go(self.moment + max(1, round(self._rate * self.speed * self._interval / 1000)))

@@ -23,11 +23,19 @@ _BUTTONS = (
 
 
 class Transport(QWidget):
-    """The buttons of a player, and its speed."""
+    """The buttons of a player, and its speed.
 
-    def __init__(self, player: Player) -> None:
+    Parameters
+    ----------
+    player : Player
+    moment : str
+        What it calls a moment.
+    """
+
+    def __init__(self, player: Player, moment: str = "step") -> None:
         super().__init__()
         self.player = player
+        self._moment = moment
         self.buttons: dict[str, QPushButton] = {}
         self.count = ElidedLabel("card-title", "Step")
         # Its text does not decide its width, but what is reserved for it is its own.
@@ -80,7 +88,7 @@ class Transport(QWidget):
 
     def _show_moment(self, moment: int) -> None:
         end = self.player.end
-        self.count.say(_count(moment, end))
+        self.count.say(self._count(moment, end))
         if end != self._end:
             self._end = end
             self._reserve()
@@ -93,7 +101,7 @@ class Transport(QWidget):
     def _reserve(self) -> None:
         """Keep room for the longest count."""
         self.count.ensurePolished()
-        longest = self.count.fontMetrics().horizontalAdvance(_count(self._end, self._end))
+        longest = self.count.fontMetrics().horizontalAdvance(self._count(self._end, self._end))
         self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
 
     def changeEvent(self, event: QEvent | None) -> None:
@@ -112,6 +120,5 @@ class Transport(QWidget):
         self._reserve()
         restyle(self.buttons["play"], "role", "primary")
 
-
-def _count(moment: int, end: int) -> str:
-    return f"step {moment} of {end}" if end else ""
+    def _count(self, moment: int, end: int) -> str:
+        return f"{self._moment} {moment} of {end}" if end else ""

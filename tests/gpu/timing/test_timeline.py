@@ -31,7 +31,7 @@ def timelines(body: str, block: int, grid: int = 1) -> LaunchTimelines:
     kernel = parse(f".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{{\n{body}\n}}\n").kernel("k")
     model = LaunchModel(PtxMachine(kernel, {}), H200, 16)
     shape = GridShape((grid, 1, 1), (block, 1, 1))
-    return model.timelines(shape, np.zeros(16, np.uint8), SampledMemory({}))[1]
+    return model.timelines(shape, np.zeros(16, np.uint8), SampledMemory({}))
 
 
 def chain(register: str = "%f1") -> str:
@@ -98,7 +98,7 @@ def test_blocks_that_wait_for_memory_hide_each_other() -> None:
     memory = SampledMemory({0: np.zeros(1 << 12, np.uint8)})
     parameters = np.array([memory.address(0), 0], np.int64).view(np.uint8)
     model = LaunchModel(PtxMachine(kernel, {}), H200, 16)
-    found = model.timelines(GridShape((2, 1, 1), (64, 1, 1)), parameters, memory)[1]
+    found = model.timelines(GridShape((2, 1, 1), (64, 1, 1)), parameters, memory)
     (load,) = of(found, 0, WarpState.ISSUING, word="ld.global")
     (waits,) = of(found, 0, WarpState.MEMORY)
     assert waits["begin"] == load["end"]
@@ -168,7 +168,7 @@ def test_spans_come_to_what_the_model_counts_without_them(case, monkeypatch) -> 
             assert (own["begin"][1:] >= own["end"][:-1] - 0.01).all()
         same = (spans["warp"][1:] == spans["warp"][:-1]) & (spans["block"][1:] == spans["block"][:-1])
         assert np.array_equal(spans["begin"][1:][same], spans["end"][:-1][same])
-        if not found.shortened:
+        if not found.left_out:
             of_grid = each.cycles_in[WarpState.ISSUING] / found.blocks * estimate.of_blocks
             assert of_grid == pytest.approx(estimate.instructions, rel=0.02)
 
@@ -212,7 +212,7 @@ def test_instructions_know_their_lines(nvcc, tmp_path, monkeypatch) -> None:
     module = SimulatedModule(TEXT, tmp_path / "own.cu", {}, tolerant=True)
     file = modeled_file(TEXT, H200, {}, [], "own.cu", module, lines=True)
     values = [np.zeros(256, np.uint8), np.zeros(256, np.uint8), np.int32(64)]
-    _, found = file.timelines("reversed", GridShape((1, 1, 1), (64, 1, 1)), values)
+    found = file.timelines("reversed", GridShape((1, 1, 1), (64, 1, 1)), values)
     assert found.source == ("sass" if nvcc else "ir")
     lines = {word: {each.line for each in found.operations if word in each.text} for word in (
         "ld.global", "mul", "st.shared", "bar", "ld.shared", "st.global")}  # fmt: skip
@@ -228,7 +228,7 @@ def test_what_a_header_does_is_of_no_line_of_the_file(tmp_path) -> None:
     text = '#include "mine.cuh"\nextern "C" __global__ void k(float *to) {\n    to[threadIdx.x] = twice(to[0]);\n}\n'
     module = SimulatedModule(text, tmp_path / "own.cu", {}, [tmp_path], tolerant=True)
     file = modeled_file(text, H200, {}, [tmp_path], "own.cu", module, lines=True)
-    _, found = file.timelines("k", GridShape((1, 1, 1), (32, 1, 1)), [np.zeros(256, np.uint8)])
+    found = file.timelines("k", GridShape((1, 1, 1), (32, 1, 1)), [np.zeros(256, np.uint8)])
     assert {each.line for each in found.operations} <= {0, 2, 3}
     for one, other in pairwise(found.timelines):
         assert (one.resident + 1, one.last) == (other.resident, other.first)

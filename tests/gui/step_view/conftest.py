@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.messages.requests import Failure, StepPattern
+from gpu.messages.requests import Failure, StepPattern, TimelinePattern
 from tests.gui.conftest import FakeHost
 
 
@@ -18,7 +18,7 @@ def stepping(qtbot, make_window, monkeypatch, gray):
     answered = FakeHost.result_of
 
     def answer(self, request):
-        if not isinstance(request, StepPattern):
+        if not isinstance(request, StepPattern | TimelinePattern):
             return answered(self, request)
         try:
             return execute(NullEngine(), request, self.folder, lambda progress: None)

@@ -1,0 +1,108 @@
+"""All of a timeline at once: how often its schedulers issue, what is seen of it, and where the cursor is."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, pyqtSignal
+from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gpu.timing.timeline import WarpState
+from gui.painting.colors import mixed
+from gui.painting.theme import look
+from gui.qt.events import is_of
+from gui.step_view.warps.rows import WarpRows
+from gui.step_view.warps.states import state_color
+
+
+class IssueStrip(QWidget):
+    """A slider over cycles; a press or a drag goes there."""
+
+    cycle_wanted = pyqtSignal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Share of schedulers that issue, over all cycles")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.rows: WarpRows | None = None
+        self.cycle = 0
+        self._seen = (0.0, 0.0)
+        self._shape: QPolygonF | None = None
+
+    def open(self, rows: WarpRows | None) -> None:
+        """Show other rows."""
+        self.rows, self._shape = rows, None
+        self.update()
+
+    def show_cycle(self, cycle: int) -> None:
+        """Show where the cursor is."""
+        self.cycle = cycle
+        self.update()
+
+    def show_seen(self, seen: tuple[float, float]) -> None:
+        """Show which cycles are seen."""
+        self._seen = seen
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, look().px(26))
+
+    @property
+    def _left(self) -> float:
+        return look().px(14)
+
+    @property
+    def _per_cycle(self) -> float:
+        end = max(self.rows.end if self.rows is not None else 1, 1)
+        return max(self.width() - 2 * self._left, 1) / end
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        if self.rows is None:
+            return
+        theme = look().theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self._left, 2, self.width() - 2 * self._left, self.height() - 4)
+        painter.fillRect(box, QColor(theme.raised))
+        first, last = (min(max(each, 0), self.rows.end) for each in self._seen)
+        if last - first < self.rows.end - 1:
+            shade = QRectF(self._left + first * self._per_cycle, 0, (last - first) * self._per_cycle, self.height())
+            painter.fillRect(shade, mixed(theme.accent, theme.surface, 0.28))
+        painter.setPen(QPen(QColor(0, 0, 0, 0)))
+        painter.setBrush(state_color(theme, WarpState.ISSUING))
+        painter.drawPolygon(self._outline(box))
+        x = self._left + self.cycle * self._per_cycle
+        painter.setPen(QPen(QColor(theme.text), 1.5))
+        painter.drawLine(QPointF(x, 0), QPointF(x, self.height()))
+        painter.end()
+
+    def _outline(self, box: QRectF) -> QPolygonF:
+        """Return how high the share is, from left to right."""
+        assert self.rows is not None
+        if self._shape is None:
+            columns = max(int(box.width() / 2), 1)
+            shares = self.rows.issuing(0, max(self.rows.end, 1) / columns, columns).mean(axis=0)
+            xs = box.left() + np.linspace(0, box.width(), columns)
+            ys = box.bottom() - np.clip(shares, 0, 1) * box.height()
+            middle = [QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
+            self._shape = QPolygonF([box.bottomLeft(), *middle, box.bottomRight()])
+        return self._shape
+
+    def event(self, event: QEvent | None) -> bool:
+        if is_of(event, QEvent.Type.Resize, QEvent.Type.StyleChange):
+            self._shape = None
+            self.updateGeometry()
+        return super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        self._go(event.position().x())
+
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        if event.buttons():
+            self._go(event.position().x())
+
+    def _go(self, x: float) -> None:
+        if self.rows is not None:
+            self.cycle_wanted.emit(min(max(round((x - self._left) / self._per_cycle), 0), self.rows.end))

@@ -1,0 +1,253 @@
+"""The picture Timeline: the warps of one modeled multiprocessor, a time of their own, and what they come to."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QHideEvent, QKeyEvent
+from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu.messages.timelines import ListedLaunch, RunTimelines
+from gpu.timing.timeline import LaunchTimelines, WarpState
+from gui.step_view.time.player import Player
+from gui.step_view.time.transport import Transport
+from gui.step_view.warps.canvas import WarpCanvas, opcode_of, words_of
+from gui.step_view.warps.card import WAYS, WarpsCard
+from gui.step_view.warps.rows import WarpNow, WarpRows
+from gui.step_view.warps.states import NAMES
+from gui.step_view.warps.strip import IssueStrip
+from gui.widgets.basic import ElidedLabel, as_count, label, row
+from gui.widgets.wrapping import WrappingLayout
+
+_ACROSS_S = 24.0
+"""Seconds in which what is seen is played at the speed of 1."""
+
+
+class WarpsView(QWidget):
+    """Warps over cycles, and what moves through them."""
+
+    lines_changed = pyqtSignal(object, object, object)
+    """The lines that issue, those that wait, and that of the warp that is picked or None."""
+    launch_wanted = pyqtSignal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Timeline")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.player = Player(self)
+        self.canvas, self.strip, self.card = WarpCanvas(), IssueStrip(), WarpsCard()
+        self.transport = Transport(self.player, "cycle")
+        self.title = ElidedLabel("caption", "What is modeled")
+        self.launches = QComboBox()
+        self.launches.setAccessibleName("Launch")
+        self.launches.setToolTip("Which of the run's launches; at first the one that takes longest")
+        self.launches.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.launches.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.launches.setMinimumContentsLength(16)
+        self.launches.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.message = label("", "muted", wrap=True, name="Why there is no timeline")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.words = ""
+        """What warps do at the cursor."""
+        self.run: RunTimelines | None = None
+        self.resident = 1
+        self._wanted_resident: int | None = None
+        self._rows: dict[int, WarpRows] = {}
+        self._lay_out()
+        self._connect()
+
+    def _lay_out(self) -> None:
+        picture = QWidget()
+        column = QVBoxLayout(picture)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        head = row(self.title, self.launches)
+        head.setStretch(0, 1)
+        head.setContentsMargins(14, 0, 14, 0)
+        column.addLayout(head)
+        column.addWidget(self.canvas, 1)
+        column.addWidget(self.strip)
+        controls = QWidget()
+        controls.setLayout(row(self.transport, 10, self.transport.speed, self.transport.loop))
+        line = WrappingLayout(across=8, down=4, spread=True)
+        line.setContentsMargins(14, 0, 14, 0)
+        for each in (self.transport.count, controls):
+            line.addWidget(each)
+        column.addLayout(line)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.message)
+        self._stack.addWidget(picture)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.addWidget(self._stack)
+
+    def _connect(self) -> None:
+        self.player.moved.connect(self._show_cycle)
+        for each in (self.canvas, self.strip):
+            each.cycle_wanted.connect(self._jump)
+        self.canvas.warp_picked.connect(self._pick)
+        self.canvas.moved.connect(self._show_seen)
+        self.card.bars.chosen.connect(self.show_resident)
+        self.launches.activated.connect(lambda index: self.launch_wanted.emit(self.launches.itemData(index)))
+
+    # --- what is shown
+
+    def say(self, text: str) -> None:
+        """Show a sentence in the picture's place."""
+        self.run = None
+        self._rows.clear()
+        self.message.setText(text)
+        self._stack.setCurrentIndex(0)
+        self.canvas.open(None)
+        self.strip.open(None)
+        self.player.open(0, ())
+        self.card.hide()
+
+    def show_run(self, run: RunTimelines) -> None:
+        """Show a launch, with as many blocks at once as before where they were chosen, else as it has."""
+        self.run = run
+        self._rows.clear()
+        self._list(run)
+        found = run.timelines
+        self._stack.setCurrentIndex(1)
+        self.card.setVisible(True)
+        wanted = self._wanted_resident or found.resident
+        self._show(min(wanted, len(found.timelines)), keep=False)
+
+    def show_resident(self, resident: int) -> None:
+        """Show the same blocks with so many at once."""
+        self._wanted_resident = resident
+        self._show(resident, keep=True)
+
+    def _show(self, resident: int, *, keep: bool) -> None:
+        assert self.run is not None
+        found = self.run.timelines
+        self.resident = resident
+        if resident not in self._rows:
+            self._rows[resident] = WarpRows(found, resident)
+        rows = self._rows[resident]
+        self.title.say(_title(self.run, rows))
+        self.canvas.open(rows, keep=keep)
+        self.strip.open(rows)
+        self.card.show_timeline(found, resident)
+        self.player.open(rows.end, rows.borders(), self.player.moment if keep else 0)
+
+    def _list(self, run: RunTimelines) -> None:
+        """List the launches, each kind of them that follow each other as it is."""
+        self.launches.clear()
+        alike = len({each.kernel for each in run.launches}) == 1
+        for number, each in enumerate(run.launches, 1):
+            shown = f"{number}: {_shape(each) if alike else each.kernel}"
+            self.launches.addItem(shown, each.place)
+            self.launches.setItemData(number - 1, _name(each), Qt.ItemDataRole.ToolTipRole)
+        self.launches.setCurrentIndex(next(n for n, each in enumerate(run.launches) if each.place == run.of))
+        self.launches.setVisible(len(run.launches) > 1)
+
+    # --- moving
+
+    def step(self, way: int) -> None:
+        """Go a cycle on, or back; where a cycle is less than a pixel, as many as one has."""
+        self.player.step(way * max(1, ceil(1 / self.canvas.scale)))
+
+    def _jump(self, cycle: int) -> None:
+        self.player.pause()
+        self.player.go(cycle)
+
+    def _pick(self, warp: int) -> None:
+        self.canvas.pick(warp)
+        self._show_cycle(self.player.moment)
+
+    def unpick(self) -> None:
+        """Let no warp stand out."""
+        self.canvas.pick(None)
+        self._show_cycle(self.player.moment)
+
+    def _show_seen(self) -> None:
+        first, last = self.canvas.seen
+        self.strip.show_seen((first, last))
+        self.player.set_rate(max((last - first) / _ACROSS_S, 1.0))
+
+    def _show_cycle(self, cycle: int) -> None:
+        rows = self.canvas.rows
+        if rows is None:
+            return
+        self.canvas.show_cycle(cycle)
+        self.strip.show_cycle(cycle)
+        self.tell()
+
+    def tell(self) -> None:
+        """Say what warps do at the cursor, and which lines they are at."""
+        rows, cycle = self.canvas.rows, self.player.moment
+        if rows is None:
+            return
+        everyone = rows.everyone(cycle)
+        picked = next((now for now in everyone if now.warp == self.canvas.picked), None)
+        issuing = frozenset(now.line for now in everyone if now.state == WarpState.ISSUING and now.line)
+        waiting = frozenset(now.line for now in everyone if now.line) - issuing
+        self.words = self._said(everyone, picked)
+        self.card.now.say(self.words)
+        words = words_of(picked) if picked is not None else self.words
+        self.canvas.setAccessibleDescription(f"cycle {cycle}: {words}")
+        self.lines_changed.emit(issuing, waiting, picked.line if picked is not None and picked.line else None)
+
+    def _said(self, everyone: list[WarpNow], picked: WarpNow | None) -> str:
+        if picked is not None:
+            return f"w{picked.warp} line {picked.line}: {NAMES[picked.state]}  ·  {picked.text}"
+        if self.canvas.picked is not None:
+            return f"Warp {self.canvas.picked}: no block is there"
+        issuing = [now for now in everyone if now.state == WarpState.ISSUING]
+        if not issuing:
+            return f"None of {len(everyone)} warps issues" if everyone else "No warp is there"
+        return "  ·  ".join(f"w{now.warp} line {now.line}: {opcode_of(now.text)}" for now in issuing)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if event is None:
+            return
+        if event.key() in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.canvas.zoom(1.5)
+        elif event.key() == Qt.Key.Key_Minus:
+            self.canvas.zoom(1 / 1.5)
+        elif event.key() == Qt.Key.Key_F:
+            self.canvas.fit()
+        elif event.key() in WAYS:
+            self.card.bars.change_by(WAYS[Qt.Key(event.key())])
+        else:
+            super().keyPressEvent(event)
+
+    def hideEvent(self, event: QHideEvent | None) -> None:
+        super().hideEvent(event)
+        self.player.pause()
+
+
+def _name(launch: ListedLaunch) -> str:
+    return f"{launch.kernel}{_shape(launch)}  ·  {launch.time_us:.1f} µs"
+
+
+def _shape(launch: ListedLaunch | LaunchTimelines) -> str:
+    return f"<<<{_extents(launch.grid)}, {_extents(launch.block)}>>>"
+
+
+def _extents(given: tuple[int, ...]) -> str:
+    """Return extents as a launch has them: one number where the others are 1."""
+    shown: Any = list(given)
+    while len(shown) > 1 and shown[-1] == 1:
+        shown.pop()
+    return str(shown[0]) if len(shown) == 1 else f"({', '.join(map(str, shown))})"
+
+
+def _title(run: RunTimelines, rows: WarpRows) -> str:
+    """Return what is seen, and what was left out of it."""
+    found: LaunchTimelines = run.timelines
+    said = [
+        f"Modeled for an {found.gpu}" + ("" if run.validated else " (never compared with a real one)"),
+        f"one multiprocessor of {found.kernel}{_shape(found) if len(run.launches) == 1 else ''}, as in Run",
+    ]
+    if found.source == "ir":
+        said.append("without nvcc")
+    if found.left_out:
+        said.append(f"left out: {found.left_out}")
+    if rows.timeline.until < rows.timeline.cycles:
+        said.append(f"up to cycle {as_count(rows.timeline.until)} of {as_count(rows.timeline.cycles)}")
+    return "  ·  ".join(said)

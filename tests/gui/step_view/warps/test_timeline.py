@@ -1,0 +1,251 @@
+"""The picture Timeline in the window: asked for, moved through by keys and the mouse, in step with the source."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import QPoint, Qt
+
+from gpu.messages.requests import Failure, TimelineKernel, TimelinePattern
+from gpu.timing import compiler
+from gpu.timing.timeline import WarpState
+from gui.painting.theme import look
+from gui.step_view.warps.canvas import words_of
+from gui.step_view.warps.states import NAMES, state_color
+from tests.gui.conftest import FakeHost
+
+
+@pytest.fixture(autouse=True)
+def without_nvcc(monkeypatch) -> None:
+    monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+
+
+@pytest.fixture
+def timed(qtbot, stepping):
+    """Return a function that opens the timeline of a pattern, run at a size, by a click."""
+
+    def open_at(pattern="reduction", variant="neighbored", **params):
+        window = stepping(pattern, variant)
+        window.page.form.change(**(params or {"n": 2**16}))
+        tab = window.page.step
+        qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: tab.panes.warps.run is not None, timeout=20_000)
+        return window
+
+    return open_at
+
+
+def key(qtbot, tab, which, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+    qtbot.keyClick(tab.panes.warps, which, modifier)
+
+
+def lines_at(view, cycle: int) -> set[int]:
+    """Return the lines of the instructions that issue in a cycle, straight from the model's spans."""
+    found = view.run.timelines
+    spans = found.spans_of(view.resident)
+    here = spans[(spans["begin"] <= cycle + 0.5) & (spans["end"] > cycle + 0.5) & (spans["state"] == WarpState.ISSUING)]
+    return {found.operations[each].line for each in here["operation"]} - {0}
+
+
+def test_it_is_moved_through_in_step_with_the_source(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    assert tab.panes.pictures.currentWidget() is view
+    assert view.canvas.isVisible()
+    assert not tab.panes.time.isVisible()  # the recording's own time stands still
+    assert not tab.panes.counters.isVisible()
+    assert "Modeled for an NVIDIA H200" in view.title._whole
+    assert view.player.end == int(np.ceil(view.run.timelines.timelines[view.resident - 1].until))
+    moment = tab.player.moment
+    # A step is as many cycles as a pixel has; near enough it is one.
+    key(qtbot, tab, Qt.Key.Key_Right)
+    assert view.player.moment >= 1
+    while view.canvas.scale < 1:
+        qtbot.mouseClick(tab.panes.zooms["+"], Qt.MouseButton.LeftButton)
+    at = view.player.moment
+    seen = set()
+    for number in range(1, 40):
+        key(qtbot, tab, Qt.Key.Key_Right)
+        assert view.player.moment == at + number
+        lit = lines_at(view, view.player.moment)
+        assert tab.source.code._lit == frozenset(lit)
+        seen |= lit
+    assert len(seen) > 1
+    key(qtbot, tab, Qt.Key.Key_Left)
+    assert view.player.moment == at + 38
+    key(qtbot, tab, Qt.Key.Key_End)
+    assert view.player.moment == view.player.end
+    assert view.transport.count.text() == f"cycle {view.player.end} of {view.player.end}"
+    key(qtbot, tab, Qt.Key.Key_Home)
+    key(qtbot, tab, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert view.player.moment == view.canvas.rows.borders()[1]
+    assert tab.player.moment == moment
+    # Back at the recording its line is lit, and no other.
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    assert tab.source.code._lit == tab.source.code._faint == frozenset()
+    assert tab.panes.time.isVisible()
+    assert tab.panes.counters.isVisible()
+    assert not view.card.isVisible()
+    key(qtbot, tab, Qt.Key.Key_Right)
+    assert tab.player.moment == moment + 1
+    assert tab.source.code._marked == int(tab.models.lines[moment])
+
+
+def test_a_click_picks_a_warp_and_a_cycle_and_a_drag_goes_on(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    canvas = view.canvas
+    tops, high = canvas._edges()
+    row = 5
+    place = QPoint(canvas._left + 120, round(tops[row] + high / 2))
+    cycle = int(canvas.cycle_at(place.x()))
+    qtbot.mousePress(canvas, Qt.MouseButton.LeftButton, pos=place)
+    warp = int(canvas.rows.warps[row])
+    assert (canvas.picked, view.player.moment) == (warp, cycle)
+    now = canvas.rows.now(warp, cycle)
+    assert now is not None
+    assert view.card.now._whole.startswith(f"w{warp} line {now.line}: {NAMES[now.state]}")
+    assert words_of(now) in canvas.accessibleDescription()
+    assert f"Warp {warp}, block {now.block}" in words_of(now)
+    assert f"line {now.line}" in words_of(now)
+    qtbot.mouseMove(canvas, pos=place)
+    canvas._scrub(place.x() + 60)
+    qtbot.mouseRelease(canvas, Qt.MouseButton.LeftButton, pos=place)
+    assert view.player.moment == int(canvas.cycle_at(place.x() + 60))
+    # Escape's way back: nothing stands out any more.
+    assert tab.anything_chosen
+    tab.clear_selection()
+    assert canvas.picked is None
+    # The strip below is a slider over all cycles.
+    strip = view.strip
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(strip.width() // 2, 4))
+    assert view.player.moment == pytest.approx(view.player.end / 2, rel=0.02)
+
+
+def test_more_blocks_at_once_take_less_time(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    found = view.run.timelines
+    most = len(found.timelines)
+    assert view.resident == found.resident
+    qtbot.mouseClick(view.card.bars, Qt.MouseButton.LeftButton, pos=QPoint(2, 10))
+    assert view.resident == 1
+    alone = view.player.end
+    assert view.canvas.rows.count == found.warps_per_block
+    view.canvas.fit()
+    ends, scale = [alone], view.canvas.scale
+    for resident in range(2, most + 1):
+        key(qtbot, tab, Qt.Key.Key_Up)
+        assert view.resident == resident
+        assert view.card.resident._whole.startswith(f"{resident} of {most} blocks  ·")
+        # Cycles are as wide as before: the same blocks are seen to end earlier.
+        assert view.canvas.scale == scale
+        ends.append(view.player.end)
+    assert ends[-1] < alone / 2
+    key(qtbot, tab, Qt.Key.Key_Up)
+    assert view.resident == most  # no more fit
+    key(qtbot, tab, Qt.Key.Key_Down)
+    assert view.resident == most - 1
+    each = found.timelines[most - 2]
+    assert f"{100 * each.issuing(found.schedulers):.0f} %" in view.card.issue._whole
+    shares = np.array(each.cycles_in) / sum(each.cycles_in)
+    assert view.card.shares.shares == pytest.approx(tuple(shares))
+
+
+def test_cells_have_the_color_of_what_warps_do(qtbot, timed):
+    window = timed()
+    view = window.page.step.panes.warps
+    canvas = view.canvas
+    canvas.zoom(1e6)  # as near as it goes
+    view.player.go(0)
+    picture = canvas.grab().toImage()
+    tops, high = canvas._edges()
+    seen = set()
+    for row, warp in enumerate(canvas.rows.warps.tolist()):
+        if high < 3:
+            break
+        for cycle in range(1, 8):
+            x = canvas.x_of(cycle) + canvas.scale / 2
+            now = canvas.rows.now(warp, cycle)
+            state = len(WarpState) if now is None else now.state
+            color = picture.pixelColor(round(x), round(tops[row]) + 1)
+            assert color.name() == state_color(look().theme, state).name(), (warp, cycle)
+            seen.add(state)
+    assert len(seen) >= 3
+
+
+def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    first = view.run
+    assert view.launches.isVisible()
+    view.launches.setCurrentIndex(1)
+    view.launches.activated.emit(1)
+    qtbot.waitUntil(lambda: view.run is not first, timeout=20_000)
+    assert view.run.of == first.launches[1].place
+    second = view.run
+    window.bench.modeling.choose("l4")
+    qtbot.waitUntil(lambda: view.run is not second, timeout=20_000)
+    assert "NVIDIA L4 (never compared with a real one)" in view.title._whole
+    third = view.run
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
+    assert view.run is third  # what is there is not made again
+    window.choose_variant("shared")
+    qtbot.waitUntil(lambda: view.run is not third, timeout=20_000)
+    assert "reduce_shared" in view.title._whole
+
+
+def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, stepping, monkeypatch):
+    window = stepping("reduction", "neighbored")
+    tab, view = window.page.step, window.page.step.panes.warps
+    answered = FakeHost.result_of
+
+    def refuse(self, request):
+        if isinstance(request, TimelinePattern | TimelineKernel):
+            return Failure("launch", "It calls a function that is not its own.", "Kernels that print are not modeled.")
+        return answered(self, request)
+
+    monkeypatch.setattr(FakeHost, "result_of", refuse)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "not its own" in view.message.text(), timeout=20_000)
+    assert "print are not modeled" in view.message.text()
+    assert not view.card.isVisible()
+    for each in (Qt.Key.Key_Right, Qt.Key.Key_End, Qt.Key.Key_Space, Qt.Key.Key_Plus, Qt.Key.Key_F, Qt.Key.Key_Up):
+        key(qtbot, tab, each)
+    view.grab()
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    assert tab.panes.pictures.currentWidget() is tab.panes.flow
+
+
+def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    key(qtbot, tab, Qt.Key.Key_F11)
+    lecture = window.lecturing.view
+    assert lecture is not None
+    qtbot.waitUntil(view.canvas.isVisible)
+    seen = set()
+    for cycle in range(0, view.player.end, 97):
+        view.player.go(cycle)
+        issuing = lines_at(view, cycle)
+        if issuing:
+            assert lecture.code.current == min(issuing)
+            seen.add(lecture.code.current)
+        assert lecture.sentence.words == view.words
+    assert len(seen) > 1
+    window.lecturing.toggle()
+    assert view.card.isVisible()
+    assert not tab.panes.counters.isVisible()
+    assert not tab.panes.time.isVisible()
+
+
+def test_it_plays_by_itself(qtbot, timed):
+    window = timed()
+    view = window.page.step.panes.warps
+    key(qtbot, window.page.step, Qt.Key.Key_Space)
+    assert view.player.playing
+    qtbot.waitUntil(lambda: view.player.moment > 20, timeout=5000)
+    key(qtbot, window.page.step, Qt.Key.Key_Space)
+    assert not view.player.playing
+    assert not window.page.step.player.playing
