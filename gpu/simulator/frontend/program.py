@@ -94,7 +94,7 @@ class Program:
         self._definitions: dict[str, list[Cursor]] = {}
         self._templates: set[str] = set()
         hidden = "".join(
-            f"\nvoid {_INSTANCE}() {{ {_seen_from(name, text)}auto kernel = &{name}; }}" for name in instances
+            f"\nvoid {_INSTANCE}() {{ {_seen_from(name, text)}auto lockstep_pointer = &{name}; }}" for name in instances
         )
         self._tree, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
         self._errors = [found for found in self._said if found.is_error]

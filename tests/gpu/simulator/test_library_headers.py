@@ -88,6 +88,8 @@ def test_integers_of_fixed_width_have_their_limits_and_macros() -> None:
     __global__ void k(long long *out, unsigned long long *wide) {
         std::uint8_t small = UINT8_MAX;
         std::intptr_t place = -1;
+        static_assert(std::is_same_v<std::make_unsigned_t<long>, unsigned long>);
+        static_assert(std::is_same_v<std::make_signed<unsigned char>::type, signed char>);
         out[0] = INT32_MIN, out[1] = INT64_C(-5000000000), out[2] = small + INT16_MAX, out[3] = place;
         wide[0] = UINT64_C(0xF000000000000001), wide[1] = SIZE_MAX;
     }"""
@@ -157,3 +159,13 @@ def test_elements_within_braces_are_converted_by_their_class() -> None:
     }"""
     out, _ = run_kernel(source, "k", np.zeros(5, np.float32), np.array([2.75, -0.5], np.float16), block=1)
     assert out.tolist() == [2.75, -0.5, -1.0, -0.5, 2.0]
+
+
+def test_an_instantiation_of_a_kernel_that_is_called_kernel() -> None:
+    (out,) = run_kernel(
+        "template <typename T> __global__ void kernel(T *out) { *out = sizeof(T); }",
+        "kernel<double>",
+        np.zeros(1),
+        block=1,
+    )
+    assert out[0] == 8

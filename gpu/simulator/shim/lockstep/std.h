@@ -146,6 +146,18 @@ template <typename LockstepT>
 LOCKSTEP_API inline LockstepT &&forward(remove_reference_t<LockstepT> &value) {
     return static_cast<LockstepT &&>(value);
 }
+template <typename LockstepT>
+struct make_unsigned {
+    using type = __make_unsigned(LockstepT);
+};
+template <typename LockstepT>
+struct make_signed {
+    using type = __make_signed(LockstepT);
+};
+template <typename LockstepT>
+using make_unsigned_t = typename make_unsigned<LockstepT>::type;
+template <typename LockstepT>
+using make_signed_t = typename make_signed<LockstepT>::type;
 #define LOCKSTEP_TRAIT(name, found)                                                                                    \
     template <typename LockstepT>                                                                                      \
     struct name : integral_constant<bool, found(LockstepT)> {};                                                        \
