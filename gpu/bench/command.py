@@ -45,6 +45,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="of model: compare with what --measure wrote, without a GPU",
     )
+    parser.add_argument(
+        "--without-nvcc", action="store_true", help="with --from: model as where it is not installed, PTX by LLVM"
+    )
     parser.add_argument("--gpu", metavar="NAME", help="of model: the description to compare (the measured GPU's own)")
     parser.add_argument("--document", type=Path, default=PAGE, help="the page to write, docs/benchmarks.md")
     parser.add_argument(
@@ -101,7 +104,9 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
     if options.profile is not None:
         return command.profile_launches(options.profile, seed)
     if options.kept is not None:
-        return command.compare_with(options.kept, options.document, options.gpu, options.data)
+        return command.compare_with(
+            options.kept, options.document, options.gpu, options.data, nvcc=not options.without_nvcc
+        )
     if options.measure is not None:
         return command.measure_launches(options.measure, seed, options.repetitions)
     with tempfile.TemporaryDirectory() as folder:

@@ -81,6 +81,8 @@ class ModelingEngine(SimulatorEngine):
         What the times are of. Host programs see its number of multiprocessors.
     timed : int or None
         Which launch it also keeps the timelines of, fills counted too; LONGEST for that which would take longest.
+    nvcc : bool
+        Whether the model may use it where it is there.
 
     Attributes
     ----------
@@ -96,11 +98,12 @@ class ModelingEngine(SimulatorEngine):
         Which launch they are of.
     """
 
-    def __init__(self, gpu: GpuDescription, timed: int | None = None) -> None:
+    def __init__(self, gpu: GpuDescription, timed: int | None = None, *, nvcc: bool = True) -> None:
         super().__init__("compiled")
         self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors)
         self._gpu = gpu
         self._wanted = timed
+        self._nvcc = nvcc
         self.timelines: LaunchTimelines | None = None
         self.timed_launch = 0
         self.launches: list[ModeledLaunch] = []
@@ -119,7 +122,7 @@ class ModelingEngine(SimulatorEngine):
             plain = self._built(file, defines)
             whole = whole_text(file, text)
             modeled = modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain,
-                                   lines=self._wanted is not None)  # fmt: skip
+                                   lines=self._wanted is not None, nvcc=self._nvcc)  # fmt: skip
             self.source = modeled.source
             self._files[key] = ModeledModule(super().build(file, defines), modeled)
         return self._files[key]

@@ -65,15 +65,11 @@ class AssembledFile:
 
 
 def assemble(
-    text: str,
-    capability: str,
-    defines: Mapping[str, int | str],
-    include_dirs: Sequence[Path],
-    name: str,
-    *,
-    lines: bool = False,
+    text: str, capability: str, defines: Mapping[str, int | str], include_dirs: Sequence[Path], name: str
 ) -> AssembledFile | None:
     """Compile a kernel file; None where there is no nvcc. What was made before is taken from the cache.
+
+    PTX and machine instructions know of which line of the file they are.
 
     Parameters
     ----------
@@ -86,8 +82,6 @@ def assemble(
         Where headers are.
     name : str
         The file's, for messages.
-    lines : bool
-        Whether the PTX says of which line of the file each instruction is.
 
     Raises
     ------
@@ -103,9 +97,6 @@ def assemble(
     options += [f"-I{folder}" for folder in include_dirs]
     if "<<<" in text:
         options.append("-rdc=true")
-    if lines:
-        options.append("-lineinfo")
-        text = f'#line 1 "{name}"\n{text}'
     headers = [str(path.stat().st_mtime_ns) for folder in include_dirs for path in sorted(folder.glob("*.*h"))]
     file = Path(name).name
     key = hashlib.sha256(json.dumps([text, file, options, headers, _version(nvcc)]).encode()).hexdigest()

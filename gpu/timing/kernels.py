@@ -21,7 +21,6 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import FIRST_ARRAY, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.program import PtxKernel, PtxProgram, PtxVariable, parse
 from gpu.timing.ptx.running import GridShape
-from gpu.timing.sass.instructions import SIZE
 from gpu.timing.timeline import LaunchTimelines
 
 Array = npt.NDArray[Any]
@@ -88,7 +87,7 @@ class ModeledFile:
             if code is None:
                 model = LaunchModel(machine, self._gpu, estimated_registers(kernel))
             else:
-                model = LaunchModel(machine, self._gpu, code.registers, SIZE * len(code.instructions))
+                model = LaunchModel(machine, self._gpu, code.registers, code.instructions)
             self._models[name] = kernel, model
             if code is not None:
                 self._code[name] = code
@@ -163,6 +162,7 @@ def modeled_file(
     module: SimulatedModule,
     *,
     lines: bool = False,
+    nvcc: bool = True,
 ) -> ModeledFile:
     """Compile a kernel file for a GPU: with nvcc where it is installed, else as LLVM would, from the IR.
 
@@ -178,9 +178,11 @@ def modeled_file(
     module : SimulatedModule
         The same file as the simulator has it.
     lines : bool
-        Whether instructions are to know their lines.
+        Whether instructions are to know their lines where LLVM makes them, too.
+    nvcc : bool
+        Whether it may be used where it is there.
     """
-    made = assemble(text, gpu.capability, defines, include_dirs, name, lines=lines)
+    made = assemble(text, gpu.capability, defines, include_dirs, name) if nvcc else None
     if made is not None:
         program = parse(made.ptx, name)
         return ModeledFile(lambda kernel: (program, made.kernels), gpu, "sass", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,9 @@ from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import Repeated, SampledPath, Visit
 from gpu.timing.ptx.running import GridShape
+from gpu.timing.sass import executed as sass
+from gpu.timing.sass.cubin import MachineInstruction
+from gpu.timing.sass.instructions import SIZE
 from gpu.timing.timeline import SPAN, LaunchTimelines, TimedOperation, WarpTimeline
 from gpu.timing.under_way import NO_LOADS, LoadsUnderWay, loads_under_way
 from gpu.warp import WARP
@@ -42,6 +46,7 @@ _STORE_LINE = 4.0
 _CODE_FETCHES, _FETCHED_SECTORS, _FETCHED_BYTES = 10.7, 818, 2580
 """How often each sector of a kernel's code is asked of the last cache, and what is asked of it and of memory besides,
 whatever is launched: an H200's. The groups of its multiprocessors fetch code whether a block runs there or not."""
+_ASKING = ("ld", "ldu", "st", "atom", "red")
 _KEPT = 0.64
 """Which share of the last cache is what was asked for last; what was stored of that has not gone to memory yet."""
 _FIRST_CYCLES, _CODE_CYCLES, _MOST_CODE = 600.0, 6.0, 600.0
@@ -145,19 +150,26 @@ class LaunchModel:
     gpu : GpuDescription
     registers : int
         Of a thread.
-    code_bytes : int or None
-        Of its machine code; None where that is not known.
+    instructions : sequence of MachineInstruction
+        Its machine code; empty where that is not known.
     """
 
-    def __init__(self, machine: PtxMachine, gpu: GpuDescription, registers: int, code_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        machine: PtxMachine,
+        gpu: GpuDescription,
+        registers: int,
+        instructions: Sequence[MachineInstruction] = (),
+    ) -> None:
         self._machine = machine
         self._gpu = gpu
         self._registers = registers
         self._unrolled, self._several = unrolling.unrolled(machine.kernel)
         self._code = multiprocessor.machine_code(self._unrolled, gpu)
         blocks = machine.kernel.blocks
-        estimated = 16 * float(self._code.slots_of_block[: len(blocks)].sum())
-        self._code_bytes = estimated if code_bytes is None else float(code_bytes)
+        self._instructions = instructions
+        estimated = float(self._code.slots_of_block[: len(blocks)].sum())
+        self._code_bytes = SIZE * (float(len(instructions)) or estimated)
         self._depends_on_data = any(
             each.opcode == "bra" and each.guard for block in blocks for each in block.instructions
         )
@@ -293,6 +305,9 @@ class LaunchModel:
         total, hot_us = shape.blocks, sample.hot_us
         seen_in, blocks = (path, sample.slots) if sample.wide is None else (sample.wide, len(sample.wide.blocks))
         counted = self._counted(seen_in, blocks * shape.warps, total / blocks)
+        lines = self._lines_run(seen_in, blocks * shape.warps, total / blocks)
+        executed = sass.executed(self._instructions, lines, float(total * shape.warps))
+        instructions = counted["slots"] if executed is None else executed
         active = min(total, gpu.multiprocessors)
         clock = gpu.clock_ghz
         cycles = sample.uneven * self._cycles(sample)
@@ -323,7 +338,7 @@ class LaunchModel:
         fetched = _FETCHED_SECTORS + _CODE_FETCHES * self._code_bytes / _SECTOR
         seen = loaded + stored + crossing + counted["atomics"] + fetched
         return LaunchEstimate(
-            time, sample.held, self._registers, counted["slots"], counted["requests"], seen,
+            time, sample.held, self._registers, instructions, counted["requests"], seen,
             memory_sectors * _SECTOR + _FETCHED_BYTES + self._code_bytes, counted["passes"], counted["conflicts"],
             len(path.blocks), total, breakdown,
             loads_under_way(self._unrolled, self._code, path.steps, sample.slots * shape.warps),
@@ -512,6 +527,23 @@ class LaunchModel:
             warps_per_block=sample.shape.warps, sampled_blocks=sample.slots, blocks=blocks,
             atomic_cycles=sample.atomics, most_spans=most_spans,
         )  # fmt: skip
+
+    def _lines_run(self, path: SampledPath, warps: int, scale: float) -> dict[int, sass.ExecutedLine]:
+        """Return how often the launch's warps run each line of the PTX; what a predicate guards only where it asks."""
+        times_of: dict[int, float] = defaultdict(float)
+        opcodes: dict[int, str] = {}
+        for visit, times in caches.visits(path.steps) if self._instructions else ():
+            here = float(np.count_nonzero(visit.lanes[:warps]))
+            asking = {
+                place: float(np.searchsorted(request.warps, warps))
+                for place, request in zip(visit.places, visit.requests, strict=True)
+            }
+            for place, each in enumerate(self._unrolled.blocks[visit.block].instructions):
+                if each.opcode == "pragma" or (each.guard and each.opcode not in _ASKING):
+                    continue
+                times_of[each.text_line] += times * scale * (asking.get(place, 0.0) if each.guard else here)
+                opcodes[each.text_line] = each.opcode
+        return {line: sass.ExecutedLine(amount, opcodes[line]) for line, amount in times_of.items()}
 
     def _cycles(self, sample: _Sample) -> float:
         """Return the cycles from the first block's start to the last one's end."""

@@ -26,7 +26,7 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
     return 0
 
 
-def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = None) -> int:
+def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = None, *, nvcc: bool = True) -> int:
     """Model what was measured and is kept as data, print both, write the page's section, and the cases as data."""
     from gpu.bench import document
     from gpu.bench.model import compare
@@ -36,12 +36,15 @@ def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = No
     times = load(path)
     described = find_gpu(gpu or times.gpu)
     rows = []
-    for row in compare.compare(times, described):
+    for row in compare.compare(times, described, nvcc=nvcc):
         rows.append(row)
         modeled = f"{row.modeled_us:12.2f} us {row.ratio:6.2f}" if row.modeled_us is not None else row.remark
         print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.measured_us:12.2f} us {modeled}", flush=True)
-    body = compare.tables(rows, described.name)
-    document.write_section(page, f"Timing model on {described.key}", times.gpu, body)
+    if nvcc:
+        name, body = f"Timing model on {described.key}", compare.tables(rows, described.name)
+    else:
+        name, body = f"Timing model without nvcc on {described.key}", compare.without_nvcc(rows)
+    document.write_section(page, name, times.gpu, body)
     known = [row for row in rows if row.modeled_us is not None]
     if known:
         found = compare.validation_of(known, described.key, times.gpu)

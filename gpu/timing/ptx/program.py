@@ -65,6 +65,8 @@ class PtxInstruction:
         Whether it runs where that is false.
     line : int
         The source line that the compiler says it is of; 0 where it says none.
+    text_line : int
+        Its own, in the compiler's text.
     """
 
     opcode: str
@@ -73,6 +75,7 @@ class PtxInstruction:
     guard: str = ""
     negated: bool = False
     line: int = 0
+    text_line: int = 0
 
     @cached_property
     def type(self) -> str:
@@ -168,7 +171,7 @@ def placed(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
 
 def parse(text: str, file: str = "") -> PtxProgram:
     """Take PTX text apart; instructions know their lines in the file of that name, where the text says them."""
-    text = _COMMENT.sub("", text)
+    text = _COMMENT.sub(_without, text)
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
@@ -177,7 +180,8 @@ def parse(text: str, file: str = "") -> PtxProgram:
         head = _closing(text, found.end() - 1, "()")
         opening = text.index("{", head)
         end = _closing(text, opening, "{}")
-        kernels[found[1]] = _kernel(found[1], text[found.end() : head - 1], text[opening + 1 : end - 1], files)
+        first = text.count("\n", 0, opening + 1) + 1
+        kernels[found[1]] = _kernel(found[1], text[found.end() : head - 1], text[opening + 1 : end - 1], files, first)
     outside.append(text[end:])
     variables = tuple(each for part in outside for each in _variables(part))
     for kernel in kernels.values():
@@ -218,7 +222,12 @@ def _size_of(type: str) -> int:
     return _SIZES[re.sub(r"\D", "", type)]
 
 
-def _kernel(name: str, head: str, body: str, files: frozenset[str]) -> PtxKernel:
+def _without(found: re.Match[str]) -> str:
+    """Return the ends of lines of what is left out, so that the others keep their numbers."""
+    return "\n" * found[0].count("\n")
+
+
+def _kernel(name: str, head: str, body: str, files: frozenset[str], first: int) -> PtxKernel:
     parameters, end = [], 0
     for found in _PARAMETER.finditer(head):
         alignment = int(found[1] or _size_of(found[2]))
@@ -230,14 +239,15 @@ def _kernel(name: str, head: str, body: str, files: frozenset[str]) -> PtxKernel
     for type, registers in re.findall(r"\.reg\s+\.(\w+)\s+([^;]+);", body):
         for register in registers.split(","):
             widths[register.strip().partition("<")[0]] = 0 if type == "pred" else _size_of(type)
-    return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body, files), widths)
+    return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body, files, first), widths)
 
 
-def _blocks(body: str, files: frozenset[str]) -> list[BasicBlock]:
-    body = _VARIABLE.sub("", body)
+def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
+    """Return the basic blocks of a text whose first line has that number."""
+    body = _VARIABLE.sub(_without, body)
     blocks = [BasicBlock(0, "")]
     line = 0
-    for statement in _statements(body):
+    for before, statement in _statements(body):
         if statement.endswith(":"):
             if blocks[-1].instructions or blocks[-1].label:
                 blocks.append(BasicBlock(len(blocks), statement[:-1]))
@@ -260,8 +270,10 @@ def _blocks(body: str, files: frozenset[str]) -> list[BasicBlock]:
         operands = tuple(_operands(found[4]))
         if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
             blocks.append(BasicBlock(len(blocks), ""))
-        instruction = PtxInstruction(opcode, tuple(words), operands, found[2] or "", bool(found[1]), line)
-        blocks[-1].instructions.append(instruction)
+        guard, negated = found[2] or "", bool(found[1])
+        blocks[-1].instructions.append(
+            PtxInstruction(opcode, tuple(words), operands, guard, negated, line, first + before)
+        )
     labels = {block.label: block.number for block in blocks if block.label}
     for block in blocks:
         block.follows = _follows(block, labels, len(blocks))
@@ -282,28 +294,33 @@ def _operands(text: str) -> Iterator[str]:
         yield part.strip()
 
 
-def _statements(body: str) -> Iterator[str]:
-    """Yield instructions, directives and labels; the braces of inner scopes mean nothing."""
-    for part in re.split(r";", body):
+def _statements(body: str) -> Iterator[tuple[int, str]]:
+    """Yield instructions, directives and labels, behind the number of lines before each; inner braces mean nothing."""
+    end = lines = counted = 0
+    for part in body.split(";"):
         rest = part.strip()
+        end += len(part.rstrip())
         while True:
             rest = rest.strip()
+            lines += body.count("\n", counted, end - len(rest))
+            counted = end - len(rest)
             if rest.startswith(("}", "{")) and not re.match(r"\{\s*%", rest):
                 rest = rest[1:]
                 continue
             label = re.match(r"([\w$]+):(?!:)", rest)
             if label is not None:
-                yield label[1] + ":"
+                yield lines, label[1] + ":"
                 rest = rest[label.end() :]
                 continue
             located = re.match(r"\.(loc|pragma|file|section)[^\n]*(\n|$)", rest)
             if located is not None:
-                yield located[0].strip()
+                yield lines, located[0].strip()
                 rest = rest[located.end() :]
                 continue
             break
         if rest:
-            yield rest
+            yield lines, rest
+        end += len(part) - len(part.rstrip()) + 1
 
 
 def _follows(block: BasicBlock, labels: dict[str, int], count: int) -> tuple[int, ...]:

@@ -119,6 +119,25 @@ def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsy
     assert "shortest_paths_round" in capsys.readouterr().out
 
 
+def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_path) -> None:
+    few(monkeypatch, "matmul")
+    kept, page = tmp_path / "times.json", tmp_path / "page.md"
+    MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
+    monkeypatch.setattr("gpu.timing.kernels.assemble", lambda *given: pytest.fail("nvcc was asked"))
+    files = ["--from", str(kept), "--without-nvcc", "--document", str(page)]
+    assert cli.main(["bench", "model", *files], NO_WINDOW) == 0
+    text = page.read_text("utf-8")
+    assert "## Timing model without nvcc on h200: NVIDIA H200" in text
+    assert "| from elsewhere | yes | 1 |" in text
+
+
+def test_without_nvcc_only_what_is_far_off_is_listed() -> None:
+    rows = [compare.Compared(compare.OURS, "sort", f"v{ratio}", "n", 1.0, ratio) for ratio in (0.4, 0.6, 1.9, 2.1)]
+    text = compare.without_nvcc([*rows, compare.Compared(compare.OURS, "sort", "quicksort", "n", 5.0, None, "why")])
+    assert "Not within 2 x, or not modeled: 3 of 5." in text
+    assert [name for name in ("v0.4", "v0.6", "v1.9", "v2.1", "why") if f"{name} |" in text] == ["v0.4", "v2.1", "why"]
+
+
 def figures(gpu: str) -> dict[str, float]:
     """Return figures that lead to a description that is known, roughly."""
     known = find_gpu(gpu)
