@@ -34,6 +34,8 @@ _PERIOD = 8
 _MOST_TURNS = 4
 """Different rounds in which a loop's comparisons turn, that are heeded: lanes that turn one by one would leave nothing
 out."""
+_DEVICE_RUNTIME = "__cudaCDP2"
+"""How the names of what CUDA's device runtime has begin: launches, streams."""
 _MOST_SPINS = 6
 """Rounds of a loop that waits for other blocks, before it is taken to have waited long enough."""
 
@@ -354,6 +356,12 @@ class PtxMachine:
             "discard", "griddepcontrol", "setmaxnreg", "applypriority",
         ):  # fmt: skip
             return lambda state, mask: None
+        if opcode == "call" and any(each.startswith(_DEVICE_RUNTIME) for each in instruction.operands):
+            raise KernelError(
+                f"{self.kernel.name} launches kernels itself. How many only a run of all its blocks could tell, and "
+                "the model runs a few.",
+                advice="A kernel that launches kernels is measured on a GPU, or simulated.",
+            )
         if opcode == "call":
             raise KernelError(
                 f"{self.kernel.name} calls a function that is not its own, which the model does not follow.",

@@ -219,3 +219,16 @@ def test_arrays_are_as_they_were(tmp_path) -> None:
     kept = values.copy()
     modeled(tmp_path, "multiply_add", 1, 32, [values, 4])
     assert np.array_equal(values, kept)
+
+
+def test_a_kernel_that_launches_kernels_is_said_to_do_so(tmp_path) -> None:
+    text = """
+__global__ void child(float *values) { values[threadIdx.x] += 1.0f; }
+extern "C" __global__ void parent(float *values) {
+    if (threadIdx.x == 0) child<<<1, 32>>>(values);
+}
+"""
+    path = tmp_path / "launches.cu"
+    path.write_text(text, "utf-8")
+    with pytest.raises(KernelError, match="parent launches kernels itself"):
+        model_kernel(path, text, "parent", 1, 32, ["zeros:32"], "h200")
