@@ -132,7 +132,7 @@ def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_pa
 
 
 def test_without_nvcc_only_what_is_far_off_is_listed() -> None:
-    rows = [compare.Compared(compare.OURS, "sort", f"v{ratio}", "n", 1.0, ratio) for ratio in (0.4, 0.6, 1.9, 2.1)]
+    rows = [compare.Compared(compare.OURS, "sort", f"v{ratio}", "n", ratio, ratio**2) for ratio in (0.4, 0.6, 1.9, 2.1)]
     text = compare.without_nvcc([*rows, compare.Compared(compare.OURS, "sort", "quicksort", "n", 5.0, None, "why")])
     assert "Not within 2 x, or not modeled: 3 of 5." in text
     assert [name for name in ("v0.4", "v0.6", "v1.9", "v2.1", "why") if f"{name} |" in text] == ["v0.4", "v2.1", "why"]
