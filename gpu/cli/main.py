@@ -202,6 +202,8 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
     _add_model(commands)
 
+    _add_lessons(commands)
+
     contending = commands.add_parser(
         "atomics",
         help="what atomics cost on an image or a text, and what a race loses",
@@ -472,6 +474,25 @@ def _model_kernel(options: argparse.Namespace) -> int:
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         cli_model.of_kernel(options, cli_simulate.defined(options))
     return OK
+
+
+def _add_lessons(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from gpu.cli import grade as cli_grade
+    from gpu.cli import lessons as cli_lessons
+
+    lessons = commands.add_parser(
+        "lessons", help="the lessons, and whether each holds what it promises", allow_abbrev=False
+    )
+    cli_lessons.add_options(lessons)
+    grading = commands.add_parser(
+        "grade",
+        help="submissions for a lesson's task, judged by the simulator",
+        description="Judges .cu files, each in a process of its own without network, with 30 s and 1 GB: on many "
+        "inputs, in several orders of threads, before all checkers.",
+        allow_abbrev=False,
+    )
+    cli_grade.add_options(grading)
+    grading.set_defaults(command=_tidily(cli_grade.run))
 
 
 def _add_atomics(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakSet
 
 import numpy.typing as npt
@@ -11,6 +11,7 @@ from gpu.bounds import SECONDS
 from gpu.engines.base import Argument, Buffer, Extent, Kernel
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine
 from gpu.errors import LaunchError, SourcePosition
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import Finding, finding_of
 from gpu.simulator.checkers.heap import HeapRecords
@@ -41,6 +42,8 @@ class CheckingEngine(SimulatorEngine):
     ----------
     checks : bool
         Whether the checkers watch; else only what is reached is taken down.
+    on_print : callable or None
+        Called with thread and text of each `printf`; None writes them to standard output.
 
     Attributes
     ----------
@@ -48,10 +51,20 @@ class CheckingEngine(SimulatorEngine):
         In the order in which they were found.
     reached : set of SourcePosition
         The statements and conditions that any thread came to.
+    schedule : str
+        The order in which threads run, one of `gpu.schedules.NAMES`; it may be changed between launches.
+    also : tuple of Observer
+        Who else watches launches.
+    max_rounds : int
+        Rounds of loops after which a launch counts as endless.
     """
 
-    def __init__(self, *, checks: bool = True) -> None:
+    def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
         super().__init__("lockstep")
+        self.schedule = ROUND_ROBIN
+        self.also: tuple[Observer, ...] = ()
+        self.max_rounds = MAXIMUM_ROUNDS
+        self._on_print = on_print
         self._checks = checks
         self.findings: list[Finding] = []
         self.reached: set[SourcePosition] = set()
@@ -59,7 +72,7 @@ class CheckingEngine(SimulatorEngine):
         self._heaps = HeapRecords()
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
-        return self._built(file, defines)
+        return self.built(file, defines)
 
     def unreached(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
         """Return those of a file's lines that hold code which no thread came to in any build.
@@ -105,8 +118,10 @@ class CheckingEngine(SimulatorEngine):
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
                 on_progress=self.on_progress,
-                observers=(*checkers, _Coverage(self.reached)),
-                max_rounds=MAXIMUM_ROUNDS,
+                observers=(*checkers, _Coverage(self.reached), *self.also),
+                on_print=self._on_print,
+                schedule=self.schedule,
+                max_rounds=self.max_rounds,
                 max_seconds=SECONDS,
             )
         except LaunchError as error:

@@ -19,7 +19,7 @@ class ObservedEngine(SimulatorEngine):
         self._observer = observer
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
-        return self._built(file, defines)
+        return self.built(file, defines)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)

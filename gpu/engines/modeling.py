@@ -119,7 +119,7 @@ class ModelingEngine(SimulatorEngine):
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._files:
-            plain = self._built(file, defines)
+            plain = self.built(file, defines)
             whole = whole_text(file, text)
             modeled = modeled_file(whole, self._gpu, defines or {}, [KERNELS], Path(file).name, plain,
                                    lines=self._wanted is not None, nvcc=self._nvcc)  # fmt: skip

@@ -110,12 +110,13 @@ class SimulatorEngine:
         self._times = {"upload": 0.0, "kernel": 0.0, "download": 0.0}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Module:
-        module = self._built(file, defines)
+        module = self.built(file, defines)
         if module not in self._built_modules:
             self._built_modules[module] = SimulatorModule(module, edited=file in self.sources)
         return self._built_modules[module]
 
-    def _built(self, file: str, defines: Mapping[str, int | str] | None) -> SimulatedModule:
+    def built(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
+        """Return the simulator's module of a kernel file, which knows kernels' parameters and the file's variables."""
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:

@@ -87,7 +87,7 @@ class TracingEngine(SimulatorEngine):
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> TracedModule:
         self._texts[file] = kernel_text(file, self.sources)
-        return TracedModule(self._built(file, defines))
+        return TracedModule(self.built(file, defines))
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
         buffer = super().allocate(shape, dtype)

@@ -26,7 +26,7 @@ class WatchedEngine(SimulatorEngine):
         self._observers = observers
 
     def build(self, file: str, defines: Any = None) -> Any:
-        return self._built(file, defines)
+        return self.built(file, defines)
 
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)

@@ -153,7 +153,7 @@ class _Scheduled(SimulatorEngine):
         self.checker = RaceChecker()
 
     def build(self, file: str, defines: Any = None) -> Any:
-        return self.builder._built(file, defines)
+        return self.builder.built(file, defines)
 
     def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatedKernel)

@@ -1,0 +1,66 @@
+"""The commands `lessons` and `lessons check`: what lessons there are, and whether each holds what it promises."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from gpu.cli.exit_codes import FAILED, OK
+from gpu.cli.report import as_json
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=_list, folder=None)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION")
+    check = actions.add_parser("check", help="try all that the lessons in a folder have", allow_abbrev=False)
+    check.add_argument("folder", metavar="FOLDER", nargs="?", help="of a lesson, or of several (Lockstep's own)")
+    check.set_defaults(command=_check)
+
+
+def _list(options: argparse.Namespace) -> int:
+    from gpu.lessons.reading import all_lessons
+
+    lessons = all_lessons()
+    if options.json:
+        print(
+            as_json(
+                {
+                    "lessons": [
+                        {
+                            "name": lesson.name,
+                            "title": lesson.title,
+                            "minutes": lesson.minutes,
+                            "needs": list(lesson.needs),
+                            "questions": len(lesson.questions),
+                            "tasks": [task.name for task in lesson.tasks],
+                        }
+                        for lesson in lessons
+                    ]
+                }
+            )
+        )
+        return OK
+    for lesson in lessons:
+        print(f"{lesson.name}: {lesson.title}")
+        tasks = ", ".join(task.name for task in lesson.tasks) or "none"
+        about = f"{lesson.minutes} minutes, {len(lesson.questions)} questions; tasks: {tasks}"
+        print(f"    {about}")
+    return OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    from gpu.lessons.checking import faults
+    from gpu.lessons.reading import LIBRARY, all_lessons
+
+    found = 0
+    for lesson in all_lessons(Path(options.folder) if options.folder else LIBRARY):
+        own = [*faults(lesson)]
+        for fault in own:
+            print(fault)
+        asked = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
+        mistakes = sum(len(task.mistakes) for task in lesson.tasks)
+        print(f"{lesson.name}: {asked}, {mistakes} mistakes: {f'{len(own)} faults' if own else 'sound'}", flush=True)
+        found += len(own)
+    return FAILED if found else OK

@@ -1,0 +1,204 @@
+"""Small expressions in lesson files, such as "ceil(n / 64)" or "cumsum(x)": arithmetic on numbers and arrays, no more.
+
+Lesson files come from strangers too, so nothing is handed to Python's own `eval`: what is not listed here is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import InputError
+
+Array = npt.NDArray[Any]
+Value = Any
+"""A Python number, a NumPy array or scalar, or a tuple of such."""
+
+MOST_ELEMENTS = 1 << 22
+"""The largest array that an expression may make."""
+
+_LONGEST = 500
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.MatMult: operator.matmul,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.RShift: operator.rshift,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {ast.USub: operator.neg, ast.Invert: operator.invert}
+
+
+def _arange(count: Value, *more: Value) -> Array:
+    return np.arange(*(_bounded(each) for each in (count, *more)))
+
+
+def _zeros(*extents: Value) -> Array:
+    _bounded(math.prod(int(extent) for extent in extents))
+    return np.zeros([int(extent) for extent in extents])
+
+
+def _blocks_of(values: Value, size: Value) -> Array:
+    """Return values as rows of a size, the last one filled up with zeros."""
+    flat, width = np.asarray(values).reshape(-1), int(size)
+    rows = -(-flat.size // width)
+    filled = np.zeros(_bounded(rows * width), flat.dtype)
+    filled[: flat.size] = flat
+    return filled.reshape(rows, width)
+
+
+def _correlate(values: Value, weights: Value) -> Array:
+    """Return each element's neighbors, weighted: the middle weight is its own, and outside is zero."""
+    one, other = np.asarray(values, np.float64), np.asarray(weights, np.float64)
+    padded = np.pad(one, [(size // 2, size // 2) for size in other.shape])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, other.shape)
+    found: Array = np.tensordot(windows, other, axes=other.ndim)
+    return found
+
+
+def _bincount(values: Value, bins: Value) -> Array:
+    return np.bincount(np.asarray(values).reshape(-1).astype(np.int64), minlength=_bounded(bins))
+
+
+def _exclusive(values: Value) -> Array:
+    found: Array = np.cumsum(values) - np.asarray(values)
+    return found
+
+
+def _reshape(values: Value, *extents: Value) -> Array:
+    return np.asarray(values).reshape([int(extent) for extent in extents])
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "all": np.all,
+    "any": np.any,
+    "arange": _arange,
+    "bincount": _bincount,
+    "ceil": math.ceil,
+    "correlate": _correlate,
+    "count": np.count_nonzero,
+    "cumsum": np.cumsum,
+    "exclusive": _exclusive,
+    "exp": np.exp,
+    "flat": lambda values: np.asarray(values).reshape(-1),
+    "flip": np.flip,
+    "float": lambda values: np.asarray(values, np.float64),
+    "int": lambda values: np.asarray(values).astype(np.int64),
+    "join": lambda *parts: np.concatenate([np.atleast_1d(part) for part in parts]),
+    "log2": lambda value: float(np.log2(max(float(value), 1.0))),
+    "max": lambda *values: max(values) if len(values) > 1 else np.max(values[0]),
+    "maxima": lambda values: np.max(values, axis=-1, keepdims=True),
+    "min": lambda *values: min(values) if len(values) > 1 else np.min(values[0]),
+    "reshape": _reshape,
+    "roll": np.roll,
+    "rows": _blocks_of,
+    "sort": np.sort,
+    "sqrt": np.sqrt,
+    "sum": np.sum,
+    "sums": lambda values: np.sum(values, axis=-1, keepdims=True),
+    "transpose": np.transpose,
+    "where": np.where,
+    "zeros": _zeros,
+}
+"""What an expression may call. `rows(x, k)` cuts x into rows of k; `maxima` and `sums` are those of each row."""
+
+
+def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
+    """Return an expression's value.
+
+    Parameters
+    ----------
+    text : str, int or float
+        Such as "ceil(n / 64)"; a number stands for itself.
+    names : mapping
+        What its names stand for.
+
+    Raises
+    ------
+    InputError
+        It is no expression, or uses what is not allowed.
+    """
+    if not isinstance(text, str):
+        return text
+    if len(text) > _LONGEST:
+        raise InputError(f"An expression has at most {_LONGEST} characters, not {len(text)}.")
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InputError(f"{text!r} is no expression.") from None
+    try:
+        with np.errstate(all="ignore"):
+            return _value(tree.body, names, text)
+    except (ArithmeticError, ValueError, TypeError, IndexError, MemoryError) as error:
+        raise InputError(f"{text!r} cannot be computed: {error}.") from None
+
+
+def whole(text: str | int | float, names: Mapping[str, Value]) -> int:
+    """Return the value of an expression that must be a whole number; InputError where it is none."""
+    value = evaluate(text, names)
+    if np.ndim(value) or not float(value).is_integer():
+        raise InputError(f"{text!r} must be a whole number, not {value}.")
+    return int(value)
+
+
+def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
+    match node:
+        case ast.Constant(value=bool() | int() | float() as number):
+            return number
+        case ast.Name(id=name):
+            if name not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise InputError(f"{text!r} has the name {name!r}; those that are known here: {known}.")
+            return names[name]
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            return np.float64(_value(left, names, text)) ** np.float64(_value(right, names, text))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _BINARY[type(op)](_value(left, names, text), _value(right, names, text))
+        case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
+            return _UNARY[type(sign)](_value(operand, names, text))
+        case ast.Compare(left=left, ops=[compared], comparators=[right]) if type(compared) in _COMPARED:
+            return _COMPARED[type(compared)](_value(left, names, text), _value(right, names, text))
+        case ast.IfExp(test=test, body=body, orelse=other):
+            return _value(body if _value(test, names, text) else other, names, text)
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
+            return FUNCTIONS[name](*(_value(each, names, text) for each in given))
+        case ast.Subscript(value=values, slice=place):
+            return np.asarray(_value(values, names, text))[_place(place, names, text)]
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            return np.array([_value(each, names, text) for each in elements])
+    raise InputError(f"{text!r} has {ast.unparse(node)!r}, which a lesson's expressions do not have.")
+
+
+def _place(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
+    if isinstance(node, ast.Slice):
+        bounds = (node.lower, node.upper, node.step)
+        return slice(*(None if each is None else int(_value(each, names, text)) for each in bounds))
+    if isinstance(node, ast.Tuple):
+        return tuple(_place(each, names, text) for each in node.elts)
+    return _value(node, names, text)
+
+
+def _bounded(count: Value) -> int:
+    if int(count) > MOST_ELEMENTS:
+        raise InputError(f"An expression makes at most {MOST_ELEMENTS} elements, not {int(count)}.")
+    return int(count)

@@ -1,0 +1,69 @@
+"""A lesson's question, asked of its scene: recorded anew for each seed, and answered by what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from gpu.errors import InputError
+from gpu.lessons.lesson import Lesson, LessonStep, Question
+from gpu.lessons.questions import at_moment, of_runs
+from gpu.lessons.questions.asked import AskedQuestion
+from gpu.lessons.scenes import PlayedScene, play
+
+_AT_MOMENT: dict[str, Callable[[PlayedScene, Question], AskedQuestion]] = {
+    "cells": at_moment.cells,
+    "lanes": at_moment.lanes,
+    "count": at_moment.count,
+    "value": at_moment.value,
+    "writer": at_moment.writer,
+}
+_OF_RUNS: dict[str, Callable[[Lesson, PlayedScene, Question], AskedQuestion]] = {
+    "order": of_runs.order,
+    "mistake": of_runs.mistake,
+    "faster": of_runs.faster,
+    "bound": of_runs.bound,
+}
+
+
+def ask(lesson: Lesson, step: LessonStep, seed: int = 0) -> tuple[PlayedScene, AskedQuestion]:
+    """Record what a step shows, and ask its question of that: another seed gives other values, and so a new question.
+
+    Raises
+    ------
+    InputError
+        The step asks nothing, its scene has no such place, or what is asked for does not happen there.
+    KernelError
+        A kernel does not compile, or is launched as no GPU would.
+    """
+    if step.question is None or step.scene is None:
+        raise InputError(f"The step {step.title!r} asks nothing.")
+    played = play(lesson, step.scene, seed)
+    return played, asked_of(lesson, step.question, played)
+
+
+def asked_of(lesson: Lesson, question: Question, played: PlayedScene) -> AskedQuestion:
+    """Ask a question of a scene that was recorded; errors as of `ask`."""
+    if question.ask in _AT_MOMENT:
+        asked = _AT_MOMENT[question.ask](played, question)
+    else:
+        asked = _OF_RUNS[question.ask](lesson, played, question)
+    prompt = f"{question.prompt} {asked.prompt}" if question.prompt else asked.prompt
+    return replace(asked, prompt=prompt, hints=(*question.hints, *_last_hint(asked)))
+
+
+def wrong_answers(asked: AskedQuestion) -> tuple[Any, ...]:
+    """Return answers that are wrong: what `lessons check` tries."""
+    match asked.form:
+        case "cells" | "threads":
+            return frozenset(), asked.answer | {max(asked.answer, default=0) + 1}
+        case "number":
+            return asked.answer + 1, asked.answer * 2 + 3, "nothing"
+        case "thread":
+            return (asked.answer[0], asked.answer[1] + 1), None
+    return tuple(choice for choice in asked.choices if choice != asked.answer)
+
+
+def _last_hint(asked: AskedQuestion) -> tuple[str, ...]:
+    return (f"Look at line {asked.line}: {asked.source}",) if asked.line and asked.source else ()

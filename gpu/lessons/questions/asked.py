@@ -1,0 +1,139 @@
+"""A question as it is asked of one recording, with its answer, and what is said of an answer that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from gpu.messages.verdicts import lines_in_words
+
+_REAL = 1e-4
+"""By how much of its value a real number may be off: people read six digits."""
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question, asked of one recording.
+
+    Parameters
+    ----------
+    kind, prompt : str
+    form : {"cells", "threads", "number", "thread", "choice"}
+        What an answer is: a set of elements of `array`, a set of threads of `block`, a number, a pair (block, thread),
+        or one of `choices`.
+    answer : frozenset of int, int, float, (int, int) or str
+    why : str
+        What happened, in a sentence.
+    choices : tuple of str
+    array : str
+        The array that is meant; "" for none.
+    block : int
+        The block that is meant, or whose shared array it is.
+    moment : int
+        The moment at which what is asked for is seen.
+    line : int
+        The line that does it; 0 for none.
+    source : str
+        That line's text.
+    hints : tuple of str
+        One after the other; the last names the line.
+    """
+
+    kind: str
+    prompt: str
+    form: str
+    answer: Any
+    why: str
+    choices: tuple[str, ...] = ()
+    array: str = ""
+    block: int = 0
+    moment: int = 0
+    line: int = 0
+    source: str = ""
+    hints: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AnswerMark:
+    """What is said of an answer.
+
+    Parameters
+    ----------
+    right : bool
+    words : str
+        Of a wrong one what happened instead, and which line does it.
+    missing, extra : frozenset of int
+        Of a set what was left out, and what does not belong.
+    moment, line : int
+        Where it is seen.
+    """
+
+    right: bool
+    words: str
+    missing: frozenset[int] = frozenset()
+    extra: frozenset[int] = frozenset()
+    moment: int = 0
+    line: int = 0
+
+
+def mark(asked: AskedQuestion, given: Any) -> AnswerMark:
+    """Compare an answer with what happened.
+
+    Parameters
+    ----------
+    asked : AskedQuestion
+    given
+        As `AskedQuestion.form` says; anything else is a wrong answer.
+    """
+    at = f" Line {asked.line}: {asked.source}" if asked.line and asked.source else ""
+    if asked.form in ("cells", "threads"):
+        return _mark_set(asked, given, at)
+    if asked.form == "number":
+        right = _is_number(given) and abs(given - asked.answer) <= _REAL * max(1.0, abs(asked.answer)) * (
+            isinstance(asked.answer, float)
+        )
+        was = f"it is {_number(asked.answer)}"
+    elif asked.form == "thread":
+        right = isinstance(given, tuple | list) and tuple(given) == asked.answer
+        was = f"it is thread {asked.answer[1]} of block {asked.answer[0]}"
+    else:
+        right, was = given == asked.answer, f"it is: {asked.answer}"
+    words = f"Right. {asked.why}" if right else f"No: {was}. {asked.why}{at}"
+    return AnswerMark(right, words.strip(), moment=asked.moment, line=asked.line)
+
+
+def _mark_set(asked: AskedQuestion, given: Any, at: str) -> AnswerMark:
+    try:
+        chosen = frozenset(int(each) for each in given)
+    except (TypeError, ValueError):
+        chosen = frozenset()
+    missing, extra = asked.answer - chosen, chosen - asked.answer
+    if not missing and not extra:
+        return AnswerMark(True, f"Right. {asked.why}", moment=asked.moment, line=asked.line)
+    parts = []
+    if missing:
+        parts.append(f"you left out {some(missing)}")
+    if extra:
+        parts.append(f"{some(extra)} {'does' if len(extra) == 1 else 'do'} not belong")
+    return AnswerMark(False, f"No: {'; '.join(parts)}. {asked.why}{at}", missing, extra, asked.moment, asked.line)
+
+
+def some(numbers: Collection[int]) -> str:
+    """Return numbers in words: "3", "0, 2 and 4", "0 to 31", "0, 8, 16 ... 248"; "none"."""
+    every = sorted(numbers)
+    if not every:
+        return "none"
+    if len(every) > 2 and every == list(range(every[0], every[-1] + 1)):
+        return f"{every[0]} to {every[-1]}"
+    if len(every) > 8:
+        return f"{every[0]}, {every[1]}, {every[2]} … {every[-1]} ({len(every)} of them)"
+    return lines_in_words(every).split(" ", 1)[1]
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,260 @@
+"""Questions of one statement: what it reads and writes, who executes it, what it asks of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu.errors import InputError
+from gpu.lessons.lesson import Place, Question
+from gpu.lessons.question_kinds import AT_STATEMENT, OVER_RUN
+from gpu.lessons.questions.asked import AskedQuestion, some
+from gpu.lessons.scenes import PlayedScene, find_place, line_text
+from gpu.simulator.trace.types import TraceArray
+from gpu.stepping.explain import explain
+from gpu.stepping.moment.lanes import LaneStates
+from gpu.stepping.moment.touched import touched
+from gpu.stepping.moment.traffic import traffic_at
+from gpu.stepping.recording import LaunchSpan
+from gpu.stepping.tally import Tally
+from gpu.warp import WARP
+
+_SAID = {
+    "active": ("How many threads execute it?", "{} threads execute it."),
+    "idle": (
+        "How many lanes of the warps that come to it are idle? A warp has 32 lanes, whatever the block has.",
+        "{} lanes go along without doing anything.",
+    ),
+    "requests": ("How many requests to global memory does it make, one for each warp and access?", "{} requests."),
+    "sectors": ("How many 32-byte sectors of global memory does it move?", "{} sectors are moved."),
+    "passes": ("How many passes over the banks of shared memory does it take?", "{} passes."),
+    "conflicts": ("How many passes are lost to bank conflicts?", "{} passes are lost to bank conflicts."),
+    "operations": ("How many operations on data are done in it, by all threads?", "{} operations."),
+}
+_OVER_RUN = {
+    "operations": ("How many operations on data are done in all?", "{} operations in all."),
+    "steps": (
+        "How many steps are taken one after the other, when all threads that can work do so at once?",
+        "{} steps one after the other.",
+    ),
+    "peak": ("How many operations are done at once at most?", "{} operations in the widest step."),
+    "sectors": ("How many 32-byte sectors of global memory are moved in all?", "{} sectors in all."),
+    "conflicts": ("How many passes over shared memory are lost to bank conflicts in all?", "{} passes lost in all."),
+    "barriers": ("How many barriers are passed, each once for every block?", "{} barriers are passed."),
+    "divergent": ("How many times do a warp's lanes part ways at a branch?", "Lanes part ways {} times."),
+}
+_FIELDS = {"conflicts": "bank_conflicts", "divergent": "divergent_branches"}
+
+
+def cells(played: PlayedScene, question: Question) -> AskedQuestion:
+    """Ask which elements of an array a statement writes, or reads."""
+    launch, event = _statement(played)
+    wanted, block = question.options["array"], question.options.get("block", 0)
+    writes = question.options.get("of", "written") == "written"
+    number = _array(launch, wanted, block).number
+    found: set[int] = set()
+    for each in touched(launch.trace, event):
+        if each.number == number and each.writes == writes:
+            found.update(int(element) for element in each.elements)
+    if not found:
+        raise InputError(f"The statement {'writes' if writes else 'reads'} nothing of {wanted}.")
+    line = launch.trace.events[event].position.line
+    verb = "write" if writes else "read"
+    where = f" (block {block}'s own)" if launch.trace.arrays[number].space == "shared" else ""
+    source = line_text(played.recording, played.file, line)
+    return AskedQuestion(
+        "cells",
+        f"Which elements of {wanted}{where} does line {line} {verb} now: {source}",
+        "cells",
+        frozenset(found),
+        f"It {verb}s {some(found)}.",
+        array=wanted,
+        block=block,
+        moment=played.moment,
+        line=line,
+        source=source,
+    )
+
+
+def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
+    """Ask which threads of a block execute a statement."""
+    launch, event = _statement(played)
+    block = question.options.get("block", 0)
+    seen = launch.trace.events[event]
+    found = frozenset(int(thread) for thread in seen.threads[seen.blocks == block])
+    line = seen.position.line
+    source = line_text(played.recording, played.file, line)
+    summary = LaneStates(played.recording).at(played.moment).summary(block)
+    return AskedQuestion(
+        "lanes",
+        f"Which threads of block {block} execute line {line} now: {source}",
+        "threads",
+        found,
+        f"{some(found).capitalize()}; of the block's lanes {summary}.",
+        block=block,
+        moment=played.moment,
+        line=line,
+        source=source,
+    )
+
+
+def count(played: PlayedScene, question: Question) -> AskedQuestion:
+    """Ask how many of something a statement takes, or all launches do."""
+    of = question.options["of"]
+    if question.options.get("over", "statement") == "run":
+        if of not in OVER_RUN:
+            raise InputError(f"{of!r} is counted of a statement; of a run these are: {', '.join(OVER_RUN)}.")
+        counts = Tally(played.recording).at(played.recording.moments)
+        answer = int(getattr(counts, _FIELDS.get(of, of)))
+        prompt, why = _OVER_RUN[of]
+        return AskedQuestion(
+            "count", prompt, "number", answer, why.format(answer), moment=played.recording.moments
+        )  # fmt: skip
+    if of not in AT_STATEMENT:
+        raise InputError(f'{of!r} is counted of a run (over = "run"); of a statement: {", ".join(AT_STATEMENT)}.')
+    launch, event = _statement(played)
+    seen = launch.trace.events[event]
+    answer = _at_statement(played, of)
+    line = seen.position.line
+    source = line_text(played.recording, played.file, line)
+    prompt, why = _SAID[of]
+    return AskedQuestion(
+        "count",
+        f"Line {line} comes next: {source} {prompt}",
+        "number",
+        answer,
+        why.format(answer),
+        moment=played.moment,
+        line=line,
+        source=source,
+    )
+
+
+def value(played: PlayedScene, question: Question) -> AskedQuestion:
+    """Ask what an element will hold after a statement, or at a later place."""
+    wanted, block = question.options["array"], question.options.get("block", 0)
+    until = _until(played, question, played.moment + 1)
+    launch, step = _before(played, until)
+    array = _array(launch, wanted, block)
+    candidates = np.flatnonzero(launch.trace.memory.written(array, step))
+    if until == played.moment + 1:
+        _, event = _statement(played)
+        own = [each for each in touched(launch.trace, event) if each.number == array.number and each.writes]
+        candidates = np.unique(np.concatenate([each.elements for each in own])) if own else candidates
+    element = _element(question, candidates, array, played.seed)
+    held = launch.trace.array(array.number, step)[element]
+    write = launch.trace.memory.writer(array, element, step)
+    line, why = 0, "Nobody writes it."
+    if write is not None:
+        moment = launch.first + write.event
+        line = launch.trace.events[write.event].position.line
+        text = explain(played.recording, moment, write.block, write.thread).text
+        why = f"Thread {write.thread} of block {write.block}: {text}" if text else f"Thread {write.thread} writes it."
+    answer: int | float = float(held) if np.asarray(held).dtype.kind == "f" else int(held)
+    when = "after this statement" if until == played.moment + 1 else _when(question.options.get("until"))
+    where = f" of block {block}" if array.space == "shared" else ""
+    return AskedQuestion(
+        "value",
+        f"What does {wanted}[{element}]{where} hold {when}?",
+        "number",
+        answer,
+        why,
+        array=wanted,
+        block=block,
+        moment=until,
+        line=line,
+        source=line_text(played.recording, played.file, line),
+    )
+
+
+def writer(played: PlayedScene, question: Question) -> AskedQuestion:
+    """Ask which thread wrote an element last before a place, or the end."""
+    wanted, block = question.options["array"], question.options.get("block", 0)
+    until = _until(played, question, played.recording.moments)
+    launch, step = _before(played, until)
+    array = _array(launch, wanted, block)
+    element = _element(question, np.flatnonzero(launch.trace.memory.written(array, step)), array, played.seed)
+    write = launch.trace.memory.writer(array, element, step)
+    if write is None:
+        raise InputError(f"Nobody writes {wanted}[{element}].")
+    line = launch.trace.events[write.event].position.line
+    moment = launch.first + write.event
+    text = explain(played.recording, moment, write.block, write.thread).text
+    where = f" of block {block}'s" if array.space == "shared" else ""
+    return AskedQuestion(
+        "writer",
+        f"Which thread writes {wanted}[{element}]{where} last, {_when(question.options.get('until'))}?",
+        "thread",
+        (write.block, write.thread),
+        f"{text}." if text else "",
+        array=wanted,
+        block=block,
+        moment=moment,
+        line=line,
+        source=line_text(played.recording, played.file, line),
+    )
+
+
+def _at_statement(played: PlayedScene, of: str) -> int:
+    launch, event = _statement(played)
+    seen = launch.trace.events[event]
+    if of == "active":
+        return int(seen.lanes.size)
+    if of == "idle":
+        warps = np.unique(np.stack((seen.blocks, seen.threads // WARP)), axis=1).shape[1]
+        return int(warps * WARP - seen.lanes.size)
+    if of == "operations":
+        return int(launch.trace.data.events["work"][event])
+    traffic = traffic_at(played.recording, played.moment)
+    if of == "requests":
+        return sum(access.requests for access in traffic.accesses if access.space == "global")
+    if of == "passes":
+        return sum(access.wavefronts for access in traffic.accesses if access.space == "shared")
+    return int(getattr(traffic, of))
+
+
+def _statement(played: PlayedScene) -> tuple[LaunchSpan, int]:
+    if played.moment >= played.recording.moments:
+        raise InputError("At the end of a recording there is no next statement to ask about.")
+    return played.recording.at(played.moment)
+
+
+def _until(played: PlayedScene, question: Question, default: int) -> int:
+    place = question.options.get("until")
+    return default if place is None else find_place(played.recording, place, played.file, played.seed)
+
+
+def _before(played: PlayedScene, moment: int) -> tuple[LaunchSpan, int]:
+    """Return the launch that did what comes before a moment, and its events by then."""
+    launch, _ = played.recording.at(max(moment - 1, 0))
+    return launch, moment - launch.first
+
+
+def _when(place: Place | None) -> str:
+    if place is None or place.end:
+        return "when all is over"
+    if place.phase:
+        return f"when the phase {place.phase!r} begins"
+    if place.barrier:
+        return f"behind barrier {place.barrier}"
+    return f"when line {place.line} comes next" if isinstance(place.line, int) else f"before {place.line!r}"
+
+
+def _array(launch: LaunchSpan, name: str, block: int) -> TraceArray:
+    for array in launch.trace.arrays:
+        if array.name == name and array.block in (None, block):
+            return array
+    names = ", ".join(dict.fromkeys(array.name for array in launch.trace.arrays))
+    raise InputError(f"The launch has no array {name!r} of block {block}; it has {names}.")
+
+
+def _element(question: Question, candidates: Any, array: TraceArray, seed: int) -> int:
+    if "element" in question.options:
+        element = int(question.options["element"])
+        if not 0 <= element < array.count:
+            raise InputError(f"{array.name} has {array.count} elements, and no element {element}.")
+        return element
+    if not candidates.size:
+        raise InputError(f"Nothing is written to {array.name} by then.")
+    return int(candidates[int(np.random.default_rng([seed, 3]).integers(candidates.size))])

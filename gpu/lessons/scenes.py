@@ -1,0 +1,201 @@
+"""What a step shows, recorded: the launches of a variant or of a lesson's own kernel, and the moment of a place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu.engines.tracing import TracingEngine
+from gpu.errors import InputError, LaunchError
+from gpu.lessons.lesson import Lesson, Place, Scene
+from gpu.lessons.reading import solution_text
+from gpu.lessons.stage import Stage, StageCase
+from gpu.patterns import find_pattern
+from gpu.run.execute import record
+from gpu.schedules import ROUND_ROBIN
+from gpu.stepping.phases import phases_of
+from gpu.stepping.recording import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedScene:
+    """A scene as it was recorded for one seed.
+
+    Parameters
+    ----------
+    scene : Scene
+    seed : int
+    parameters : mapping
+        Of a pattern its parameters, each one of its choices; of a kernel of the lesson's own `n`.
+    file : str
+        The name of the kernel file.
+    recording : Recording
+    moment : int
+        Where the place is; 0 without one.
+    """
+
+    scene: Scene
+    seed: int
+    parameters: Mapping[str, Any]
+    file: str
+    recording: Recording
+    moment: int
+
+
+def chosen(scene: Scene, seed: int) -> dict[str, Any]:
+    """Return a scene's parameters, each of those that are lists as one of these: the seed decides."""
+    generator = np.random.default_rng([seed, 1])
+    if scene.stage:
+        return {"n": scene.sizes[int(generator.integers(len(scene.sizes)))]}
+    return {
+        name: value[int(generator.integers(len(value)))] if isinstance(value, list) and value else value
+        for name, value in scene.parameters.items()
+    }
+
+
+def play(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_ROBIN) -> PlayedScene:
+    """Record a scene, and find its place.
+
+    Raises
+    ------
+    InputError
+        The pattern does not take the parameters, or there is no such place.
+    KernelError
+        A kernel does not compile, or is launched as no GPU would.
+    """
+    parameters = chosen(scene, seed)
+    if scene.stage:
+        stage = lesson.stage(scene.stage)
+        file = stage.file
+        case = StageCase(parameters["n"], seed=seed, schedule=schedule)
+        recording = record_stage(stage, solution_text(lesson, scene.stage), case, shown=True)
+    else:
+        pattern = find_pattern(scene.pattern)
+        variant = pattern.variant(scene.variant)
+        file = pattern.file_of(variant.name)
+        recording = record(
+            pattern, variant, {}, with_defaults(scene, parameters), lambda progress: None, seed=seed, schedule=schedule
+        )
+    moment = 0 if scene.place is None else find_place(recording, scene.place, file, seed)
+    return PlayedScene(scene, seed, parameters, file, recording, moment)
+
+
+def with_defaults(scene: Scene, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a scene's pattern: those that it says, and the pattern's own for the others."""
+    pattern = find_pattern(scene.pattern)
+    return pattern.check(parameters)
+
+
+def record_stage(stage: Stage, text: str, case: StageCase, *, shown: bool = False) -> Recording:
+    """Record a lesson's kernel, with any text in the place of its file's; a mistake that ends it ends the recording.
+
+    Raises
+    ------
+    InputError, KernelError
+        As of `Stage.run`.
+    """
+    engine = TracingEngine(case.schedule)
+    engine.sources = {stage.file: text}
+    failure = ""
+    with closing(engine):
+        before = stage.inputs(case, stage.types(engine.built(stage.file)), shown=shown)
+        try:
+            stage.run(engine, before, case.n)
+        except LaunchError as error:
+            if not engine.launched:
+                raise
+            failure = error.message
+        return engine.recording(failure)
+
+
+def find_place(recording: Recording, place: Place, file: str, seed: int = 0) -> int:
+    """Return the moment of a place: just before its statement; InputError where the recording has none.
+
+    Parameters
+    ----------
+    recording : Recording
+    place : Place
+    file : str
+        The name of the kernel file.
+    seed : int
+        What chooses where the place leaves a choice.
+    """
+    if place.end:
+        return recording.moments
+    first, last = 0, recording.moments
+    if place.launch:
+        if place.launch > len(recording.launches):
+            raise InputError(f"There are {len(recording.launches)} launches, and no launch {place.launch}.")
+        launch = recording.launches[place.launch - 1]
+        first, last = launch.first, launch.first + launch.count
+    if place.phase:
+        first, last = _phase(recording, place.phase, first, last)
+    if place.barrier:
+        first = _behind_barrier(recording, place.barrier, first, last)
+    return _at_line(recording, place, file, first, last, seed) if place.line else first
+
+
+def line_text(recording: Recording, file: str, line: int) -> str:
+    """Return a line of a kernel's file, without its indent."""
+    lines = recording.text(file).split("\n")
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def _phase(recording: Recording, name: str, first: int, last: int) -> tuple[int, int]:
+    for stretch in phases_of(recording).stretches:
+        if stretch.name == name and first <= stretch.first < last:
+            return stretch.first, stretch.last
+    names = dict.fromkeys(each.name for each in phases_of(recording).stretches if each.name)
+    raise InputError(f"There is no phase {name!r} here; the phases: {', '.join(names) or 'none'}.")
+
+
+def _behind_barrier(recording: Recording, wanted: int, first: int, last: int) -> int:
+    kinds = recording.statements[1]
+    found = [moment + 1 for moment in range(first, last) if kinds[moment] == "barrier"]
+    if wanted > len(found):
+        raise InputError(f"There are {len(found)} barriers here, and no barrier {wanted}.")
+    return found[wanted - 1]
+
+
+def _at_line(recording: Recording, place: Place, file: str, first: int, last: int, seed: int) -> int:
+    line, columns = _line(recording.text(file), place.line, file)
+    positions = recording.statements[0]
+    own = [
+        moment
+        for moment in range(first, last)
+        if positions[moment].file == file and positions[moment].line == line and not _resumed(recording, moment)
+    ]
+    exact = [moment for moment in own if positions[moment].column in columns]
+    found = exact or own
+    if not found:
+        raise InputError(f"Line {line} of {file} is not executed here.")
+    time = place.time
+    if isinstance(time, tuple):
+        time = time[int(np.random.default_rng([seed, 2]).integers(len(time)))]
+    if not 1 <= abs(time) <= len(found):
+        raise InputError(f"Line {line} of {file} is executed {len(found)} times here, not {abs(time)}.")
+    return found[time - 1 if time > 0 else time]
+
+
+def _line(text: str, wanted: int | str, file: str) -> tuple[int, range]:
+    """Return a line's number, and the columns in which a statement that is meant may begin."""
+    lines = text.split("\n")
+    if isinstance(wanted, int):
+        if not 1 <= wanted <= len(lines):
+            raise InputError(f"{file} has {len(lines)} lines, and no line {wanted}.")
+        return wanted, range(0)
+    found = [number for number, each in enumerate(lines, 1) if wanted in each.split("//")[0]]
+    if len(found) != 1:
+        where = f"in the lines {', '.join(map(str, found))}" if found else "nowhere"
+        raise InputError(f"{wanted!r} stands {where} of {file}; a place is told by a text that only one line has.")
+    column = lines[found[0] - 1].index(wanted) + 1
+    return found[0], range(column, column + len(wanted))
+
+
+def _resumed(recording: Recording, moment: int) -> bool:
+    launch, event = recording.at(moment)
+    return bool(launch.trace.data.events["resumed"][event])
