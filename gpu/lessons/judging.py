@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,9 +34,8 @@ from gpu.stepping.recording import Recording
 _THOROUGH = 65
 """Up to this size every kind of input is tried, above it those that show most."""
 _OFTEN = ("random", "only the last", "highest")
-_ORDERED = 70
-"""The largest size that is run in several orders: each takes a multiple of the time."""
-_KINDS_OF_ORDER = ("lanes", "shuffle", "cached")
+_ORDERED = (("lanes", 128), ("shuffle", 512), ("cached", 512))
+"""The kinds of orders, and the most threads that a launch has in each: one by one they take long."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ def opened(lesson: Lesson, task: Task, text: str, judgment: Judgment) -> Opened 
     return Opened(recording, moment)
 
 
-def cases(task: Task, seed: int) -> Iterator[StageCase]:
+def cases(task: Task, stage: Stage, seed: int) -> Iterator[StageCase]:
     """Yield a task's inputs, the smallest first, and behind them those that are run in other orders."""
     hidden = zlib.crc32(f"{task.name} {seed}".encode())
     for n in task.sizes:
@@ -187,11 +185,11 @@ def cases(task: Task, seed: int) -> Iterator[StageCase]:
             yield StageCase(n, kind, hidden)
             if kind == MANY:
                 yield StageCase(n, kind, hidden + 1)
-    small = [n for n in task.sizes if n <= _ORDERED] or list(task.sizes[:1])
-    names = itertools.cycle(_KINDS_OF_ORDER)
     for number in range(task.orders):
-        n = small[-1 - number // len(_KINDS_OF_ORDER) % min(2, len(small))]
-        yield StageCase(n, MANY, hidden, f"{next(names)}:{number}")
+        kind, most = _ORDERED[number % len(_ORDERED)]
+        small = [n for n in task.sizes if stage.threads(n) <= most] or list(task.sizes[:1])
+        n = small[-1 - number // len(_ORDERED) % min(2, len(small))]
+        yield StageCase(n, MANY, hidden, f"{kind}:{number}")
 
 
 class _Judge:
@@ -222,7 +220,7 @@ class _Judge:
             if own != types:
                 return self._refused(KernelError("The kernel's parameters are not those of the task any more."))
             kept = _Variables(engine.built(self._stage.file))
-            for case in cases(self._task, self._seed):
+            for case in cases(self._task, self._stage, self._seed):
                 failed = self._try(engine, right, case, types, kept)
                 if failed is not None:
                     return failed
@@ -307,7 +305,7 @@ class _Judge:
         if self._task.modeled:
             limits = (*limits, self._modeled())
         beyond = [each for each in limits if not each.met]
-        orders = tuple(case.schedule for case in cases(self._task, self._seed) if case.schedule != ROUND_ROBIN)
+        orders = tuple(case.schedule for case in cases(self._task, self._stage, self._seed) if case.schedule != ROUND_ROBIN)
         check = Check(input=f"n up to {max(self._task.sizes)}", orders=orders)
         if beyond:
             words = f"right, but too much: {beyond[0].counter.replace('_', ' ')}"

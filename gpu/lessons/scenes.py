@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -162,38 +162,40 @@ def _behind_barrier(recording: Recording, wanted: int, first: int, last: int) ->
 
 
 def _at_line(recording: Recording, place: Place, file: str, first: int, last: int, seed: int) -> int:
-    line, columns = _line(recording.text(file), place.line, file)
     positions = recording.statements[0]
+    lines = recording.text(file).split("\n")
+    wanted = place.line
+    if isinstance(wanted, int) and not 1 <= wanted <= len(lines):
+        raise InputError(f"{file} has {len(lines)} lines, and no line {wanted}.")
+    meant = {wanted} if isinstance(wanted, int) else _lines_with(lines, wanted)
     own = [
         moment
         for moment in range(first, last)
-        if positions[moment].file == file and positions[moment].line == line and not _resumed(recording, moment)
+        if positions[moment].line in meant and positions[moment].file == file and not _resumed(recording, moment)
     ]
-    exact = [moment for moment in own if positions[moment].column in columns]
-    found = exact or own
-    if not found:
-        raise InputError(f"Line {line} of {file} is not executed here.")
+    if not own:
+        there = "is not executed here" if meant else f"does not stand in {file}"
+        raise InputError(f"{f'Line {wanted}' if isinstance(wanted, int) else repr(wanted)} {there}.")
+    if len(several := {positions[moment].line for moment in own}) > 1:
+        where = ", ".join(map(str, sorted(several)))
+        raise InputError(f"{wanted!r} stands in the lines {where} of {file}; say more of the one that is meant.")
+    if isinstance(wanted, str):
+        # Of several statements in a line the one that begins within what is said.
+        begin = lines[several.pop() - 1].index(wanted) + 1
+        within = range(begin, begin + len(wanted))
+        own = [moment for moment in own if positions[moment].column in within] or own
+    found = own
     time = place.time
     if isinstance(time, tuple):
         time = time[int(np.random.default_rng([seed, 2]).integers(len(time)))]
     if not 1 <= abs(time) <= len(found):
-        raise InputError(f"Line {line} of {file} is executed {len(found)} times here, not {abs(time)}.")
+        raise InputError(f"{wanted!r} is executed {len(found)} times here, not {abs(time)}.")
     return found[time - 1 if time > 0 else time]
 
 
-def _line(text: str, wanted: int | str, file: str) -> tuple[int, range]:
-    """Return a line's number, and the columns in which a statement that is meant may begin."""
-    lines = text.split("\n")
-    if isinstance(wanted, int):
-        if not 1 <= wanted <= len(lines):
-            raise InputError(f"{file} has {len(lines)} lines, and no line {wanted}.")
-        return wanted, range(0)
-    found = [number for number, each in enumerate(lines, 1) if wanted in each.split("//")[0]]
-    if len(found) != 1:
-        where = f"in the lines {', '.join(map(str, found))}" if found else "nowhere"
-        raise InputError(f"{wanted!r} stands {where} of {file}; a place is told by a text that only one line has.")
-    column = lines[found[0] - 1].index(wanted) + 1
-    return found[0], range(column, column + len(wanted))
+def _lines_with(lines: Sequence[str], text: str) -> set[int]:
+    """Return the numbers of the lines that have a text, not counting comments."""
+    return {number for number, each in enumerate(lines, 1) if text in each.split("//")[0]}
 
 
 def _resumed(recording: Recording, moment: int) -> bool:

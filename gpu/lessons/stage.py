@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,11 @@ class Stage:
             grid, block = (_extents(extent, names) for extent in (launch.grid, launch.block))
             engine.launch(kernel, grid, block, *given, shared_bytes=whole(launch.shared, names))
         return {name: engine.download(buffer) for name, buffer in buffers.items()}
+
+    def threads(self, n: int) -> int:
+        """Return the threads of the largest launch."""
+        names = self.names(n)
+        return max(prod((*_extents(each.grid, names), *_extents(each.block, names))) for each in self.launches)
 
     def types(self, module: SimulatedModule) -> dict[str, np.dtype[Any]]:
         """Return the type of each array's elements, as the kernels that get it have it, and of each constant's."""

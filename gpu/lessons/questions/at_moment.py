@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu.errors import InputError
+from gpu.lessons.expressions import whole
 from gpu.lessons.lesson import Place, Question
 from gpu.lessons.question_kinds import AT_STATEMENT, OVER_RUN
 from gpu.lessons.questions.asked import AskedQuestion, some
@@ -142,7 +143,7 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
         _, event = _statement(played)
         own = [each for each in touched(launch.trace, event) if each.number == array.number and each.writes]
         candidates = np.unique(np.concatenate([each.elements for each in own])) if own else candidates
-    element = _element(question, candidates, array, played.seed)
+    element = _element(question, candidates, array, played)
     held = launch.trace.array(array.number, step)[element]
     write = launch.trace.memory.writer(array, element, step)
     line, why = 0, "Nobody writes it."
@@ -174,7 +175,7 @@ def writer(played: PlayedScene, question: Question) -> AskedQuestion:
     until = _until(played, question, played.recording.moments)
     launch, step = _before(played, until)
     array = _array(launch, wanted, block)
-    element = _element(question, np.flatnonzero(launch.trace.memory.written(array, step)), array, played.seed)
+    element = _element(question, np.flatnonzero(launch.trace.memory.written(array, step)), array, played)
     write = launch.trace.memory.writer(array, element, step)
     if write is None:
         raise InputError(f"Nobody writes {wanted}[{element}].")
@@ -249,12 +250,12 @@ def _array(launch: LaunchSpan, name: str, block: int) -> TraceArray:
     raise InputError(f"The launch has no array {name!r} of block {block}; it has {names}.")
 
 
-def _element(question: Question, candidates: Any, array: TraceArray, seed: int) -> int:
+def _element(question: Question, candidates: Any, array: TraceArray, played: PlayedScene) -> int:
     if "element" in question.options:
-        element = int(question.options["element"])
+        element = whole(question.options["element"], played.parameters)
         if not 0 <= element < array.count:
             raise InputError(f"{array.name} has {array.count} elements, and no element {element}.")
         return element
     if not candidates.size:
         raise InputError(f"Nothing is written to {array.name} by then.")
-    return int(candidates[int(np.random.default_rng([seed, 3]).integers(candidates.size))])
+    return int(candidates[int(np.random.default_rng([played.seed, 3]).integers(candidates.size))])

@@ -1,0 +1,12 @@
+// The same, with the threads given out so that those of a warp go the same way: first all even elements, then all odd.
+__global__ void parity(const int *x, int *y, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int evens = (n + 1) / 2;
+    int i = t < evens ? 2 * t : 2 * (t - evens) + 1;
+    if (t < n) {
+        if (t < evens)
+            y[i] = x[i] * x[i];
+        else
+            y[i] = x[i] + 1;
+    }
+}

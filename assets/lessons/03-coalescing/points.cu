@@ -1,0 +1,10 @@
+// Points that are stored one after the other, x y z x y z ...: the length of each, squared.
+__global__ void lengths(const float *points, float *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float x = points[3 * i];
+        float y = points[3 * i + 1];
+        float z = points[3 * i + 2];
+        out[i] = x * x + y * y + z * z;
+    }
+}

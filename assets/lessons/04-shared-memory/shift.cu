@@ -1,0 +1,16 @@
+// Each element of the block's part moves one place on, in shared memory, so many times.
+__global__ void rotate(int *x, int rounds) {
+    __shared__ int s[32];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    for (int round = 0; round < rounds; ++round) {
+        // gap: move every element one place on, the last one to the front; no thread may read what another has written
+        int moved = s[(t + 31) % 32];
+        __syncthreads();
+        s[t] = moved;
+        __syncthreads();
+        // end
+    }
+    x[t] = s[t];
+}
