@@ -237,6 +237,8 @@ def _when(place: Place | None) -> str:
         return "when all is over"
     if place.phase:
         return f"when the phase {place.phase!r} begins"
+    if place.launch and not place.line:
+        return f"when launch {place.launch} begins"
     if place.barrier:
         return f"behind barrier {place.barrier}"
     return f"when line {place.line} comes next" if isinstance(place.line, int) else f"before {place.line!r}"
