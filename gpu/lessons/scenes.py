@@ -80,6 +80,8 @@ def play(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_R
         recording = record(
             pattern, variant, {}, with_defaults(scene, parameters), lambda progress: None, seed=seed, schedule=schedule
         )
+    if recording.stopped:
+        raise InputError("What is shown is too long to be recorded as a whole.", advice="Take fewer elements.")
     moment = 0 if scene.place is None else find_place(recording, scene.place, file, seed)
     return PlayedScene(scene, seed, parameters, file, recording, moment)
 

@@ -24,6 +24,9 @@ _MARKED = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+_TRIES = 200
+"""Orders that are tried, so that no line stands in its own place."""
+
 
 def reference(lesson: Lesson, task: Task) -> str:
     """Return a task's reference solution."""
@@ -69,13 +72,19 @@ def put_together(lesson: Lesson, task: Task, lines: tuple[str, ...]) -> str:
 
 
 def shuffled(body: str, seed: int) -> str:
-    """Return lines in another order: the seed says which."""
+    """Return lines in another order, which the seed chooses: as far as that can be with no line in its own place."""
     lines = body.rstrip("\n").split("\n")
     generator = np.random.default_rng([seed, 4])
-    order = list(range(len(lines)))
-    while len(set(lines)) > 1 and [lines[place] for place in order] == lines:
-        order = generator.permutation(len(lines)).tolist()
-    return "".join(f"{lines[place]}\n" for place in order)
+    best = lines
+    for _ in range(_TRIES):
+        mixed = [lines[place] for place in generator.permutation(len(lines)).tolist()]
+        if _moved(mixed, lines) > _moved(best, lines):
+            best = mixed
+    return "".join(f"{line}\n" for line in best)
+
+
+def _moved(mixed: list[str], lines: list[str]) -> int:
+    return sum(one != other for one, other in zip(mixed, lines, strict=True))
 
 
 def _marked(text: str, kind: str) -> Iterator[re.Match[str]]:

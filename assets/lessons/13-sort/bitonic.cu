@@ -1,0 +1,21 @@
+// Bitonic sort of 32 keys: in every step pairs are compared, and exchanged where they stand the wrong way round.
+__global__ void sort(int *keys) {
+    __shared__ int s[32];
+    int t = threadIdx.x;
+    s[t] = keys[t];
+    __syncthreads();
+    for (int size = 2; size <= 32; size *= 2) {
+        for (int apart = size / 2; apart > 0; apart /= 2) {
+            int other = t ^ apart;
+            if (other > t) {
+                bool upward = (t & size) == 0;
+                int low = min(s[t], s[other]);
+                int high = max(s[t], s[other]);
+                s[t] = upward ? low : high;
+                s[other] = upward ? high : low;
+            }
+            __syncthreads();
+        }
+    }
+    keys[t] = s[t];
+}
