@@ -1,13 +1,13 @@
 # make run   sets up whatever is missing and opens the window     make test   runs the tests, headless
-# The rest: setup, lint, format, gpu-test, sanitize, mutants, flaky, fuzz, kills, barriers, pycuda_check,
-# program_check, tour, bench, clean.
+# The rest: setup, lint, format, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
+# barriers, pycuda_check, program_check, tour, bench, clean.
 # ARGS="..." goes to the program or to pytest.
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
-KERNELS := $(wildcard kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh)
+KERNELS := $(wildcard assets/lessons/*/*.cu kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh)
 
-.PHONY: run setup test lint format gpu-test sanitize mutants flaky fuzz kills barriers pycuda_check program_check tour bench clean packages
+.PHONY: run setup test lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench clean packages
 
 run setup test tour bench packages:
 	$(SETUP) $@ $(ARGS)
@@ -18,8 +18,12 @@ gpu-test:
 # Whether a test notices a small mistake in what says "verified", whether all tests say the same each time, whether
 # anything that is read can do harm, what is left of a program that is killed at any moment, whether a barrier that is
 # taken out of a kernel is missed, and, on an NVIDIA GPU, what compute-sanitizer says of every kernel.
-mutants flaky fuzz kills barriers sanitize pycuda_check program_check: packages
+mutants lesson_mutants flaky fuzz kills barriers sanitize pycuda_check program_check: packages
 	$(VENV)/python -m tools.$@ $(ARGS)
+
+# Whether every lesson holds what it promises.
+lessons: packages
+	$(VENV)/python main.py lessons check $(ARGS)
 
 lint: packages
 	$(VENV)/ruff check .

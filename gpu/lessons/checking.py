@@ -33,17 +33,19 @@ class LessonFault:
 def faults(lesson: Lesson) -> Iterator[LessonFault]:
     """Try all that a lesson has, and yield what is wrong."""
     file = f"{lesson.name}/{FILE}"
+    before = None
     for step in lesson.steps:
-        for line, reason in _of_step(lesson, step):
+        shown, before = step.scene is not before, step.scene
+        for line, reason in _of_step(lesson, step, shown=shown):
             yield LessonFault(file, line, reason)
 
 
-def _of_step(lesson: Lesson, step: LessonStep) -> Iterator[tuple[int, str]]:
+def _of_step(lesson: Lesson, step: LessonStep, *, shown: bool) -> Iterator[tuple[int, str]]:
     try:
         if step.question is not None:
             for seed in SEEDS:
                 yield from _of_question(lesson, step, seed)
-        elif step.scene is not None:
+        elif step.scene is not None and shown:
             play(lesson, step.scene)
     except LockstepError as error:
         yield (

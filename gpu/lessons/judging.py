@@ -34,6 +34,8 @@ from gpu.stepping.recording import Recording
 _THOROUGH = 65
 """Up to this size every kind of input is tried, above it those that show most."""
 _OFTEN = ("random", "only the last", "highest")
+_ROUNDS = 5000
+"""Rounds of loops after which a launch on so little counts as endless."""
 _ORDERED = (("lanes", 128), ("shuffle", 512), ("cached", 512))
 """The kinds of orders, and the most threads that a launch has in each: one by one they take long."""
 
@@ -206,6 +208,7 @@ class _Judge:
         engine, right = CheckingEngine(on_print=lambda thread, text: None), CheckingEngine(on_print=lambda thread, text: None)
         with closing(engine), closing(right):
             engine.sources = {self._stage.file: self._text}
+            engine.max_rounds = _ROUNDS
             right.sources = {self._stage.file: self._reference}
             try:
                 types = self._stage.types(right.built(self._stage.file))
@@ -305,7 +308,9 @@ class _Judge:
         if self._task.modeled:
             limits = (*limits, self._modeled())
         beyond = [each for each in limits if not each.met]
-        orders = tuple(case.schedule for case in cases(self._task, self._stage, self._seed) if case.schedule != ROUND_ROBIN)
+        orders = tuple(
+            case.schedule for case in cases(self._task, self._stage, self._seed) if case.schedule != ROUND_ROBIN
+        )
         check = Check(input=f"n up to {max(self._task.sizes)}", orders=orders)
         if beyond:
             words = f"right, but too much: {beyond[0].counter.replace('_', ' ')}"

@@ -34,6 +34,13 @@ class _Beneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32))
 
 
+def offered() -> bool:
+    """Return whether the system lets a process give up files."""
+    if sys.platform != "linux":
+        return False
+    return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)) >= 1
+
+
 def keep_to(readable: Iterable[Path], writable: Iterable[Path] = ()) -> bool:
     """Let this process, and all that it starts, open no other files any more; return whether the system offers that.
 
@@ -42,12 +49,10 @@ def keep_to(readable: Iterable[Path], writable: Iterable[Path] = ()) -> bool:
     readable, writable : iterable of Path
         Files, and folders with all that is in them; those that are not there are left out.
     """
-    if sys.platform != "linux":
+    if not offered():
         return False
     system = ctypes.CDLL(None, use_errno=True)
     version = system.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)
-    if version < 1:
-        return False
     every = _KNOWN[min(version, max(_KNOWN))]
     rules = _FileRules(every)
     handle = system.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)

@@ -1,0 +1,140 @@
+"""Tasks: what a student begins with, what is accepted and what is rejected, and where that is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu.errors import InputError
+from gpu.lessons.judging import Judgment, judge, opened
+from gpu.lessons.lesson import Lesson
+from gpu.lessons.reading import LIBRARY, read_lesson
+from gpu.lessons.tasks import pieces, put_together, reference, start
+from tests.gpu.lessons.lesson_folder import KERNEL, TASK, lesson_in
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory: pytest.TempPathFactory) -> Lesson:
+    return read_lesson(lesson_in(tmp_path_factory.mktemp("adding"), TASK))
+
+
+def judged(lesson: Lesson, before: str, after: str, seed: int = 0) -> Judgment:
+    assert before in KERNEL
+    return judge(lesson, lesson.task("add"), KERNEL.replace(before, after), seed=seed)
+
+
+def test_the_reference_is_accepted_and_a_gap_is_not(lesson: Lesson) -> None:
+    task = lesson.task("add")
+    assert judge(lesson, task, reference(lesson, task)).accepted
+    text = start(lesson, task)
+    assert "// Write here: add one pair" in text
+    assert "a[i] + b[i]" not in text
+    said = judge(lesson, task, text)
+    assert not said.accepted
+    assert said.wrong is not None
+    assert said.wrong.unwritten
+    assert (said.wrong.array, said.wrong.index) == ("c", 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "n", "kind", "line"),
+    [
+        ("if (i < n) ", "", 1, "out-of-bounds", 4),
+        ("i < n", "i + 1 < n", 1, "", 0),
+        ("blockIdx.x * blockDim.x + ", "", 33, "race", 4),
+        ("c[i] =", "for (;;) c[i] =", 1, "endless", 4),
+    ],
+)
+def test_the_smallest_failing_input_is_told(
+    lesson: Lesson, before: str, after: str, n: int, kind: str, line: int
+) -> None:
+    said = judged(lesson, before, after)
+    assert not said.accepted
+    assert said.case is not None
+    assert said.case.n <= max(n, 9)
+    assert [mistake.kind for mistake in said.check.mistakes] == ([kind] if kind else [])
+    if line:
+        assert said.check.mistakes[0].lines == (line,)
+    assert said.sentences == judged(lesson, before, after).sentences  # the same every time
+
+
+def test_it_is_opened_at_the_moment_at_which_it_goes_wrong(lesson: Lesson) -> None:
+    text = KERNEL.replace("a[i] + b[i]", "a[i] - b[i]")
+    said = judge(lesson, lesson.task("add"), text)
+    found = opened(lesson, lesson.task("add"), text, said)
+    assert found is not None
+    assert found.recording.position(found.moment).line == 4
+    assert found.recording.launches[0].trace.events[found.moment].kind != "if"
+    right = judge(lesson, lesson.task("add"), KERNEL)
+    assert opened(lesson, lesson.task("add"), KERNEL, right) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("this is not C", "does not compile"),
+        ("", "cannot be run"),
+        (KERNEL.replace("int n", "long n"), ""),
+        (KERNEL.replace("const float *a", "const double *a"), "cannot be run"),
+    ],
+)
+def test_what_is_no_such_kernel(lesson: Lesson, text: str, words: str) -> None:
+    said = judge(lesson, lesson.task("add"), text)
+    assert said.accepted == (not words)
+    assert words in said.verdict.words
+
+
+def test_variables_of_one_run_are_not_found_by_the_next(lesson: Lesson) -> None:
+    counting = "__device__ int runs;\n" + KERNEL.replace("c[i] =", "if (atomicAdd(&runs, 1) < n) c[i] =")
+    assert judge(lesson, lesson.task("add"), counting).accepted
+
+
+def test_a_limit_is_held_against_what_is_counted() -> None:
+    lesson = read_lesson(LIBRARY / "07-scan")
+    task = lesson.task("double-buffer")
+    said = judge(lesson, task, start(lesson, task))
+    assert not said.accepted
+    assert [(limit.counter, limit.counted, limit.most, limit.met) for limit in said.limits] == [
+        ("barriers", 13, 7, False)
+    ]
+    assert "too much: barriers" in said.verdict.words
+
+
+def test_another_order_shows_what_lockstep_hides() -> None:
+    lesson = read_lesson(LIBRARY / "06-reduction")
+    task = lesson.task("last-warp")
+    said = judge(lesson, task, task.mistakes[1].made_in(reference(lesson, task)))
+    assert not said.accepted
+    assert "race" in {mistake.kind for mistake in said.check.mistakes}
+
+
+def test_lines_are_shuffled_and_put_together() -> None:
+    lesson = read_lesson(LIBRARY / "04-shared-memory")
+    task = lesson.task("reverse")
+    lines = pieces(lesson, task)
+    assert sorted(lines) == sorted(each.strip() for each in reference(lesson, task).split("\n")[6:9])
+    assert not judge(lesson, task, put_together(lesson, task, lines)).accepted
+    whole = [each.strip() for each in reference(lesson, task).split("\n")[6:9]]
+    assert judge(lesson, task, put_together(lesson, task, tuple(whole))).accepted
+
+
+def test_a_model_says_how_long_it_takes(tmp_path: Path) -> None:
+    block = TASK + 'modeled = { gpu = "h200", n = 4096, times = 1.2 }\n'
+    lesson = read_lesson(lesson_in(tmp_path, block))
+    slow = KERNEL.replace(
+        "c[i] = a[i] + b[i]", "for (int k = 0; k < 99; ++k) c[i] = sinf(a[k % n]) * 0.0f + a[i] + b[i]"
+    )
+    said = judge(lesson, lesson.task("add"), slow)
+    assert not said.accepted
+    assert "microseconds on a modeled H200" in said.verdict.words
+    assert judge(lesson, lesson.task("add"), KERNEL).accepted
+
+
+def test_a_lesson_that_expects_another_size_is_at_fault(tmp_path: Path) -> None:
+    folder = lesson_in(tmp_path, TASK)
+    text = (folder / "lesson.md").read_text("utf-8").replace('"a + b"', '"a[1:] + b[1:]"')
+    (folder / "lesson.md").write_text(text, "utf-8")
+    lesson = read_lesson(folder)
+    with pytest.raises(InputError, match="the lesson expects"):
+        judge(lesson, lesson.task("add"), KERNEL)

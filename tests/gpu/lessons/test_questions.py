@@ -1,0 +1,155 @@
+"""Questions: their answers against what is worked out here, apart from any recording; what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.errors import InputError
+from gpu.lessons.checking import faults
+from gpu.lessons.questions.ask import ask
+from gpu.lessons.questions.asked import AskedQuestion, mark, some
+from gpu.lessons.reading import LIBRARY, read_lesson
+from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
+
+RACY = KERNEL.replace("if (i < n) c[i] = a[i] + b[i];", "if (i < n) c[0] = a[i] + b[i];")
+
+
+def asked(folder: Path, block: str, seed: int = 0, **how: Any) -> AskedQuestion:
+    lesson = read_lesson(lesson_in(folder, block, **how))
+    return ask(lesson, lesson.steps[0], seed)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ('ask = "lanes"\nblock = 1', frozenset({0, 1, 2})),
+        ('ask = "cells"\narray = "c"', frozenset(range(11))),
+        ('ask = "cells"\narray = "a"\nof = "read"', frozenset(range(11))),
+        ('ask = "count"\nof = "active"', 11),
+        ('ask = "count"\nof = "idle"', 2 * 32 - 11),
+        ('ask = "count"\nof = "sectors"', 3 * 2),  # of 11 floats in three arrays
+        ('ask = "count"\nof = "operations"\nover = "run"', 11),
+        ('ask = "writer"\narray = "c"\nelement = "n - 1"', (1, 2)),
+        ('ask = "order"', "no: every order gives the same"),
+        ('ask = "mistake"', "nothing: it is sound"),
+    ],
+)
+def test_the_recording_has_the_answer(tmp_path: Path, options: str, answer: object) -> None:
+    found = asked(tmp_path, f"{SHOW}[question]\n{options}\n")
+    assert found.answer == answer
+    assert mark(found, answer).right
+
+
+def test_a_value_is_what_the_lanes_added_and_every_seed_asks_anew(tmp_path: Path) -> None:
+    lesson = read_lesson(lesson_in(tmp_path, f'{SHOW}[question]\nask = "value"\narray = "c"\n'))
+    prompts = set()
+    for seed in range(4):
+        played, found = ask(lesson, lesson.steps[0], seed)
+        trace = played.recording.launches[0].trace
+        element = int(found.prompt.split("[")[1].split("]")[0])
+        assert found.answer == trace.array("a", 0)[element] + trace.array("b", 0)[element]
+        assert found.line == 4
+        assert f"c[{element}] =" in found.why
+        prompts.add((found.prompt, found.answer))
+    assert len(prompts) > 1
+
+
+def test_a_wrong_answer_is_told_with_what_happened_and_its_line(tmp_path: Path) -> None:
+    found = asked(tmp_path, f'{SHOW}[question]\nask = "lanes"\nblock = 1\nhints = ["One."]\n')
+    said = mark(found, {0, 1, 7})
+    assert not said.right
+    assert (said.missing, said.extra, said.line) == (frozenset({2}), frozenset({7}), 4)
+    assert "you left out 2; 7 does not belong" in said.words
+    assert "Line 4: if (i < n) c[i] = a[i] + b[i];" in said.words
+    assert found.hints[0] == "One."
+    assert "line 4" in found.hints[-1]
+    assert not mark(found, "nonsense").right
+    assert not mark(found, None).right
+
+
+def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
+    found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "mistake"\n', kernel=RACY)
+    assert "race" in found.answer
+    assert found.line == 4
+    found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "order"\n', kernel=RACY)
+    assert found.answer.startswith("yes")
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        (SHOW.replace("c[i] =", "d[i] ="), "'d\\[i\\] =' does not stand in add.cu"),
+        (SHOW.replace('" }', '", time = 2 }'), "is executed 1 times here, not 2"),
+        (SHOW.replace('line = "c[i] ="', "barrier = 1"), "There are 0 barriers here"),
+        (SHOW.replace('line = "c[i] ="', 'phase = "tree"'), "There is no phase 'tree'"),
+        (SHOW.replace('line = "c[i] ="', "launch = 2"), "There are 1 launches"),
+    ],
+)
+def test_a_place_that_is_not_there(tmp_path: Path, block: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        asked(tmp_path, f'{block}[question]\nask = "count"\nof = "active"\n')
+
+
+def test_a_question_of_a_pattern_is_of_its_worked_example() -> None:
+    lesson = read_lesson(LIBRARY / "06-reduction")
+    played, found = ask(lesson, lesson.steps[0], 0)
+    # 3 1 7 0 4 1 6 3: the second step leaves 11 and 14.
+    assert found.answer in (11, 14)
+    assert played.parameters["block"] == "8"
+
+
+def test_which_is_faster_is_the_models_word() -> None:
+    lesson = read_lesson(LIBRARY / "05-bank-conflicts")
+    step = next(step for step in lesson.steps if step.question is not None and step.question.ask == "faster")
+    found = ask(lesson, step, 0)[1]
+    assert found.choices == ("straight", "padded")
+    assert found.answer == "padded"
+    assert "Modeled: straight" in found.why
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([3], "3"),
+        ([2, 0], "0 and 2"),
+        (range(32), "0 to 31"),
+        (range(0, 99, 9), "0, 9, 18 … 90 (11 of them)"),
+        ([], "none"),
+    ],
+)
+def test_numbers_in_words(numbers: list[int], words: str) -> None:
+    assert some(numbers) == words
+
+
+def test_a_sound_lesson_has_no_faults_and_a_wrong_one_has_all_of_them(tmp_path: Path) -> None:
+    question = '[question]\nask = "cells"\narray = "c"\n'
+    mistake = '[[task.mistakes]]\nsays = "{}"\nreplace = "{}"\nby = "{}"\n'
+    sound = TASK + mistake.format("no bound", "if (i < n) ", "")
+    assert not list(faults(read_lesson(lesson_in(tmp_path, SHOW + question, sound))))
+    harmless = TASK + mistake.format("none at all", "i < n", "n > i")
+    nowhere = SHOW.replace("c[i] =", "d[i] =") + question
+    told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, nowhere, harmless)))]
+    assert len(told) == 2
+    assert "does not stand in add.cu" in told[0]
+    assert "this mistake is accepted: none at all" in told[1]
+    broken = KERNEL.replace("a[i] + b[i]", "a[i] - b[i]")
+    told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, TASK, kernel=broken)))]
+    assert "its own solution is rejected" in told[0]
+
+
+def test_one_of_our_lessons_is_sound() -> None:
+    assert not list(faults(read_lesson(LIBRARY / "01-threads-and-indices")))
+
+
+def test_answers_are_compared_as_what_they_are() -> None:
+    real = AskedQuestion("value", "?", "number", 0.333333, "")
+    assert mark(real, 0.33333).right
+    assert not mark(real, np.nan).right
+    assert not mark(real, True).right
+    thread = AskedQuestion("writer", "?", "thread", (1, 2), "")
+    assert mark(thread, [1, 2]).right
+    assert "thread 2 of block 1" in mark(thread, (2, 1)).words

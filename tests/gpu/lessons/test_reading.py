@@ -1,0 +1,94 @@
+"""What is read of a lesson's folder, and what is said of one that is wrong: file, line and reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpu.errors import InputError
+from gpu.lessons.reading import LIBRARY, all_lessons, read_lesson
+from tests.gpu.lessons.lesson_folder import HEAD, SHOW, TASK, lesson_in
+
+
+def test_a_lesson_is_read(tmp_path: Path) -> None:
+    question = '[question]\nask = "lanes"\nblock = 1\nhints = ["Count."]\n'
+    lesson = read_lesson(lesson_in(tmp_path, SHOW + question, TASK))
+    assert (lesson.title, lesson.order, lesson.minutes, lesson.needs) == ("Adding", 1, 5, ())
+    assert lesson.text == "Words."
+    assert [step.title for step in lesson.steps] == ["Step 1", "Step 2"]
+    assert lesson.steps[0].text == "Words."
+    assert lesson.questions[0].hints == ("Count.",)
+    assert lesson.task("add").sizes == (1, 7, 8, 9, 33)
+    assert lesson.steps[1].scene == lesson.steps[0].scene  # what is shown goes on being shown
+
+
+@pytest.mark.parametrize(
+    ("block", "line", "reason"),
+    [
+        ('[show]\nkernel = "sub"\nn = 8\n', 23, "The head has no kernel 'sub'; it has add."),
+        ('[show]\npattern = "scam"\n', 23, "There is no pattern 'scam'"),
+        ('[show]\npattern = "scan"\nvariant = "fast"\n', 24, "has no variant 'fast'"),
+        ('[show]\npattern = "scan"\nparameters = { m = 3 }\n', 24, "has no parameter 'm'"),
+        ('[show]\nkernel = "add"\n', 23, "It has to be said what n is"),
+        ('[show]\nkernel = "add"\nn = 8\ntab = "stop"\n', 25, "There is no tab 'stop'"),
+        ('[show]\nkernel = "add"\nn = 8\nat = { time = 2 }\n', 25, "A place is a line"),
+        ('[question]\nask = "lanes"\n', 22, "A question needs something to be shown"),
+        (SHOW + '[question]\nask = "why"\n', 27, "'why' is no kind of question"),
+        (SHOW + '[question]\nask = "cells"\n', 27, "says 'array'"),
+        (SHOW + '[question]\nask = "count"\nof = "cats"\n', 28, "of is one of"),
+        (SHOW + '[question]\nask = "lanes"\nanswer = 3\n', 28, "'answer' is nothing that"),
+        (TASK.replace('"gap"', '"guess"'), 24, "'guess' is no kind of task"),
+        (TASK.replace('"gap"', '"repair"'), 22, "A task of repair has mistakes"),
+        (TASK + "limits = { speed = 3 }\n", 28, "'speed' is no counter"),
+        (TASK.replace("[1, 7", "[0, 7"), 27, "sizes is a whole number from 1"),
+        ("[show\n", 22, "This is no TOML"),
+        ("[shoe]\n", 22, "'shoe' is nothing that a step has"),
+    ],
+)
+def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, block: str, line: int, reason: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_lesson(lesson_in(tmp_path, block))
+    assert caught.value.message.startswith(f"{tmp_path.name}/lesson.md:{line}: "), caught.value.message
+    assert reason in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("+++\ntitle", "title", ":1: A lesson begins with +++"),
+        ('title = "Adding"', "title = 3", ":2: title is missing, or not a text"),
+        ("order = 1", "order = 1\nlevel = 3", ":4: 'level' is nothing that a lesson's head has"),
+        ('"add.cu"', '"../add.cu"', ":7: '../add.cu' is no kernel file beside the lesson"),
+        ('"add.cu"', '"sub.cu"', ":7: "),
+    ],
+)
+def test_a_wrong_head_is_told_with_its_line(tmp_path: Path, before: str, after: str, reason: str) -> None:
+    with pytest.raises(InputError, match=r"lesson\.md:\d+: ") as caught:
+        read_lesson(lesson_in(tmp_path, head=HEAD.replace(before, after)))
+    assert reason in caught.value.message
+
+
+def test_a_folder_without_a_lesson_is_none(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no lesson\.md"):
+        read_lesson(tmp_path)
+    with pytest.raises(InputError, match="There is no lesson in"):
+        all_lessons(tmp_path)
+
+
+def test_two_blocks_in_a_step_are_one_too_many(tmp_path: Path) -> None:
+    folder = lesson_in(tmp_path, SHOW)
+    text = (folder / "lesson.md").read_text("utf-8")
+    (folder / "lesson.md").write_text(text + "```toml\n[show]\n```\n", "utf-8")
+    with pytest.raises(InputError, match="A step has one block of TOML; this is the second"):
+        read_lesson(folder)
+
+
+def test_our_lessons_are_as_many_as_they_should_be_and_need_what_is_there() -> None:
+    lessons = all_lessons(LIBRARY)
+    names = [lesson.name for lesson in lessons]
+    assert len(lessons) >= 12
+    assert sum(len(lesson.questions) + len(lesson.tasks) for lesson in lessons) >= 60
+    for number, lesson in enumerate(lessons):
+        assert set(lesson.needs) <= set(names[:number]), lesson.name
+        assert all(step.text or step.task is not None or step.question is not None for step in lesson.steps)

@@ -1,0 +1,147 @@
+"""Submissions of a class: each in a process of its own, which nothing that they do stalls, nor lets out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from gpu.cli import main as cli
+from gpu.errors import InputError
+from gpu.process.grader import grade, submitted
+from tests.gpu.cli.desktops import NO_WINDOW
+from tests.gpu.lessons.lesson_folder import KERNEL, TASK, lesson_in
+
+HEAD = "__global__ void add(const float *a, const float *b, float *c, int n) "
+SUBMISSIONS = {
+    "a-good.cu": KERNEL,
+    "b-wrong.cu": KERNEL.replace("+ b[i]", "- b[i]"),
+    "c-endless.cu": HEAD + "{ while (true) ; }",
+    "d-giga.cu": HEAD + "{ int x[1 << 28]; for (int i = 0; i < n; ++i) x[i] = i; c[0] = x[n - 1]; }",
+    "e-passwd.cu": '#include "/etc/passwd"\n' + HEAD + "{ }",
+    "f-flood.cu": "#include <stdio.h>\n"
+    + KERNEL.replace("if (i < n)", 'for (int k = 0; k < 999; ++k) printf("no judgment %d {}", k);\n    if (i < n)'),
+    "g-template.cu": "template <int N> struct A { static const int v = A<N - 1>::v; };\n"
+    + HEAD
+    + "{ c[0] = A<9>::v; }",
+}
+SAID = {
+    "a-good.cu": "✓ verified",
+    "b-wrong.cu": "differs from reference",
+    "c-endless.cu": "does not end in time",
+    "d-giga.cu": "cannot be run",
+    "e-passwd.cu": "includes what it may not",
+    "f-flood.cu": "✓ verified",
+    "g-template.cu": "does not compile",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("grading")
+    (folder / "adding").mkdir()
+    lesson_in(folder / "adding", TASK)
+    (folder / "class").mkdir()
+    for name, text in SUBMISSIONS.items():
+        (folder / "class" / name).write_text(text, "utf-8")
+    return folder
+
+
+def test_a_class_is_graded_and_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, report = folder / "table.csv", folder / "report.xml"
+    task = f"{folder / 'adding'}/add"
+    code = cli.main(
+        ["grade", task, str(folder / "class"), "--json", "--csv", str(table), "--junit", str(report)], NO_WINDOW
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert code == 1
+    assert told["accepted"] == 2
+    words = {each["name"]: each["words"] for each in told["submissions"]}
+    assert list(words) == list(SAID)
+    for name, said in SAID.items():
+        assert said in words[name], name
+    cases = ElementTree.parse(report).getroot().findall("testcase")
+    assert [(each.get("name"), each.find("failure") is None) for each in cases] == [
+        (name, name in ("a-good.cu", "f-flood.cu")) for name in SAID
+    ]
+    assert table.read_text("utf-8").count("\n") == len(SAID) + 1
+
+
+def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hidden", "utf-8")
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            (
+                "import sys; from pathlib import Path; from gpu.process.submission import _give_up\n"
+                f"_give_up({str(tmp_path / 'scratch')!r})\n"
+                f"try: print(Path({str(secret)!r}).read_text())\n"
+                "except PermissionError: print('refused')\n"
+                "import socket\n"
+                "try: socket.socket(); print('network')\n"
+                "except PermissionError: print('refused')\n"
+            ),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    from gpu.process.files import offered
+
+    assert told.stdout.split() == (["refused", "refused"] if offered() else told.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include "../adding/add.cu"',
+        "#define F </etc/passwd>\n#include F",
+        "%:include </etc/passwd>",
+        "#inc\\\nlude <../x>",
+        "#/* */include </etc/passwd>",
+        "#include_next <stdio.h>",
+        "#embed </etc/passwd>",
+        "#if __has_include(</etc/passwd>)\n#endif",
+    ],
+)
+def test_what_reaches_out_is_refused_unread(tmp_path: Path, text: str) -> None:
+    lesson_in(tmp_path, TASK)
+    path = tmp_path / "submission.cu"
+    path.write_text(f"{text}\n{KERNEL}", "utf-8")
+    (found,) = grade(tmp_path, "add", [path])
+    assert not found.accepted
+    assert "includes what it may not" in found.words
+
+
+def test_a_file_that_is_not_there_fails_alone(tmp_path: Path) -> None:
+    lesson_in(tmp_path, TASK)
+    (found,) = grade(tmp_path, "add", [tmp_path / "nobody.cu"])
+    assert "cannot be read" in found.words
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="There is no submission"):
+        submitted([str(tmp_path / "empty")])
+
+
+def test_a_task_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    for task, said in (
+        ("add", "LESSON/NAME"),
+        ("99-nothing/add", "There is no lesson"),
+        ("01-threads-and-indices/x", "has no task"),
+    ):
+        assert cli.main(["grade", task, "x.cu"], NO_WINDOW) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_lessons_are_listed_and_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["lessons"], NO_WINDOW) == 0
+    assert "01-threads-and-indices: Threads and indices" in capsys.readouterr().out
+    assert cli.main(["lessons", "--json"], NO_WINDOW) == 0
+    assert json.loads(capsys.readouterr().out)["lessons"][0]["tasks"] == ["add", "grid-stride", "mirror"]
+    assert cli.main(["lessons", "check", str(folder / "adding")], NO_WINDOW) == 0
+    assert "1 tasks" in capsys.readouterr().out

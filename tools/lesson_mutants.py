@@ -1,0 +1,177 @@
+"""Change the lessons' reference solutions by one mistake at a time, and see that each is rejected.
+
+The mistakes are those that students make: a barrier dropped or moved, a bound that is off by one or missing, a wrong
+stride, a lost last element, a wrong identity, a swapped buffer, a wrong mask. What does not compile is left out, as it
+says nothing of the judge. `python -m tools.lesson_mutants`; docs/lessons.md has the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu.lessons.judging import judge
+from gpu.lessons.lesson import Lesson, Task
+from gpu.lessons.reading import all_lessons
+from gpu.lessons.tasks import reference
+
+WANTED = 0.97
+"""The part of the mutants that the judge has to reject."""
+
+EQUIVALENT = {
+    ("clamp", "if (value <= low) value = low;"): "what is equal stays so",
+    ("halo", "if (t == 0) s[0] = i > 1 ? x[i - 1] : 0.0f;"): "of these threads i is a multiple of 64",
+    ("halo", "if (t == 63) s[65] = i + 1 < n ? x[i + 1] : 0.0f;"): "thread 63 alone reads what it writes behind it",
+    ("tree", "if (t == 1) y[blockIdx.x] = s[0];"): "behind the barrier anybody may write the sum",
+    ("tree", "if (t < half) s[t] += s[t + half];"): "thread 0 reads s[0], which it wrote itself",
+    ("guard", "if (t == 0) y[blockIdx.x] = x[i];"): "no block begins behind the array's end",
+    ("last-warp", "if (t == 1) *y = own;"): "all lanes have the sum",
+    ("largest", "if (t == 1) *y = max(max(s[0], s[1]), max(s[2], s[3]));"): "behind the barrier anybody may read",
+    ("rotate", "for (int round = 0; round < rounds; ++round) {"): "a barrier more in each round",
+    ("kogge-stone", "for (int stride = 1; stride < 64; stride *= 2) {"): "a barrier more in each round",
+    ("double-buffer", "s[to][t] = s[from][t] + (t >= stride ? s[from][t - stride] : 0);"): "the last barrier orders "
+    "nothing: each thread reads its own",
+    ("down-sweep", "if (i < 64) s[i] += s[i - stride];"): "the last step up writes s[63], which is read no more",
+    ("ticket", "if (threadIdx.x == 1) {"): "any thread of the block may take the ticket",
+    ("ticket", "if (threadIdx.x == 1) sums[part] = total;"): "behind the barrier anybody may write",
+    ("pack", "if (t == 1) *count = __popc(votes);"): "all lanes have the votes",
+    ("tiled", "b[y][x] = column < n && first + y < k ? B[(first + y) * n + column] : 1.0f;"): "a's zero takes it away",
+    ("odd-even", "for (int round = 0; round <= n; ++round) {"): "a round more exchanges nothing",
+}
+"""Mutants that do what the solution does, by their tasks and lines, and why: no judge can reject them."""
+
+_BARRIER = re.compile(r"\s*__sync(?:threads|warp)\(\);\s*")
+_CHANGES: tuple[tuple[str, str, str], ...] = (
+    ("off by one", r"< (\w+)\b(?=[;) ])", r"<= \1"),
+    ("off by one", r"<= (\w+)\b", r"< \1"),
+    ("off by one", r"> 0", r"> 1"),
+    ("off by one", r"\+ 1\b", r"+ 2"),
+    ("off by one", r" - 1\b", ""),
+    ("off by one", r" == 0\b", r" == 1"),
+    ("off by one", r"\[(\w+)\]", r"[\1 + 1]"),
+    ("lost last element", r"< n\b", r"< n - 1"),
+    ("lost last element", r"< (width|height|k|m|blocks|bits|rounds)\b", r"< \1 - 1"),
+    ("missing bound", r"if \([^()]*(?:\([^()]*\)[^()]*)*\) (?=[\w*])", ""),
+    ("missing bound", r" && [^&?;)]+(?=\)| \?| &&|;)", ""),
+    ("missing bound", r"(?<=\()[^&(;]+ && ", ""),
+    ("missing bound", r"\b[\w ]+ < \w+ \? ([\w\[\] +*.-]+) : [\w.-]+", r"\1"),
+    ("wrong stride", r"\*= 2", "*= 4"),
+    ("wrong stride", r"/= 2", "/= 4"),
+    ("wrong stride", r"\+= (\d+|stride|threads)\b", r"+= 2 * \1"),
+    ("wrong stride", r"\b2 \* ", ""),
+    ("wrong stride", r"gridDim\.x \* blockDim\.x", "blockDim.x"),
+    ("wrong stride", r"blockIdx\.([xy]) \* (\w+)", r"blockIdx.\1"),
+    ("wrong identity", r": 0(\.0f)?\b", r": 1\1"),
+    ("wrong identity", r"= 0(\.0f)?;", r"= 1\1;"),
+    ("wrong identity", r"-INFINITY", "0.0f"),
+    ("wrong identity", r"-2147483647 - 1", "0"),
+    ("wrong mask", "0xffffffffu", "0x7fffffffu"),
+    ("wrong operator", r" \+= ", " = "),
+    ("wrong operator", r"(?<=\w) \+ (?=[a-z(])", " - "),
+    ("no atomic", r"atomicAdd\(&?([\w\[\].]+), (\w+)\);", r"\1 += \2;"),
+)
+_INDEXED = re.compile(r"\b(\w+)\[")
+
+
+@dataclass(frozen=True)
+class LessonMutant:
+    """A solution with a mistake: which kind, in which line, and what the line was and is."""
+
+    lesson: str
+    task: str
+    kind: str
+    line: int
+    before: str
+    after: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.lesson}/{self.task} line {self.line}: {self.kind}\n-    {self.before}\n+    {self.after}"
+
+
+def mutants_of(lesson: Lesson, task: Task) -> Iterator[LessonMutant]:
+    """Yield a task's solution with one mistake each."""
+    lines = reference(lesson, task).split("\n")
+    seen = {"\n".join(lines)}
+    for kind, number, changed in _changed(lines):
+        text = "\n".join(changed)
+        if text not in seen:
+            seen.add(text)
+            before, after = lines[number].strip(), changed[number].strip() if number < len(changed) else ""
+            yield LessonMutant(lesson.name, task.name, kind, number + 1, before, after, text)
+
+
+def _changed(lines: Sequence[str]) -> Iterator[tuple[str, int, list[str]]]:
+    for number, line in enumerate(lines):
+        code = line.split("//")[0].rstrip()
+        if not code or code.startswith(("__global__", "__constant__")) or "__shared__" in code:
+            continue
+        rest = line[len(code) :]
+        if _BARRIER.fullmatch(code):
+            yield "dropped barrier", number, [*lines[:number], *lines[number + 1 :]]
+            for other in (number - 1, number + 1):
+                if ";" in lines[other] and not _BARRIER.fullmatch(lines[other]):
+                    moved = list(lines)
+                    moved[number], moved[other] = moved[other], moved[number]
+                    yield "moved barrier", number, moved
+            continue
+        for kind, pattern, by in _CHANGES:
+            for found in re.finditer(pattern, code):
+                changed = code[: found.start()] + found.expand(by) + code[found.end() :] + rest
+                yield kind, number, [*lines[:number], changed, *lines[number + 1 :]]
+        names = sorted({each[1] for each in _INDEXED.finditer("\n".join(lines))})
+        for found in _INDEXED.finditer(code):
+            for name in names:
+                if name != found[1]:
+                    changed = code[: found.start(1)] + name + code[found.end(1) :] + rest
+                    yield "swapped buffer", number, [*lines[:number], changed, *lines[number + 1 :]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make mutants, judge them, and say which survive."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--each", type=int, default=8, help="mutants of each task at most (8)")
+    parser.add_argument("--seed", type=int, default=1, help="which are taken (1)")
+    options = parser.parse_args(arguments)
+    chosen: list[tuple[Lesson, Task, LessonMutant]] = []
+    for lesson in all_lessons():
+        for task in lesson.tasks:
+            found = list(mutants_of(lesson, task))
+            taken = random.Random(f"{options.seed} {task.name}").sample(found, min(options.each, len(found)))
+            chosen += [(lesson, task, mutant) for mutant in taken]
+    made: Counter[str] = Counter()
+    survivors: list[LessonMutant] = []
+    refused, equivalent, slowest, began = 0, 0, 0.0, time.monotonic()
+    for lesson, task, mutant in chosen:
+        start = time.process_time()
+        judgment = judge(lesson, task, mutant.text)
+        slowest = max(slowest, time.process_time() - start)
+        if not judgment.runs:
+            refused += 1
+            continue
+        made[mutant.kind] += 1
+        if judgment.accepted and (task.name, mutant.after) in EQUIVALENT:
+            equivalent += 1
+            made[mutant.kind] -= 1
+        elif judgment.accepted:
+            survivors.append(mutant)
+            print(f"survived: {mutant}", flush=True)
+    total = sum(made.values())
+    share = 1 - len(survivors) / max(total, 1)
+    print(", ".join(f"{count} {kind}" for kind, count in made.most_common()))
+    print(
+        f"{total - len(survivors)} of {total} rejected ({share:.1%}); {equivalent} more do what the "
+        f"solution does, {refused} do not compile; "
+        f"{time.monotonic() - began:.0f} s, the slowest verdict {slowest:.1f} s of computing"
+    )
+    return 0 if share >= WANTED else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
