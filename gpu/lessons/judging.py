@@ -22,7 +22,7 @@ from gpu.lessons.questions.of_runs import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import record_stage
 from gpu.lessons.stage import MANY, Stage, StageCase
 from gpu.lessons.tasks import reference
-from gpu.messages.verdicts import Check, Verdict, mistakes_in_words, mistakes_of, verdict_of
+from gpu.messages.verdicts import Check, Verdict, lines_in_words, mistakes_in_words, mistakes_of, verdict_of
 from gpu.run.count import summed
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.findings import Finding
@@ -34,6 +34,8 @@ from gpu.stepping.recording import Recording
 _THOROUGH = 65
 """Up to this size every kind of input is tried, above it those that show most."""
 _OFTEN = ("random", "only the last", "highest")
+_MOST_TOLD = 3
+"""Findings that a student is told at once."""
 _ROUNDS = 5000
 """Rounds of loops after which a launch on so little counts as endless."""
 _ORDERED = (("lanes", 128), ("shuffle", 512), ("cached", 512))
@@ -117,7 +119,12 @@ class Judgment:
             said.append(f"The smallest input on which that is seen: {self.case}.")
         if self.wrong is not None:
             said.append(f"There {self.wrong}.")
-        said += [f"Line {each.line}: {each.message}" for each in self.check.diagnostics[:5] if each.severity == "error"]
+        places: dict[str, list[int]] = {}
+        for each in self.check.diagnostics:
+            if each.severity == "error":
+                places.setdefault(each.message, []).append(each.line)
+        for message, lines in [*places.items()][:_MOST_TOLD]:
+            said.append(f"{lines_in_words(sorted(set(lines))).capitalize()}: {message}")
         said += [f"{each}." for each in self.limits]
         return tuple(dict.fromkeys(said))
 
