@@ -212,7 +212,10 @@ class _Judge:
         self._nearest: dict[str, LimitMet] = {}
 
     def judgment(self) -> Judgment:
-        engine, right = CheckingEngine(on_print=lambda thread, text: None), CheckingEngine(on_print=lambda thread, text: None)
+        engine, right = (
+            CheckingEngine(on_print=lambda thread, text: None),
+            CheckingEngine(on_print=lambda thread, text: None),
+        )
         with closing(engine), closing(right):
             engine.sources = {self._stage.file: self._text}
             engine.max_rounds = _ROUNDS
