@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
     return target
 
 
-_LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs") if os.uname().sysname == "Linux" else ()
+_LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs") if sys.platform == "linux" else ()
 
 
 def _host_text(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:
