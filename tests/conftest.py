@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from functools import cache
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -57,6 +58,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="fail, rather than skip, the GPU tests without a GPU")
+    parser.addoption("--sample", action="store_true", help="leave out long tests, and two of three that differ little")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in another order")
 
 
@@ -65,12 +67,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A file's tests stay together: they share what took long to prepare.
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid.partition('::')[0]}").random())
+    if config.getoption("--sample"):
+        left_out = [item for item in items if not _is_in_sample(item)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _is_in_sample(item)]
     wanted = [item for item in items if item.get_closest_marker("gpu")]
     if not wanted or config.getoption("--require-gpu"):
         return
     if reason := _why_no_gpu():
         for item in wanted:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _is_in_sample(item: pytest.Item) -> bool:
+    if item.get_closest_marker("long"):
+        return False
+    return item.get_closest_marker("alike") is None or crc32(item.nodeid.encode()) % 3 == 0
 
 
 @pytest.fixture(autouse=True)

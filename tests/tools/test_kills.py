@@ -9,6 +9,7 @@ import pytest
 from tools.kills import COMMANDS, kills
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)  # on a busy machine
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes by their environment, and into memory")
 def test_nothing_is_left_of_what_is_killed_at_a_random_moment(tmp_path):

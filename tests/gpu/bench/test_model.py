@@ -69,6 +69,7 @@ def test_every_variant_and_kernel_is_measured_launch_by_launch(monkeypatch) -> N
     assert found[-1].of == "matrices.cu"
 
 
+@pytest.mark.long
 def test_a_profiler_sees_each_kernel_a_few_times(monkeypatch) -> None:
     few(monkeypatch, "sort", 2)
     looked: list[str] = []
@@ -103,6 +104,7 @@ def test_the_table_says_what_is_held_out_and_what_failed() -> None:
     assert "not followed" in text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not find_nvcc(), reason="the model needs nvcc")
 def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsys) -> None:
     few(monkeypatch, "matmul")
@@ -119,6 +121,7 @@ def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsy
     assert "shortest_paths_round" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_path) -> None:
     few(monkeypatch, "matmul")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"

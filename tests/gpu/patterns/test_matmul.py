@@ -13,6 +13,8 @@ from gpu.patterns import find_pattern
 from gpu.run.execute import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
+pytestmark = pytest.mark.alike
+
 Array = np.ndarray[Any, Any]
 
 PATTERN = find_pattern("matmul")

@@ -24,6 +24,8 @@ from gpu.run.execute import run_pattern
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
 
+pytestmark = pytest.mark.alike
+
 LADDER = [
     (pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants if not variant.library
 ]

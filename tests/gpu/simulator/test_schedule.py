@@ -21,6 +21,8 @@ from tests.gpu.simulator import statements
 from tests.gpu.simulator.running import build
 from tests.gpu.simulator.tracing import check_states, waiting_lanes
 
+pytestmark = pytest.mark.alike
+
 Array = np.ndarray[Any, Any]
 
 KOGGE_STONE = """

@@ -11,6 +11,7 @@ from PyQt6.QtCore import Qt
 
 from gpu.kernel.simulate import simulate
 from gpu.messages.kernels import KernelLaunch
+from gpu.messages.requests import ModelPattern
 from gpu.run.kernel import record_kernel
 from gui.own_kernel.recorded import RecordedPage
 from tests.attacks.recordings import with_members
@@ -56,7 +57,7 @@ def opened(qtbot, window, path):
 
 @pytest.mark.parametrize("kind", ["recording", "trace"])
 def test_a_recording_is_played_beside_the_text_that_it_was_made_of(qtbot, window, request, kind):
-    hosts = len(FakeHost.made)
+    asked = {id(each) for host in FakeHost.made for each in host.requests}
     page = opened(qtbot, window, request.getfixturevalue(kind))
     step = page.step
     assert page.source.code.toPlainText() == TEXT
@@ -68,7 +69,8 @@ def test_a_recording_is_played_beside_the_text_that_it_was_made_of(qtbot, window
     recorded = step.models.recording.launches[0].trace
     assert np.array_equal(recorded.array("out", len(recorded.events)), 2 * np.roll(np.arange(8), -1))
     assert "out[0] = s[1] = 2" in step.panes.statement.text()
-    assert len(FakeHost.made) == hosts
+    since = [each for host in FakeHost.made for each in host.requests if id(each) not in asked]
+    assert all(isinstance(each, ModelPattern) for each in since)  # of the pattern that stood there before
 
 
 def test_its_text_is_read_only_and_what_would_have_to_run_is_not_offered(qtbot, window, recording):

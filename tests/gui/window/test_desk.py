@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import product
 
 import pytest
 from PyQt6.QtCore import QPoint, QRect, Qt, QTimer
@@ -29,7 +30,10 @@ MENUS = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 SIZES = [(1024, 700), (1280, 720), (1920, 1080)]
-WAYS = [(size, theme) for theme in ("dark", "light") for size in SIZES]
+IN_SAMPLE = [((1024, 700), "dark"), ((1920, 1080), "light")]
+WAYS = [
+    pytest.param(way, marks=() if way in IN_SAMPLE else pytest.mark.long) for way in product(SIZES, ("dark", "light"))
+]
 
 
 @pytest.fixture(scope="module")

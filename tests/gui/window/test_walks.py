@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin d
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
-@pytest.fixture(scope="module", params=["dark", "light"])
+@pytest.fixture(scope="module", params=["dark", pytest.param("light", marks=pytest.mark.long)])
 def walker(qapp, request):
     with driven("simulator") as window:
         window.appearance.set_theme(request.param)
