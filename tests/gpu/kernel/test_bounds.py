@@ -20,6 +20,8 @@ from gpu.simulator.frontend.diagnose import diagnose
 from gpu.stepping.explain import explain
 from gpu.stepping.recording import Recording
 
+pytestmark = pytest.mark.alike
+
 FIB = "__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"
 
 

@@ -18,6 +18,8 @@ from gpu.patterns import all_patterns, find_pattern
 from gpu.run.execute import run_pattern
 from gpu.simulator.module import SimulatedModule
 
+pytestmark = pytest.mark.alike
+
 _KERNEL = r"__global__ void\s+(?:__launch_bounds__\([\w, ]+\)\s+)?(\w+)"
 PATTERNS = list(all_patterns().values())
 

@@ -42,6 +42,8 @@ from gpu.run.execute import execute, failure_of, run_pattern, throughput
 from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
 
+pytestmark = pytest.mark.alike
+
 IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)
 
 

@@ -23,6 +23,8 @@ from gui.widgets.basic import ElidedLabel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
 
+pytestmark = pytest.mark.alike
+
 
 @pytest.fixture
 def window(stepping):

@@ -119,6 +119,7 @@ def test_why_the_single_pass_wins(hand) -> None:
 
 @pytest.mark.alone
 def test_the_window_goes_on_while_it_is_modeled(hand, window) -> None:
+    hand.limits("Reduction")
     shown = window.page.compare.modeled
 
     def attempt():

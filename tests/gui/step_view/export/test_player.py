@@ -15,6 +15,8 @@ from gpu.stepping.player_file import embedded, within
 from gpu.stepping.recording import Recording
 from tests.gui.step_view.export.browsers import engine, result_of
 
+pytestmark = pytest.mark.alike
+
 MOST_BYTES = 2 * 10**6
 
 
