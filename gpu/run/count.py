@@ -23,7 +23,7 @@ from gpu.messages.requests import CountPattern
 from gpu.patterns import find_pattern
 from gpu.run.check import Small, small_inputs, small_params
 from gpu.run.drive import Tell, accept, drive, refuse_library
-from gpu.run.sized import of_side
+from gpu.run.sized import opened
 
 _PART = Small(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64))
 """Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
@@ -86,7 +86,7 @@ def count_pattern(
 def count_request(request: CountPattern, tell: Tell) -> RunCounts:
     """Carry out a CountPattern; errors as of `count_pattern`."""
     pattern = find_pattern(request.pattern)
-    inputs = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
+    inputs = opened(request.inputs, request.side)
     variant = pattern.variant(request.variant)
     return count_pattern(
         pattern,

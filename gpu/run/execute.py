@@ -65,7 +65,7 @@ from gpu.run.count import count_request
 from gpu.run.drive import ANOTHER, Tell, accept, drive, refuse_library
 from gpu.run.frames import Frames
 from gpu.run.repeat import phases_of, repeat
-from gpu.run.sized import of_side
+from gpu.run.sized import opened
 from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.recording import Recording
 
@@ -161,7 +161,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
         case LoadBodies() | SaveBodies() | AdvanceBodies() | PickBody():
             return execute_bodies.execute(engine, request, folder, tell)
     pattern = find_pattern(request.pattern)
-    inputs = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
+    inputs = opened(request.inputs, request.side)
     outcome = run_pattern(
         engine,
         pattern,

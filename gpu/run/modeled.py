@@ -19,7 +19,7 @@ from gpu.run.count import count_pattern
 from gpu.run.drive import Tell, accept
 from gpu.run.kernel import count_kernel
 from gpu.run.model import ModeledRun, model_kernel, model_pattern
-from gpu.run.sized import of_side
+from gpu.run.sized import opened
 from gpu.timing.sass.lines import machine_lines
 
 _NAMES = {"memory": "DRAM", "last cache": "L2"}
@@ -81,8 +81,7 @@ def _inputs(pattern: Pattern, request: ModelPattern, params: Params) -> Inputs:
     key = pattern.name, shown, given, request.seed, request.side
     if key not in _kept:
         _kept.clear()
-        opened = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
-        _kept[key] = pattern.inputs(opened, params, request.seed)
+        _kept[key] = pattern.inputs(opened(request.inputs, request.side), params, request.seed)
     return _kept[key]
 
 

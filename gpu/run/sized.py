@@ -1,10 +1,18 @@
-"""Images of any size, made of one that is there."""
+"""What a request hands over, as what runs takes it: images of any size, made of one that is there."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from gpu.declaration.pattern import Inputs
+from gpu.messages.shared_arrays import SharedArray
+
+
+def opened(handed: Mapping[str, SharedArray], side: int) -> Inputs:
+    """Return the arrays that a request hands over, an image among them with so many rows and columns."""
+    return of_side({name: handle.open() for name, handle in handed.items()}, side)
 
 
 def of_side(inputs: Inputs, side: int) -> Inputs:

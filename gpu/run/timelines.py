@@ -13,7 +13,7 @@ from gpu.messages.timelines import ListedLaunch, RunTimelines
 from gpu.patterns import find_pattern
 from gpu.run.drive import accept
 from gpu.run.model import bound_launch, modeled_program
-from gpu.run.sized import of_side
+from gpu.run.sized import opened
 from gpu.timing.gpus import find_gpu
 
 
@@ -31,7 +31,7 @@ def pattern_timelines(request: TimelinePattern) -> RunTimelines:
     variant = pattern.variant(request.variant)
     gpu = find_gpu(request.gpu)
     params = pattern.check(request.params)
-    inputs = of_side({name: handle.open() for name, handle in request.inputs.items()}, request.side)
+    inputs = opened(request.inputs, request.side)
     inputs = pattern.inputs(inputs, params, request.seed)
     if not variant.library:
         accept(pattern, variant, inputs, params)

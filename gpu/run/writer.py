@@ -23,7 +23,7 @@ from gpu.messages.requests import FindWriter, StepWriter
 from gpu.messages.writer import MOST_STATEMENTS, Writer, WrittenElement
 from gpu.patterns import find_pattern
 from gpu.run.drive import Tell, accept, drive
-from gpu.run.sized import of_side
+from gpu.run.sized import opened
 from gpu.simulator.counting.writers import SeenWrite, Writers
 from gpu.stepping.recording import Recording
 
@@ -138,7 +138,7 @@ def _run(engine: RewindingEngine, request: FindWriter, tell: Tell, seconds: floa
     variant = pattern.variant(run.variant)
     if variant.library:
         raise InputError(f"No thread is known: {variant.library} is a library, which comes without its source.")
-    given = of_side({name: handle.open() for name, handle in run.inputs.items()}, run.side)
+    given = opened(run.inputs, run.side)
     params = pattern.check(run.params)
     inputs = pattern.inputs(given, params, run.seed)
     accept(pattern, variant, inputs, params)
