@@ -24,7 +24,7 @@ from gui.widgets.basic import as_figure
 
 TIME = "µs"
 _NAMES = 0.24
-"""Of the width for the variants' names."""
+"""Of the width for the variants' names, at most."""
 _SHORT = {"arithmetic": "arith."}
 _SHARE = Qt.ItemDataRole.UserRole
 
@@ -96,18 +96,22 @@ class LimitsTable(QTableWidget):
         self._share_width()
 
     def _share_width(self) -> None:
-        """Give names their share, and each limit what is left, but as much as its name takes."""
+        """Give each limit what its name takes, names their share of the rest, and what is left to all limits."""
         heads = self.horizontalHeader()
         view = self.viewport()
         assert heads is not None
         assert view is not None
-        names = max(round(_NAMES * view.width()), look().px(120))
-        heads.resizeSection(0, names)
-        even = (view.width() - names) // (self.columnCount() - 1)
+        wanted = []
         for column in range(1, self.columnCount()):
             item = self.horizontalHeaderItem(column)
-            wanted = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
-            heads.resizeSection(column, max(even, wanted + 18, look().px(44)))
+            text = heads.fontMetrics().horizontalAdvance(item.text() if item is not None else "")
+            wanted.append(max(text + 18, look().px(44)))
+        most, least = round(_NAMES * view.width()), look().px(120)
+        names = max(min(most, view.width() - sum(wanted)), least)
+        heads.resizeSection(0, names)
+        more = max(view.width() - names - sum(wanted), 0) // len(wanted)
+        for column, width in enumerate(wanted, 1):
+            heads.resizeSection(column, width + more)
 
     def restyle(self) -> None:
         """Take the theme's colors and the text's size."""
