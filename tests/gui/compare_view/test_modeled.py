@@ -110,6 +110,14 @@ def test_what_is_chosen_in_run_is_looked_at_first(qtbot, tab) -> None:
     assert tab.modeled.why.text().startswith("Brent-Kung: ")
 
 
+def test_every_limit_is_seen_at_1280_by_720(qtbot, tab) -> None:
+    tab.window_.resize(1280, 720)
+    look_at(qtbot, tab, LIMITS_VIEW)
+    table = tab.modeled.limits
+    qtbot.waitUntil(lambda: tab.window_.width() == 1280)
+    assert sum(table.columnWidth(column) for column in range(table.columnCount())) <= table.viewport().width()
+
+
 def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
     look_at(qtbot, tab, LIMITS_VIEW)
     table = tab.modeled.limits
