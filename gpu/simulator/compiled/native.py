@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import pickle
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,9 @@ def key_of(function: ir.Function, *what: Any) -> str:
 @cache
 def _linker() -> Any:
     _machine()
-    return llvm.create_lljit_compiler()
+    # RuntimeDyld ends the process where a busy address space leaves code and its constants more than 2 GB apart; JITLink
+    # puts both into one piece of memory. It is not finished for Windows.
+    return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 
 def compile_text(text: str) -> bytes:
