@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from PyQt6 import sip
+from PyQt6.QtCore import QPoint
+from PyQt6.QtGui import QCursor
 from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -95,6 +97,14 @@ class PatientBot(QtBot):
 
     def waitExposed(self, widget, *, timeout=PATIENCE_MS):
         return super().waitExposed(widget, timeout=max(timeout, PATIENCE_MS))
+
+    @staticmethod
+    def mouseMove(widget, pos=None, delay=-1):
+        """Come from elsewhere: of a cursor that a test before left there Qt sends no event."""
+        pos = widget.rect().center() if pos is None else pos
+        if QCursor.pos() == widget.mapToGlobal(pos):
+            QtBot.mouseMove(widget, pos + QPoint(1, 0), delay)
+        QtBot.mouseMove(widget, pos, delay)
 
 
 @pytest.fixture
