@@ -2,17 +2,20 @@
 
 Each `__syncthreads()`, `__syncwarp()`, fence and `volatile` of every kernel file goes in turn, and every variant that
 comes to it is checked as an edited text is before its run. What is then said must be a finding, another result in
-another order, or that what was edited did not run; or it stands in `HARMLESS`, which says why.
+another order, or that what was edited did not run; or it stands in `HARMLESS`, which says why. `--jobs N` takes out N
+at the same time, each in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +23,7 @@ import numpy as np
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
 from gpu.engines.base import kernel_text
 from gpu.messages.verdicts import verdict_of
-from gpu.patterns import all_patterns
+from gpu.patterns import all_patterns, find_pattern
 from gpu.run.check import check_edited
 
 _ORDERING = re.compile(
@@ -136,20 +139,44 @@ def take_out(pattern: Pattern, variant: Variant, ordering: Ordering, params: Par
     return TakenOut(ordering, variant.name, params, verdict.kind, verdict.words, check.remedy is not None)
 
 
-def all_taken_out(names: Sequence[str] = ()) -> Iterator[TakenOut]:
-    """Yield what is said of every variant of some patterns, or of all, without each of what orders its threads."""
-    for pattern in all_patterns().values():
-        if names and pattern.name not in names:
-            continue
-        for variant in pattern.variants:
-            if variant.library:
-                continue
-            for ordering in (each for each in orderings(pattern.file_of(variant.name)) if each.is_of(pattern, variant)):
-                for params in ({}, *FURTHER.get(pattern.name, ())):
-                    found = take_out(pattern, variant, ordering, params)
-                    yield found
-                    if found.kind != "unchecked":
-                        break
+def all_taken_out(names: Sequence[str] = (), jobs: int = 1) -> Iterator[TakenOut]:
+    """Yield what is said of every variant without each of what orders its threads, in the order of the files.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The patterns; all, if there is none.
+    jobs : int
+        How many are taken out at the same time.
+    """
+    work = [
+        (pattern.name, variant.name, ordering)
+        for pattern in all_patterns().values()
+        if not names or pattern.name in names
+        for variant in pattern.variants
+        if not variant.library
+        for ordering in orderings(pattern.file_of(variant.name))
+        if ordering.is_of(pattern, variant)
+    ]
+    if jobs == 1:
+        for each in work:
+            yield from _taken_out(each)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        for found in pool.map(_taken_out, work):
+            yield from found
+
+
+def _taken_out(what: tuple[str, str, Ordering]) -> list[TakenOut]:
+    """Take it out with the settings of the pattern that come to it, or with all that there are."""
+    name, variant, ordering = what
+    pattern = find_pattern(name)
+    found = []
+    for params in ({}, *FURTHER.get(name, ())):
+        found.append(take_out(pattern, pattern.variant(variant), ordering, params))
+        if found[-1].kind != "unchecked":
+            break
+    return found
 
 
 def _inputs(pattern: Pattern) -> Inputs:
@@ -164,10 +191,11 @@ def main() -> int:
     """Take all out, and return 1 where any is missed."""
     parser = argparse.ArgumentParser(prog="python -m tools.barriers", description=__doc__)
     parser.add_argument("patterns", nargs="*", help="only these patterns")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at the same time (1)")
     arguments = parser.parse_args()
     began = time.monotonic()
     found = []
-    for each in all_taken_out(arguments.patterns):
+    for each in all_taken_out(arguments.patterns, arguments.jobs):
         found.append(each)
         if each.missed:
             print(f"MISSED {each.ordering}: {each.variant} {dict(each.params)}", flush=True)

@@ -6,7 +6,7 @@ import pytest
 
 from gpu.declaration.pattern import Params
 from gpu.patterns import all_patterns, find_pattern
-from tools.barriers import HARMLESS, orderings, report, take_out, without
+from tools.barriers import HARMLESS, all_taken_out, orderings, report, take_out, without
 
 FILES = [file for pattern in all_patterns().values() for file in pattern.files]
 SAMPLE = [
@@ -55,3 +55,11 @@ def test_without_it_nothing_is_verified(
     assert not found.missed
     row = report([found]).splitlines()[-1].split("|")[1:-1]
     assert [row[0].strip(), int(row[2]), int(row[-1])] == ["**all**", 1, 0]
+
+
+@pytest.mark.long
+def test_two_at_the_same_time_say_what_one_after_the_other_does() -> None:
+    found = list(all_taken_out(["convolution"], jobs=2))
+    assert len({each.ordering for each in found}) == 2
+    assert {each.kind for each in found} >= {"flawed"}
+    assert found == list(all_taken_out(["convolution"]))
