@@ -30,6 +30,7 @@ _LIMIT_S = 300.0
 _SUMMARY = re.compile(r"^=+ ((?:ERROR|RACECHECK) SUMMARY: .*)$", re.MULTILINE)
 _REPORT = re.compile(r"^=+ (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY)(\S.*)$", re.MULTILINE)
 _STEPS = 2
+_MOST, _MOST_ALONE = 5003, 67
 _BLIND = "CUDA Dynamic Parallelism is not supported by the selected tool"
 
 
@@ -62,12 +63,13 @@ def excuse(variant: Variant, seen: Watched) -> str:
     return ""
 
 
-def options(pattern: Pattern) -> list[str]:
-    """Return a pattern's options for an awkward size: several blocks, the last of them not full."""
+def options(pattern: Pattern, variant: Variant) -> list[str]:
+    """Return the options for an awkward size: several blocks, the last of them not full, or little for one thread."""
     given = []
     for parameter in pattern.parameters:
         if isinstance(parameter, Integer) and parameter.role is Role.SIZE:
-            given += [f"--{parameter.name}", str(min(5003, parameter.default // 4 + 3))]
+            most = _MOST_ALONE if variant.alone else _MOST
+            given += [f"--{parameter.name}", str(min(most, parameter.default // 4 + 3))]
         elif isinstance(parameter, Integer) and parameter.role is Role.STEPS:
             given += [f"--{parameter.name}", str(_STEPS)]
     return given
@@ -80,7 +82,7 @@ def watch(sanitizer: str, pattern: Pattern, variant: Variant, tool: str) -> Watc
         # The driver's Python bindings ask for entry points that an older driver lacks: that is no kernel's mistake.
         command += ["--report-api-errors", "no"]
     command += [sys.executable, str(ROOT / "main.py"), "run", pattern.name, "--engine", "cuda"]
-    command += ["--variant", variant.name, *options(pattern), "--json"]
+    command += ["--variant", variant.name, *options(pattern, variant), "--json"]
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=_LIMIT_S, check=False,

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gpu.cli.main import main
 from gpu.patterns import find_pattern
+from tests.gpu.cli.desktops import NO_WINDOW
 from tools import sanitize
 
 CLEAN = "========= ERROR SUMMARY: 0 errors"
@@ -62,7 +64,7 @@ def test_a_variant_that_is_wrong_by_design_may_be_found_out() -> None:
 @pytest.mark.parametrize("name", ["convolution", "nbody", "matmul", "scan"])
 def test_the_size_fills_no_block_evenly(name: str) -> None:
     pattern = find_pattern(name)
-    options = sanitize.options(pattern)
+    options = sanitize.options(pattern, pattern.variants[-1])
     given = dict(zip((each[2:] for each in options[::2]), map(int, options[1::2]), strict=True))
     params = pattern.check(given)
     assert all(params[key] == value for key, value in given.items())
@@ -74,3 +76,11 @@ def test_without_the_tool_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setenv("PATH", "")
     assert sanitize.main([]) == 2
     assert "compute-sanitizer is not on PATH" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["sort", "matmul"])
+def test_a_thread_alone_is_given_no_more_than_it_takes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = find_pattern(name)
+    command = ["run", name, "--engine", "simulator", "--variant", "one-thread", "--json"]
+    command += sanitize.options(pattern, pattern.variant("one-thread"))
+    assert main(command, NO_WINDOW) == 0, capsys.readouterr().err
