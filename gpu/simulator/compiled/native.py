@@ -89,8 +89,8 @@ def key_of(function: ir.Function, *what: Any) -> str:
 @cache
 def _linker() -> Any:
     _machine()
-    # RuntimeDyld ends the process where a busy address space leaves code and its constants more than 2 GB apart; JITLink
-    # puts both into one piece of memory. It is not finished for Windows.
+    # RuntimeDyld ends the process where a busy address space leaves code and its constants more than 2 GB apart;
+    # JITLink puts both into one piece of memory. It is not finished for Windows.
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 

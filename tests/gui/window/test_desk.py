@@ -45,23 +45,21 @@ def walker(qapp):
 
 @pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0][0]}-{way[1]}")
 def walk(walker, request):
-    """The window at a size and in a theme, in the Step tab of a scan."""
-    size, theme = request.param
-    walker.size = size
+    """The window at a size and in a theme."""
+    walker.size, theme = request.param
     walker.window.appearance.set_theme(theme)
-    walker.window.resize(*size)
-    walker.press(Key.Key_F2)
-    walker.turn_to("scan")
-    walker.press(Key.Key_5)
-    walker.rest()
-    walker.record()
     return walker
 
 
 @pytest.fixture
 def step(walk):
-    """The Step tab at its first step, with the keys at the picture."""
-    walk.press(Key.Key_F3)
+    """The Step tab of a scan at its first step, with the keys at the picture, whatever was done before."""
+    walk.window.resize(*walk.size)
+    walk.press(Key.Key_F2)
+    walk.turn_to("scan")
+    walk.press(Key.Key_5)
+    walk.rest()
+    walk.record()
     walk.step.panes.kinds.choose("Flow")
     walk.step.panes.flow.setFocus()
     walk.press(Key.Key_Home)
@@ -339,6 +337,7 @@ def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
     window.resize(1024, 700)
     for pattern in patterns:
         window.choose_pattern(pattern)
+        walker.press(Key.Key_F2)
         walker.rest()
         boxes = [each for each in window.page.findChildren(QComboBox) if each.accessibleName() == "Example"]
         (box,) = [each for each in boxes if each.isVisible()]
