@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,14 @@ from gpu.errors import InputError
 
 LONGEST_SENTENCE = 2500
 """Characters: two, with two names of 300 each and what a library says."""
+
+ODD_VALUES: tuple[Any, ...] = (
+    0, 1, -1, 3, 33, 2**31, 2**63, 10**40, 10**400, 0.0, -0.5, 1.5, 1e-320, 1e308, math.inf, -math.inf, math.nan,
+    True, False, "", " ", "n", "a", "x" * 3000, "a\nb", "\x1b[2J", "\u202e", "/dev/zero", "..", "../x.cu", "-1",
+    "1 / 0", "9 ** 9 ** 9", [], {}, [[]], [1, 2], ["n"], {"n": 1}, {"value": {}, "source": []}, [None], [{}],
+    [1.5] * 40,
+)  # fmt: skip
+"""What may stand in the place of a value that somebody wrote with care."""
 
 
 def mutated(random: np.random.Generator, whole: bytes, *, head: int = 400) -> bytes:
@@ -53,3 +64,49 @@ def answer(read: Callable[[], Any]) -> Any:
     assert "\n" not in message, f"more than a line: {message!r}"
     assert len(message) < LONGEST_SENTENCE, f"{len(message)} characters"
     return None
+
+
+def changed(random: np.random.Generator, whole: Any, values: Sequence[Any]) -> Any:
+    """Return what JSON or TOML holds with one or two of its values exchanged, left out, doubled or renamed."""
+    made = copy.deepcopy(whole)
+    for _ in range(int(random.integers(1, 3))):
+        places = list(_places(made))
+        if not places:
+            return made
+        holder, key = places[int(random.integers(len(places)))]
+        chance = random.random()
+        if chance < 0.15:
+            del holder[key]
+        elif chance < 0.25 and isinstance(holder, dict):
+            holder[("", "name", "x" * 500, "a b", "é", "kernel")[int(random.integers(6))]] = holder.pop(key)
+        elif chance < 0.35:
+            holder[key] = [copy.deepcopy(holder[key])] * 2
+        else:
+            holder[key] = copy.deepcopy(values[int(random.integers(len(values)))])
+    return made
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from _places(value[key])
+
+
+def as_toml(whole: dict[str, Any]) -> str:
+    """Return tables as TOML, those within them on one line; what TOML has no word for is left out."""
+    return "".join(f"{_quoted(name)} = {_toml(value)}\n" for name, value in whole.items() if value is not None)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_quoted(name)} = {_toml(each)}" for name, each in value.items() if each is not None)
+        return f"{{{inner}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_toml(each) for each in value if each is not None)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _quoted(value) if isinstance(value, str) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text)

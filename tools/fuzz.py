@@ -132,16 +132,11 @@ def _attack_once(attack: Attack, batch: Batch, number: int) -> str:
     try:
         with _alarm(batch.limit_s):
             attack(generator(batch.area, batch.seed, number), folder)
-    except _HangError:
-        outcome = HANG
-    except MemoryError:
-        outcome = MEMORY
-    except BaseException:
-        outcome = TRACEBACK
-    if outcome == RIGHT:
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
+    except BaseException as error:
+        outcome = HANG if isinstance(error, _HangError) else MEMORY if isinstance(error, MemoryError) else TRACEBACK
         (folder / "why.txt").write_text(traceback.format_exc(), "utf-8", errors="backslashreplace")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
     return outcome
 
 

@@ -112,8 +112,10 @@ def read(path: Path) -> DeviceRecord:
         recorded = DeviceRecord(**{**data, "runs": tuple(_run(each) for each in data["runs"])})
         if not all(isinstance(value, str) for name, value in data.items() if name != "runs"):
             raise TypeError("a name is none")
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{path.name} holds no recorded measurements: {error}.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise InputError(
+            f"{opening.name_of(path.name)} holds no recorded measurements: {opening.name_of(str(error))}."
+        ) from None
     return recorded
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import InputError
+from gpu.files.opening import name_of
 
 Array = npt.NDArray[Any]
 Value = Any
@@ -32,7 +34,6 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.MatMult: operator.matmul,
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
     ast.RShift: operator.rshift,
@@ -69,6 +70,7 @@ def _blocks_of(values: Value, size: Value) -> Array:
 def _correlate(values: Value, weights: Value) -> Array:
     """Return each element's neighbors, weighted: the middle weight is its own, and outside is zero."""
     one, other = np.asarray(values, np.float64), np.asarray(weights, np.float64)
+    _bounded(one.size * other.size)
     padded = np.pad(one, [(size // 2, size // 2) for size in other.shape])
     windows = np.lib.stride_tricks.sliding_window_view(padded, other.shape)
     found: Array = np.tensordot(windows, other, axes=other.ndim)
@@ -76,7 +78,22 @@ def _correlate(values: Value, weights: Value) -> Array:
 
 
 def _bincount(values: Value, bins: Value) -> Array:
-    return np.bincount(np.asarray(values).reshape(-1).astype(np.int64), minlength=_bounded(bins))
+    found = np.asarray(values).reshape(-1).astype(np.int64)
+    return np.bincount(found, minlength=max(_bounded(bins), _bounded(found.max(initial=-1) + 1)))
+
+
+def _joined(*parts: Value) -> Array:
+    _bounded(sum(np.size(part) for part in parts))
+    return np.concatenate([np.atleast_1d(part) for part in parts])
+
+
+def _where(*values: Value) -> Value:
+    return np.where(*_broadcast(*values))
+
+
+def _product(left: Value, right: Value) -> Value:
+    _bounded(math.prod(np.shape(left)[:-1]) * math.prod(np.shape(right)[1:]))
+    return left @ right
 
 
 def _exclusive(values: Value) -> Array:
@@ -104,7 +121,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "flip": np.flip,
     "float": lambda values: np.asarray(values, np.float64),
     "int": lambda values: np.asarray(values).astype(np.int64),
-    "join": lambda *parts: np.concatenate([np.atleast_1d(part) for part in parts]),
+    "join": _joined,
     "log2": lambda value: float(np.log2(max(float(value), 1.0))),
     "max": lambda *values: max(values) if len(values) > 1 else np.max(values[0]),
     "maxima": lambda values: np.max(values, axis=-1, keepdims=True),
@@ -117,7 +134,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": np.sum,
     "sums": lambda values: np.sum(values, axis=-1, keepdims=True),
     "transpose": np.transpose,
-    "where": np.where,
+    "where": _where,
     "zeros": _zeros,
 }
 """What an expression may call. `rows(x, k)` cuts x into rows of k; `maxima` and `sums` are those of each row."""
@@ -143,14 +160,15 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
     if len(text) > _LONGEST:
         raise InputError(f"An expression has at most {_LONGEST} characters, not {len(text)}.")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings(action="ignore"):  # what Python says of a program's style
+            tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InputError(f"{text!r} is no expression.") from None
     try:
         with np.errstate(all="ignore"):
             return _value(tree.body, names, text)
     except (ArithmeticError, ValueError, TypeError, IndexError, MemoryError) as error:
-        raise InputError(f"{text!r} cannot be computed: {error}.") from None
+        raise InputError(f"{text!r} cannot be computed: {name_of(str(error))}.") from None
 
 
 def whole(text: str | int | float, names: Mapping[str, Value]) -> int:
@@ -170,14 +188,17 @@ def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
                 known = ", ".join(sorted(names)) or "none"
                 raise InputError(f"{text!r} has the name {name!r}; those that are known here: {known}.")
             return names[name]
+        case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+            return _product(_value(left, names, text), _value(right, names, text))
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return np.float64(_value(left, names, text)) ** np.float64(_value(right, names, text))
+            base, exponent = _broadcast(_value(left, names, text), _value(right, names, text))
+            return np.float64(base) ** np.float64(exponent)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](_value(left, names, text), _value(right, names, text))
+            return _BINARY[type(op)](*_broadcast(_value(left, names, text), _value(right, names, text)))
         case ast.UnaryOp(op=sign, operand=operand) if type(sign) in _UNARY:
             return _UNARY[type(sign)](_value(operand, names, text))
         case ast.Compare(left=left, ops=[compared], comparators=[right]) if type(compared) in _COMPARED:
-            return _COMPARED[type(compared)](_value(left, names, text), _value(right, names, text))
+            return _COMPARED[type(compared)](*_broadcast(_value(left, names, text), _value(right, names, text)))
         case ast.IfExp(test=test, body=body, orelse=other):
             return _value(body if _value(test, names, text) else other, names, text)
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
@@ -185,7 +206,7 @@ def _value(node: ast.expr, names: Mapping[str, Value], text: str) -> Value:
         case ast.Subscript(value=values, slice=place):
             return np.asarray(_value(values, names, text))[_place(place, names, text)]
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            return np.array([_value(each, names, text) for each in elements])
+            return _listed([_value(each, names, text) for each in elements])
     raise InputError(f"{text!r} has {ast.unparse(node)!r}, which a lesson's expressions do not have.")
 
 
@@ -196,6 +217,17 @@ def _place(node: ast.expr, names: Mapping[str, Value], text: str) -> Any:
     if isinstance(node, ast.Tuple):
         return tuple(_place(each, names, text) for each in node.elts)
     return _value(node, names, text)
+
+
+def _listed(values: list[Value]) -> Array:
+    _bounded(sum(np.size(each) for each in values))
+    return np.array(values)
+
+
+def _broadcast(*values: Value) -> tuple[Value, ...]:
+    """Return values of which something is made element by element, if that is not too large."""
+    _bounded(math.prod(np.broadcast_shapes(*(np.shape(each) for each in values))))
+    return values
 
 
 def _bounded(count: Value) -> int:

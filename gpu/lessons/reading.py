@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import Any
 from gpu.errors import InputError
 from gpu.files.opening import name_of
 from gpu.files.text import read_text
+from gpu.files.toml import TomlError, parse, shown
+from gpu.lessons.expressions import MOST_ELEMENTS
 from gpu.lessons.lesson import TABS, Lesson, LessonStep, Place, PlannedMistake, Question, Scene, Task
 from gpu.lessons.question_kinds import KINDS as QUESTIONS
 from gpu.lessons.stage import KINDS, Stage, StageArray, StageLaunch
@@ -34,7 +36,10 @@ _FENCE = re.compile(r"^```toml[ \t]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | 
 _HEADING = re.compile(r"^## +(?P<title>.+?)[ \t]*$", re.MULTILINE)
 _HEAD = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>.*?)^\+\+\+[ \t]*$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_AT = re.compile(r"at line (\d+)")
+_MOST_ORDERS = 100
+_LONGEST_REASON = 1000
+_LONGEST_NAME = 500
+_TOO_LARGE = 1e300
 
 
 def lesson_folders(folder: Path = LIBRARY) -> tuple[Path, ...]:
@@ -60,7 +65,7 @@ def read_lesson(folder: Path) -> Lesson:
     InputError
         With the file, the line and the reason, where something is wrong with it.
     """
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     file = folder / FILE
     if not file.is_file():
         raise InputError(f"{name_of(folder)} is no lesson: it has no {FILE}.")
@@ -81,9 +86,10 @@ def preloaded(lesson: Lesson) -> Lesson:
 
 def kernel_file(folder: Path, name: str) -> str:
     """Return a kernel file beside a lesson; InputError where it cannot be read, or lies elsewhere."""
-    path = (folder / name).resolve()
-    if path.parent != folder.resolve() or path.suffix != ".cu":
-        raise InputError(f"{name!r} is no kernel file beside the lesson: it is a name that ends with .cu.")
+    # What a link leads to; one in a circle leads to itself.
+    path = Path(os.path.realpath(folder / name.replace("\0", "/")))
+    if path.parent != Path(os.path.realpath(folder)) or path.suffix != ".cu":
+        raise InputError(f"{shown(name)} is no kernel file beside the lesson: it is a name that ends with .cu.")
     return read_text(path)
 
 
@@ -102,16 +108,15 @@ class _Block:
             if key and re.match(rf"\s*\[*{re.escape(key)}\s*[\]=.]|\s*\[+[^\]]*\b{re.escape(key)}\]|.*[{{,]\s*{re.escape(key)}\s*=", text):  # fmt: skip  # noqa: E501
                 line = self.line + number
                 break
-        return InputError(f"{self.file}:{line}: {reason}")
+        half = _LONGEST_REASON // 2
+        short = reason if len(reason) <= _LONGEST_REASON else f"{reason[:half]}…{reason[-half:]}"
+        return InputError(f"{self.file}:{line}: {short}")
 
     def read(self) -> dict[str, Any]:
         try:
-            return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            found = _AT.search(str(error))
-            line = self.line + (int(found[1]) - 1 if found else 0)
-            reason = re.sub(r" \(at .*\)$", "", str(error))
-            raise InputError(f"{self.file}:{line}: This is no TOML: {reason}.") from None
+            return parse(self.text)
+        except TomlError as error:
+            raise InputError(f"{self.file}:{self.line + error.line - 1}: This is no TOML: {error.reason}.") from None
 
 
 class _Reader:
@@ -119,7 +124,7 @@ class _Reader:
 
     def __init__(self, folder: Path, text: str) -> None:
         self._folder, self._text = folder, text
-        self._file = f"{folder.name}/{FILE}"
+        self._file = f"{name_of(folder.name)}/{FILE}"
         self._stages: dict[str, Stage] = {}
         self._tasks: set[str] = set()
 
@@ -143,9 +148,9 @@ class _Reader:
         return Lesson(
             self._folder,
             _of_type(block, about, "title", str),
-            _of_type(block, about, "order", int),
+            _whole_number(block, about, "order"),
             tuple(_texts(block, about, "needs")),
-            _of_type(block, about, "minutes", int),
+            _whole_number(block, about, "minutes"),
             text,
             self._stages,
             tuple(steps),
@@ -158,13 +163,13 @@ class _Reader:
 
     def _stage(self, block: _Block, name: str, given: Any) -> Stage:
         if not isinstance(given, dict):
-            raise block.error(f"The kernel {name!r} is a table, such as [kernels.{name}].", name)
+            raise block.error(f"The kernel {shown(name)} is a table, such as [kernels.{name}].", name)
         known = ("file", "kernel", "grid", "block", "shared", "arguments", "arrays", "launches", "constants", "let",
                  "expects", "tolerance")  # fmt: skip
-        _known(block, given, known, f"the kernel {name!r}")
+        _known(block, given, known, f"the kernel {shown(name)}")
         arrays = {key: self._array(block, key, text) for key, text in _table(block, given, "arrays").items()}
         if "launches" in given:
-            launches = tuple(self._launch(block, each) for each in given["launches"])
+            launches = tuple(self._launch(block, each) for each in _tables(block, given, "launches"))
         else:
             arguments = dict(_table(block, given, "arguments"))
             for key, text in arguments.items():
@@ -172,6 +177,10 @@ class _Reader:
                     arrays[key] = array
                     arguments[key] = key
             launches = (self._launch(block, {**given, "arguments": list(arguments.values())}),)
+        expects = _expressions(block, given, "expects")
+        for key in expects:
+            if key not in arrays:
+                raise block.error(f"{shown(key)} is expected of an array that there is none of.", "expects")
         file = _of_type(block, given, "file", str)
         try:
             kernel_file(self._folder, file)
@@ -181,28 +190,31 @@ class _Reader:
             file=file,
             arrays=arrays,
             launches=launches,
-            constants={key: str(text) for key, text in _table(block, given, "constants").items()},
-            lets=_table(block, given, "let"),
-            expects={key: str(text) for key, text in _table(block, given, "expects").items()},
-            tolerance=float(given.get("tolerance", 1e-5)),
+            constants={key: str(text) for key, text in _expressions(block, given, "constants").items()},
+            lets=_expressions(block, given, "let"),
+            expects={key: str(text) for key, text in expects.items()},
+            tolerance=_real_number(block, given, "tolerance", 1e-5),
         )
 
     def _array(self, block: _Block, name: str, text: Any) -> StageArray:
         found = StageArray.of(text) if isinstance(text, str) else None
         if found is None:
-            raise block.error(f'{text!r} is no array: it is "in SIZE", "out SIZE" or "inout SIZE".', name)
+            raise block.error(f'{shown(text)} is no array: it is "in SIZE", "out SIZE" or "inout SIZE".', name)
         return found
 
     def _launch(self, block: _Block, given: Mapping[str, Any]) -> StageLaunch:
         arguments = given.get("arguments")
         if not isinstance(arguments, list):
             raise block.error("A launch has its arguments: names of arrays, numbers and expressions.", "arguments")
+        kernel = _of_type(block, given, "kernel", str)
+        if len(kernel) > _LONGEST_NAME:
+            raise block.error(f"A kernel's name has at most {_LONGEST_NAME} characters.", "kernel")
         return StageLaunch(
-            _of_type(block, given, "kernel", str),
+            kernel,
             _extents(block, given, "grid"),
             _extents(block, given, "block"),
-            tuple(arguments),
-            given.get("shared", 0),
+            tuple(_expression(block, each, "arguments") for each in arguments),
+            _expression(block, given.get("shared", 0), "shared"),
         )
 
     # Steps.
@@ -235,28 +247,27 @@ class _Reader:
         place = _place(block, _table(block, given, "at"), "at") if "at" in given else None
         tab = given.get("tab", "step")
         if tab not in TABS:
-            raise block.error(f"There is no tab {tab!r}; there are {', '.join(TABS)}.", "tab")
+            raise block.error(f"There is no tab {shown(tab)}; there are {', '.join(TABS)}.", "tab")
         if "pattern" in given:
             patterns = all_patterns()
-            if given["pattern"] not in patterns:
-                raise block.error(
-                    f"There is no pattern {given['pattern']!r}; there are {', '.join(patterns)}.", "pattern"
-                )
-            pattern = patterns[given["pattern"]]
+            name = given["pattern"]
+            if not isinstance(name, str) or name not in patterns:
+                raise block.error(f"There is no pattern {shown(name)}; there are {', '.join(patterns)}.", "pattern")
+            pattern = patterns[name]
             variant = given.get("variant", pattern.default_variant)
             if variant not in (each.name for each in pattern.variants):
                 names = ", ".join(each.name for each in pattern.variants)
-                raise block.error(f"{pattern.title} has no variant {variant!r}; it has {names}.", "variant")
+                raise block.error(f"{pattern.title} has no variant {shown(variant)}; it has {names}.", "variant")
             parameters = _table(block, given, "parameters")
-            for name in parameters:
-                if name not in (each.name for each in pattern.parameters):
+            for key in parameters:
+                if key not in (each.name for each in pattern.parameters):
                     names = ", ".join(each.name for each in pattern.parameters)
-                    raise block.error(f"{pattern.title} has no parameter {name!r}; it has {names}.", name)
+                    raise block.error(f"{pattern.title} has no parameter {key!r}; it has {names}.", key)
             return Scene(pattern.name, variant, parameters, tab=tab, place=place)
         if "kernel" in given:
-            if given["kernel"] not in self._stages:
+            if not isinstance(given["kernel"], str) or given["kernel"] not in self._stages:
                 has = ", ".join(self._stages) or "none"
-                raise block.error(f"The head has no kernel {given['kernel']!r}; it has {has}.", "kernel")
+                raise block.error(f"The head has no kernel {shown(given['kernel'])}; it has {has}.", "kernel")
             sizes = _sizes(block, given, "n")
             if not sizes:
                 raise block.error("It has to be said what n is: a number, or a list to choose from.", "kernel")
@@ -281,11 +292,10 @@ class _Reader:
                 raise block.error(f"A question of the kind {ask!r} says {name!r}.", "ask")
         for name, allowed in kind.choices.items():
             if name in given and given[name] not in allowed:
-                raise block.error(f"{name} is one of {', '.join(allowed)}, not {given[name]!r}.", name)
-        options = {name: given[name] for name in kind.options if name in given}
-        if "until" in options:
-            options["until"] = _place(block, _table(block, given, "until"), "until")
-        return Question(ask, given.get("prompt", ""), tuple(_texts(block, given, "hints")), options, block.line)
+                raise block.error(f"{name} is one of {', '.join(allowed)}, not {shown(given[name])}.", name)
+        options = {name: _option(block, given, name) for name in kind.options if name in given}
+        prompt = _of_type(block, given, "prompt", str) if "prompt" in given else ""
+        return Question(ask, prompt, tuple(_texts(block, given, "hints")), options, block.line)
 
     def _task(self, block: _Block, given: Mapping[str, Any]) -> Task:
         known = ("name", "kind", "prompt", "kernel", "start", "sizes", "kinds", "limits", "orders", "modeled",
@@ -304,7 +314,7 @@ class _Reader:
         if stage not in self._stages:
             has = ", ".join(self._stages) or "none"
             raise block.error(f"The head has no kernel {stage!r}; it has {has}.", "kernel")
-        limits = _table(block, given, "limits")
+        limits = _expressions(block, given, "limits")
         for limit in limits:
             if limit not in LIMITS:
                 raise block.error(f"{limit!r} is no counter; they are {', '.join(LIMITS)}.", limit)
@@ -312,7 +322,7 @@ class _Reader:
         for made in kinds:
             if made not in KINDS:
                 raise block.error(f"{made!r} is no kind of input; they are {', '.join(KINDS)}.", "kinds")
-        mistakes = tuple(self._mistake(block, each) for each in given.get("mistakes", []))
+        mistakes = tuple(self._mistake(block, each) for each in _tables(block, given, "mistakes"))
         if kind == "repair" and not mistakes:
             raise block.error("A task of repair has mistakes: [[task.mistakes]]; the first is the one to repair.")
         if kind == "rewrite":
@@ -322,20 +332,20 @@ class _Reader:
                 raise block.error(error.message.removeprefix(f"{self._file}:{block.line}: "), "start") from None
         return Task(
             name, kind, _of_type(block, given, "prompt", str), stage,
-            start=given.get("start", ""),
+            start=_of_type(block, given, "start", str) if "start" in given else "",
             sizes=tuple(sorted(_sizes(block, given, "sizes"))) or SIZES,
             kinds=kinds,
             limits=limits,
-            orders=given.get("orders", ORDERS),
-            modeled=_table(block, given, "modeled"),
+            orders=_whole_number(block, given, "orders", ORDERS, _MOST_ORDERS),
+            modeled=_modeled(block, given),
             mistakes=mistakes,
             hints=tuple(_texts(block, given, "hints")),
             line=block.line,
         )  # fmt: skip
 
-    def _mistake(self, block: _Block, given: Any) -> PlannedMistake:
+    def _mistake(self, block: _Block, given: Mapping[str, Any]) -> PlannedMistake:
         try:
-            return PlannedMistake(**given)
+            return PlannedMistake(**{name: _of_type(block, given, name, str) for name in given})
         except TypeError:
             raise block.error("A mistake says what it is, what it replaces, and by what: says, replace, by.",
                               "mistakes") from None  # fmt: skip
@@ -368,11 +378,68 @@ def _texts(block: _Block, given: Mapping[str, Any], key: str) -> list[str]:
     return found
 
 
+def _tables(block: _Block, given: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    found = given.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise block.error(f"{key} is a list of tables.", key)
+    return found
+
+
+def _expression(block: _Block, found: Any, key: str) -> Any:
+    """Return an expression's text, or the number that stands for itself."""
+    if not isinstance(found, str | int | float) or (isinstance(found, int | float) and not abs(found) < _TOO_LARGE):
+        raise block.error(f"{key} has {shown(found)}, where an expression or a number is wanted.", key)
+    return found
+
+
+def _expressions(block: _Block, given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: _expression(block, each, name) for name, each in _table(block, given, key).items()}
+
+
+def _whole_number(
+    block: _Block, given: Mapping[str, Any], key: str, default: int | None = None, most: int = MOST_ELEMENTS
+) -> int:
+    """Return a number from 0 on; what is missing is the default, where there is one."""
+    found: int = _of_type(block, given, key, int) if default is None or key in given else default
+    if not 0 <= found <= most:
+        raise block.error(f"{key} is a whole number from 0 to {most}, not {shown(found)}.", key)
+    return found
+
+
+def _real_number(block: _Block, given: Mapping[str, Any], key: str, default: float) -> float:
+    found = given.get(key, default)
+    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found < _TOO_LARGE:
+        raise block.error(f"{key} is a number from 0, not {shown(found)}.", key)
+    return float(found)
+
+
+def _option(block: _Block, given: Mapping[str, Any], name: str) -> Any:
+    """Return what a question's author says beside its kind."""
+    match name:
+        case "block" | "n":
+            return _whole_number(block, given, name)
+        case "until":
+            return _place(block, _table(block, given, name), name)
+        case "element":
+            return _expression(block, given[name], name)
+    return _of_type(block, given, name, str)
+
+
+def _modeled(block: _Block, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how long a task may take on a modeled GPU; nothing where that is not asked."""
+    found = _table(block, given, "modeled")
+    if not found:
+        return {}
+    _known(block, found, ("gpu", "n", "times"), "what a task may take on a modeled GPU")
+    asked = {"n": _whole_number(block, found, "n"), "times": _real_number(block, found, "times", 1.2)}
+    return {**asked, **({"gpu": _of_type(block, found, "gpu", str)} if "gpu" in found else {})}
+
+
 def _sizes(block: _Block, given: Mapping[str, Any], key: str) -> tuple[int, ...]:
     found = given.get(key, [])
     sizes = found if isinstance(found, list) else [found]
-    if not all(isinstance(each, int) and each > 0 for each in sizes):
-        raise block.error(f"{key} is a whole number from 1, or a list of such.", key)
+    if not all(isinstance(each, int) and 0 < each <= MOST_ELEMENTS for each in sizes):
+        raise block.error(f"{key} is a whole number from 1 to {MOST_ELEMENTS}, or a list of such.", key)
     return tuple(sizes)
 
 
@@ -381,18 +448,27 @@ def _extents(block: _Block, given: Mapping[str, Any], key: str) -> tuple[str | i
     extents = found if isinstance(found, list) else [found]
     if not 1 <= len(extents) <= 3 or not all(isinstance(each, str | int) for each in extents):
         raise block.error(f"The {key} is one to three numbers or expressions.", key)
-    return tuple(extents)
+    return tuple(_expression(block, each, key) for each in extents)
 
 
 def _place(block: _Block, given: Mapping[str, Any], key: str) -> Place:
     _known(block, given, [each.name for each in fields(Place)], "a place")
     times = given.get("time", 1)
     several = isinstance(times, list)
-    if not times or not all(isinstance(each, int) and each for each in (times if several else [times])):
+    wanted = times if several else [times]
+    if not wanted or not all(isinstance(each, int) and 0 < abs(each) <= MOST_ELEMENTS for each in wanted):
         raise block.error(
             "time says the how many-th time, from 1, or from the end as -1; or it is a list of such.", "time"
         )
-    place = Place(**{**given, "time": tuple(times) if several else times})
+    line = given.get("line", 0)
+    place = Place(
+        line=line if isinstance(line, str) else _whole_number(block, given, "line", 0),
+        time=tuple(times) if several else times,
+        phase=_of_type(block, given, "phase", str) if "phase" in given else "",
+        barrier=_whole_number(block, given, "barrier", 0),
+        launch=_whole_number(block, given, "launch", 0),
+        end=given.get("end", False) is True,
+    )
     if not (place.line or place.phase or place.barrier or place.launch or place.end):
         raise block.error("A place is a line, a phase, a barrier, a launch, or the end.", key)
     return place

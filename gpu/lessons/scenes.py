@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError, LaunchError
+from gpu.files.toml import shown
 from gpu.lessons.lesson import Lesson, Place, Scene
 from gpu.lessons.reading import solution_text
 from gpu.lessons.stage import Stage, StageCase
@@ -152,7 +153,7 @@ def _phase(recording: Recording, name: str, first: int, last: int) -> tuple[int,
         if stretch.name == name and first <= stretch.first < last:
             return stretch.first, stretch.last
     names = dict.fromkeys(each.name for each in phases_of(recording).stretches if each.name)
-    raise InputError(f"There is no phase {name!r} here; the phases: {', '.join(names) or 'none'}.")
+    raise InputError(f"There is no phase {shown(name)} here; the phases: {', '.join(names) or 'none'}.")
 
 
 def _behind_barrier(recording: Recording, wanted: int, first: int, last: int) -> int:
@@ -177,10 +178,10 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
     ]
     if not own:
         there = "is not executed here" if meant else f"does not stand in {file}"
-        raise InputError(f"{f'Line {wanted}' if isinstance(wanted, int) else repr(wanted)} {there}.")
+        raise InputError(f"{f'Line {wanted}' if isinstance(wanted, int) else shown(wanted)} {there}.")
     if len(several := {positions[moment].line for moment in own}) > 1:
         where = ", ".join(map(str, sorted(several)))
-        raise InputError(f"{wanted!r} stands in the lines {where} of {file}; say more of the one that is meant.")
+        raise InputError(f"{shown(wanted)} stands in the lines {where} of {file}; say more of the one that is meant.")
     if isinstance(wanted, str):
         # Of several statements in a line the one that begins within what is said.
         begin = lines[several.pop() - 1].index(wanted) + 1
@@ -191,7 +192,7 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
     if isinstance(time, tuple):
         time = time[int(np.random.default_rng([seed, 2]).integers(len(time)))]
     if not 1 <= abs(time) <= len(found):
-        raise InputError(f"{wanted!r} is executed {len(found)} times here, not {abs(time)}.")
+        raise InputError(f"{shown(wanted)} is executed {len(found)} times here, not {abs(time)}.")
     return found[time - 1 if time > 0 else time]
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gpu.errors import InputError
+from gpu.files.opening import name_of
 from gpu.files.text import read_text
+from gpu.files.toml import TomlError, parse, shown
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "gpus"
+
+_MOST = 1e15
+"""What no number of a GPU comes near: products of several of them are still numbers."""
 
 
 @dataclass(frozen=True)
@@ -168,36 +172,37 @@ def find_gpu(name: str) -> GpuDescription:
 
 def read(path: Path) -> GpuDescription:
     """Read a description; InputError says what is missing or wrong in it."""
+    file = name_of(path)
     try:
-        data = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is no description of a GPU: {error}.") from None
+        data = parse(read_text(path))
+    except TomlError as error:
+        raise InputError(f"{file} is no description of a GPU: line {error.line}: {error.reason}.") from None
     values: dict[str, Any] = {"key": path.stem}
     sources: dict[str, str] = {}
     for each in fields(GpuDescription):
         if each.name in ("key", "sources"):
             continue
         if each.name not in data:
-            raise InputError(f"{path} does not say what {each.name} is.")
+            raise InputError(f"{file} does not say what {each.name} is.")
         given = data.pop(each.name)
         if isinstance(given, dict):
             if set(given) != {"value", "source"}:
-                raise InputError(f"{path}: {each.name} has a value and a source, and nothing else.")
+                raise InputError(f"{file}: {each.name} has a value and a source, and nothing else.")
             given, sources[each.name] = given["value"], str(given["source"])
         elif each.name not in ("name", "validated"):
-            raise InputError(f"{path}: {each.name} has no source.")
-        values[each.name] = _checked(path, each.name, str(each.type), given)
+            raise InputError(f"{file}: {each.name} has no source.")
+        values[each.name] = _checked(file, each.name, str(each.type), given)
     if data:
-        raise InputError(f"{path} describes {next(iter(data))}, which the model does not know.")
+        raise InputError(f"{file} describes {name_of(next(iter(data)))}, which the model does not know.")
     return GpuDescription(**values, sources=sources)
 
 
-def _checked(path: Path, name: str, type: str, value: Any) -> Any:
+def _checked(file: str, name: str, type: str, value: Any) -> Any:
     wanted: Any = {"str": str, "bool": bool, "int": int, "float": (int, float), "tuple[int, ...]": list}[type]
     if not isinstance(value, wanted) or (isinstance(value, bool) and type != "bool"):
-        raise InputError(f"{path}: {name} is {value!r}, which is not what it has to be.")
+        raise InputError(f"{file}: {name} is {shown(value)}, which is not what it has to be.")
     if type == "tuple[int, ...]":
-        return tuple(_checked(path, name, "int", each) for each in value)
-    if type in ("int", "float") and not value > 0:
-        raise InputError(f"{path}: {name} is {value}, and it has to be above 0.")
+        return tuple(_checked(file, name, "int", each) for each in value)
+    if type in ("int", "float") and not 0 < value <= _MOST:
+        raise InputError(f"{file}: {name} is {shown(value)}, and it has to be above 0 and at most {_MOST:g}.")
     return float(value) if type == "float" else value

@@ -127,8 +127,10 @@ def read(path: Path) -> Validation:
         if not all(_is_time(each.measured_us) and _is_time(each.modeled_us) for each in cases):
             raise ValueError("a time is none")
         return Validation(**data, cases=cases)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{path.name} holds no comparison of the model: {error}.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise InputError(
+            f"{opening.name_of(path.name)} holds no comparison of the model: {opening.name_of(str(error))}."
+        ) from None
 
 
 def find(gpu: str, source: str) -> Validation | None:

@@ -133,9 +133,10 @@ def test_a_file_that_is_none_of_ours_is_refused(tmp_path, change, why) -> None:
     with pytest.raises(InputError, match=r"odd\.json holds no recorded measurements: ") as refused:
         recorded.read(path)
     assert why in refused.value.message
-    path.write_text("{")
-    with pytest.raises(InputError, match="holds no recorded"):
-        recorded.read(path)
+    for text in ("{", "[" * 100_000, json.dumps({**vars(KEPT), "runs": [{**vars(RUN), "rate": 10**400}]})):
+        path.write_text(text)
+        with pytest.raises(InputError, match="holds no recorded"):
+            recorded.read(path)
 
 
 def test_what_the_project_has_recorded_is_of_its_own_patterns_and_variants() -> None:

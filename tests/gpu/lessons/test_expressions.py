@@ -46,11 +46,19 @@ def test_what_it_is_worth(text: str, value: object) -> None:
         "n +",
         "reshape(x, 3)",
         "1 +" * 300 + "1",
+        "reshape(y, 65536, 1) * y",
+        "where(reshape(y, 65536, 1) > y, 1, 2)",
+        "reshape(y, 65536, 1) @ reshape(y, 1, 65536)",
+        "join(" + "y, " * 70 + "y)",
+        "[" + "y, " * 70 + "y]",
+        "bincount([1e12], 1)",
+        "correlate(y, zeros(100))",
+        "'\\d'",
     ],
 )
 def test_what_is_refused(text: str) -> None:
     with pytest.raises(InputError):
-        evaluate(text, {"n": 75, "x": X})
+        evaluate(text, {"n": 75, "x": X, "y": np.zeros(1 << 16)})
 
 
 def test_a_size_is_whole() -> None:

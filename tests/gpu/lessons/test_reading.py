@@ -42,6 +42,24 @@ def test_a_lesson_is_read(tmp_path: Path) -> None:
         (TASK.replace('"gap"', '"repair"'), 22, "A task of repair has mistakes"),
         (TASK + "limits = { speed = 3 }\n", 28, "'speed' is no counter"),
         (TASK.replace("[1, 7", "[0, 7"), 27, "sizes is a whole number from 1"),
+        (TASK + "limits = 3\n", 28, "limits is a table"),
+        (TASK + "limits = { sectors = [] }\n", 28, "sectors has [], where an expression or a number is wanted"),
+        (TASK + "mistakes = 3\n", 28, "mistakes is a list of tables"),
+        (TASK + 'mistakes = [{ says = "", replace = 3, by = "" }]\n', 28, "replace is missing, or not a text"),
+        (TASK + 'orders = "all"\n', 28, "orders is missing, or not a whole number"),
+        (TASK + "orders = 1000\n", 28, "orders is a whole number from 0 to 100, not 1000"),
+        (TASK + "modeled = { n = 8, gpu = [] }\n", 28, "gpu is missing, or not a text"),
+        (TASK + "modeled = { n = 8, times = nan }\n", 28, "times is a number from 0, not nan"),
+        (TASK.replace("33]", "1000000000]"), 27, "sizes is a whole number from 1 to 4194304"),
+        ("[show]\nkernel = []\n", 23, "The head has no kernel []"),
+        ("[show]\npattern = []\n", 23, "There is no pattern []"),
+        ('[show]\nkernel = "add"\nn = 8\nat = { line = [] }\n', 25, "line is missing, or not a whole number"),
+        ('[show]\nkernel = "add"\nn = 8\nat = { barrier = -1 }\n', 25, "barrier is a whole number from 0"),
+        (SHOW + '[question]\nask = "lanes"\nblock = "x"\n', 28, "block is missing, or not a whole number"),
+        (SHOW + '[question]\nask = "value"\narray = []\n', 28, "array is missing, or not a text"),
+        (SHOW.replace("n = 11", f"n = 0x{'f' * 5000}"), 24, "n is a whole number from 1"),
+        ("n = " + "[" * 100_000 + "\n", 22, "This is no TOML: it is nested too deep"),
+        (f"n = {'9' * 5000}\n", 22, "This is no TOML: Exceeds the limit"),
         ("[show\n", 22, "This is no TOML"),
         ("[shoe]\n", 22, "'shoe' is nothing that a step has"),
     ],
@@ -61,6 +79,15 @@ def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, block: str, line: in
         ("order = 1", "order = 1\nlevel = 3", ":4: 'level' is nothing that a lesson's head has"),
         ('"add.cu"', '"../add.cu"', ":7: '../add.cu' is no kernel file beside the lesson"),
         ('"add.cu"', '"sub.cu"', ":7: "),
+        ('"add.cu"', '"\\u0000.cu"', ":7: "),
+        ("expects = { c =", "expects = { d =", ":12: 'd' is expected of an array that there is none of"),
+        ("[kernels.add]", "launches = [3]\n[kernels.add]", "'launches' is nothing"),
+        ("block = 8\n", "launches = 3\n", ":10: launches is a list of tables"),
+        ("block = 8\n", "shared = []\n", ":10: shared has [], where an expression"),
+        ('"in n"', "[]", ":11: arguments has [], where"),
+        ("expects", "tolerance = -1\nexpects", ":12: tolerance is a number from 0"),
+        ('kernel = "add"', f'kernel = "{"x" * 600}"', ":8: A kernel's name has at most 500 characters"),
+        ("order = 1", f"order = 0x{'f' * 5000}", ":3: order is a whole number from 0"),
     ],
 )
 def test_a_wrong_head_is_told_with_its_line(tmp_path: Path, before: str, after: str, reason: str) -> None:
@@ -92,3 +119,11 @@ def test_our_lessons_are_as_many_as_they_should_be_and_need_what_is_there() -> N
     for number, lesson in enumerate(lessons):
         assert set(lesson.needs) <= set(names[:number]), lesson.name
         assert all(step.text or step.task is not None or step.question is not None for step in lesson.steps)
+
+
+def test_a_kernel_that_is_a_circle_of_links_is_none(tmp_path: Path) -> None:
+    lesson_in(tmp_path)
+    (tmp_path / "add.cu").unlink()
+    (tmp_path / "add.cu").symlink_to("add.cu")
+    with pytest.raises(InputError, match=r":7: .*add\.cu cannot be read"):
+        read_lesson(tmp_path)

@@ -44,7 +44,13 @@ def test_an_unknown_gpu_is_refused_with_those_that_are_there() -> None:
         (r"clock_ghz = .*", "clock_ghz = { value = 1.5 }", "a value and a source, and nothing else"),
         (r"validated = .*", "validated = 7", "not what it has to be"),
         (r"\Z", 'color = "green"\n', "describes color"),
-        (r"\Z", "= =", "is no description of a GPU"),
+        (r"\Z", "= =", "is no description of a GPU: line 4"),
+        (r"\Z", "x = " + "[" * 100_000, "nested too deep"),
+        (r"\Z", "x = " + "9" * 5000, "is no description of a GPU: line 1: Exceeds the limit"),
+        (r"clock_ghz = .*", 'clock_ghz = { value = inf, source = "x" }', "at most 1e"),
+        (r"clock_ghz = .*", f'clock_ghz = {{ value = 1{"0" * 400}, source = "x" }}', "at most 1e"),
+        (r"warps = .*", f'warps = {{ value = 0x{"f" * 5000}, source = "x" }}', "warps is a value that is too long"),
+        (r"validated = .*", f'validated = "{"x" * 5000}"', "validated is 'xxx.*…"),
     ],
 )
 def test_what_is_wrong_in_a_description_is_said(tmp_path, old, new, said) -> None:
