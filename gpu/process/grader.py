@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.errors import InputError
+from gpu.files.opening import name_of
 from gpu.files.sources import read_source
 
 AT_ONCE = 2
@@ -114,11 +115,13 @@ def _graded(lesson: Path, task: str, path: Path, seed: int) -> Graded:
         name = signal.Signals(-code).name if code < 0 else ""
         return _failed(path, "was ended", _ENDED.get(name, f"Its process ended without an answer ({name or code})."))
     judgment = said["judgment"]
-    return Graded(path.name, judgment["accepted"], judgment["verdict"]["words"], tuple(said["sentences"]), judgment)
+    return Graded(
+        name_of(path.name), judgment["accepted"], judgment["verdict"]["words"], tuple(said["sentences"]), judgment
+    )
 
 
 def _failed(path: Path, words: str, sentence: str) -> Graded:
-    return Graded(path.name, False, f"✗ {words}", (f"✗ It {words}.", sentence))
+    return Graded(name_of(path.name), False, f"✗ {words}", (f"✗ It {words}.", sentence))
 
 
 def _judged(wanted: str) -> tuple[int, dict[str, Any]]:

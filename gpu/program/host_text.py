@@ -182,6 +182,8 @@ class _Rewriter:
                     and code[found.end() : opening].strip() == b""
                 ):
                     opening = code.find(b"(", code.find(b")", opening))
+                if opening < 0:
+                    return len(code)
                 place = opening
                 continue
             if letter == b"(":
@@ -192,7 +194,8 @@ class _Rewriter:
                     parameters = (found.start(), closing)
                 place = closing + 1
             elif letter == b"=" and parameters is not None:
-                place = code.find(b";", found.end())  # = default, = delete
+                end = code.find(b";", found.end())  # = default, = delete
+                place = end if end >= 0 else len(code)
             else:
                 break
         else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu.driver.faults import INVALID_VALUE, wrong
+from gpu.driver.faults import INVALID_VALUE, DriverMemoryError, said, wrong
 from gpu.driver.memory import GlobalMemory, address_of
 from gpu.pycuda.devices import current
 from gpu.pycuda.memory import SimulatedAllocation, new_memory
@@ -107,14 +109,22 @@ def _array_over(owner: Any, data: Array, shape: Any, dtype: Any, order: str, rou
 
 
 def _bytes_of(shape: Any, dtype: Any) -> int:
-    return int(np.prod(shape, dtype=np.int64).item() * int(np.dtype(dtype).itemsize))
+    extents = shape if isinstance(shape, list | tuple) else (shape,)
+    return int(math.prod(operator.index(extent) for extent in extents) * np.dtype(dtype).itemsize)
+
+
+def _zeros(size: int, routine: str) -> Array:
+    try:
+        return np.zeros(max(size, 1), np.uint8)
+    except (MemoryError, OverflowError):
+        raise DriverMemoryError(said(routine, "out of memory", f"{size:,} bytes are asked for")) from None
 
 
 @exported("pagelocked_empty")
 def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Array:
     """Return an array in page-locked memory."""
     current("cuMemHostAlloc")
-    data = np.zeros(max(_bytes_of(shape, dtype), 1), np.uint8)
+    data = _zeros(_bytes_of(shape, dtype), "cuMemHostAlloc")
     return _array_over(PagelockedMemory(data, mem_flags), data, shape, dtype, order, "cuMemHostAlloc")
 
 
@@ -122,7 +132,7 @@ def pagelocked_empty(shape: Any, dtype: Any, order: str = "C", mem_flags: int = 
 def aligned_empty(shape: Any, dtype: Any, order: str = "C", alignment: int = 4096) -> Array:
     """Return an array that begins at a multiple of `alignment` bytes."""
     size = max(_bytes_of(shape, dtype), 1)
-    whole = np.zeros(size + alignment, np.uint8)
+    whole = _zeros(size + alignment, "aligned_empty")
     first = -whole.ctypes.data % alignment
     data = whole[first : first + size]
     return _array_over(AlignedMemory(data), data, shape, dtype, order, "aligned_empty")

@@ -164,7 +164,7 @@ def module_from_buffer(
 ) -> DriverModule:
     """Load what the compiler made."""
     current("cuModuleLoadDataEx")
-    image = SourceImage.load(bytes(buffer))
+    image = SourceImage.load(memoryview(buffer).tobytes())
     if message_handler is not None:
         message_handler(image is not None, "", "" if image is not None else _FOREIGN)
     if image is None:
@@ -194,7 +194,7 @@ class ImageLinker:
 
     def add_data(self, data: Any, input_type: int, name: str = "unknown") -> None:
         """Add an image."""
-        image = SourceImage.load(bytes(data))
+        image = SourceImage.load(memoryview(data).tobytes())
         if image is None:
             raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN))
         self._images.append(image)

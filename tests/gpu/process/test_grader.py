@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +119,27 @@ def test_what_reaches_out_is_refused_unread(tmp_path: Path, text: str) -> None:
     (found,) = grade(tmp_path, "add", [path])
     assert not found.accepted
     assert "includes what it may not" in found.words
+
+
+def test_odd_names_of_files_are_told_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lesson_in(tmp_path, TASK)
+    for name in (b"\xff.cu", b"a\nb.cu", b"\x1b[2J.cu"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_text('#include "x.h"\n' + KERNEL)
+    (tmp_path / "add.cu").unlink()
+    lesson = tmp_path / "lesson"
+    lesson.mkdir()
+    lesson_in(lesson, TASK)
+    submissions = [str(each) for each in tmp_path.glob("*.cu")]
+    table, report = tmp_path / "table.csv", tmp_path / "report.xml"
+    assert (
+        cli.main(["grade", f"{lesson}/add", *submissions, "--csv", str(table), "--junit", str(report)], NO_WINDOW) == 1
+    )
+    told = capsys.readouterr().out
+    told.encode()
+    assert "\\udcff.cu" in told
+    assert "\x1b" not in told
+    assert table.read_text("utf-8").count("\n") == 4
+    assert len(ElementTree.parse(report).getroot()) == 3
 
 
 def test_a_file_that_is_not_there_fails_alone(tmp_path: Path) -> None:

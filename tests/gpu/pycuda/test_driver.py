@@ -75,6 +75,16 @@ def test_what_is_free_is_counted_and_too_much_is_refused(context):
         NAMES["mem_alloc"](0)
 
 
+def test_what_no_machine_has_is_refused_in_the_drivers_words(context):
+    for routine in ("pagelocked_empty", "aligned_empty"):
+        with pytest.raises(NAMES["MemoryError"], match="out of memory"):
+            NAMES[routine](10**15, np.float64)
+        with pytest.raises(TypeError):
+            NAMES[routine](float("nan"), np.float64)
+    with pytest.raises(TypeError):
+        NAMES["module_from_buffer"](2**40)
+
+
 def test_contexts_are_a_stack(context):
     Context, device = NAMES["Context"], NAMES["Device"](0)
     assert Context.get_current() is context
