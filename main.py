@@ -85,6 +85,9 @@ def _run() -> int:
 
 
 def _main() -> int:
+    # With it no folder's modules are found, and this one's are Lockstep's own.
+    if os.environ.pop("PYTHONSAFEPATH", None):
+        sys.path.insert(0, str(Path(__file__).resolve().parent))
     if sys.argv[1:2] != ["simulate"]:
         return _run()
     from gpu.cli.supervised import supervised

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -13,7 +14,7 @@ from xml.sax.saxutils import escape, quoteattr
 from gpu.cli.exit_codes import FAILED, OK
 from gpu.cli.report import as_json
 from gpu.errors import InputError
-from gpu.files.opening import check_target, replacing
+from gpu.files.opening import check_target, name_of, replacing
 from gpu.process.grader import Graded, grade, submitted
 
 _COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "told")
@@ -60,10 +61,11 @@ def _task(text: str) -> tuple[Path, str]:
     if not slash:
         raise InputError(f"{text!r} is no task: it is LESSON/NAME, as in 01-threads-and-indices/add.")
     for place in (Path(folder), LIBRARY / folder):
-        if (place / FILE).is_file():
-            read_lesson(place).task(name)
-            return place, name
-    raise InputError(f"There is no lesson {folder!r}: `lessons` lists those that there are.")
+        with suppress(OSError):  # a name that is too long
+            if (place / FILE).is_file():
+                read_lesson(place).task(name)
+                return place, name
+    raise InputError(f"There is no lesson {name_of(folder)!r}: `lessons` lists those that there are.")
 
 
 def _as_text(graded: Graded) -> str:

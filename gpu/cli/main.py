@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -39,6 +40,10 @@ _PARAMETER = "parameter "
 _LONGEST_LINE = 2000
 _MOST_DIGITS = 1000
 _MOST_ELEMENTS = 10**12
+_MOST_OPTIONS = 5000
+"""Each takes longer the more there are."""
+
+_OF_STREAMS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -82,10 +87,14 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     desktop : Desktop
     """
     _open_what_is_closed()
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # where a terminal has not every letter
     try:
         own, program = program_apart(arguments)
         if not program:
             own, program = arguments_apart(arguments)
+        if sum(word.startswith("-") for word in own) > _MOST_OPTIONS:
+            raise InputError(f"There are more than {_MOST_OPTIONS:,} options.")
         options = _parser(desktop).parse_args(_completed(own))
         options.program = program
         _refuse_empty_names(options)
@@ -104,9 +113,10 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         _write_nowhere()
         return FAILED
     except OSError as error:
-        # Files have their own sentences: what is left is what is printed.
+        # Files have their own sentences: what is left is what is printed, or what the system does not give.
         _write_nowhere()
-        print(f"lockstep: The output cannot be written: {(error.strerror or str(error)).lower()}.", file=sys.stderr)
+        what = "The output cannot be written" if error.errno in _OF_STREAMS else "The system refuses"
+        print(_on_one_line(f"lockstep: {what}: {(error.strerror or str(error)).rstrip('.').lower()}."), file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
         print(interrupts.SENTENCE, file=sys.stderr)

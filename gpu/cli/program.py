@@ -139,7 +139,8 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
     refused = _take_down(journal, bytes(received))
     if code < 0:
-        print(f"lockstep: The program crashed: {_signal_name(-code)}.", file=sys.stderr)
+        if code != -signal.SIGPIPE:  # who reads has gone: a shell says nothing either
+            print(f"lockstep: The program crashed: {_signal_name(-code)}.", file=sys.stderr)
         code = 128 - code
     if journal.entries:
         print("\n".join(launches.summary(journal)), file=sys.stderr)

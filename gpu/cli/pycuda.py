@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import runpy
 import sys
 import traceback
@@ -88,6 +89,9 @@ def _run(program: Sequence[str]) -> int:
     sys.path[:] = [folder for folder in sys.path if folder not in ("", here)]
     sys.path.insert(0, str(Path.cwd()) if is_module else str(path.resolve().parent))
     sys.argv = words
+    if is_module and not _is_there(words[0]):
+        print(f"lockstep: There is no module {words[0]!r}.", file=sys.stderr)
+        return REFUSED
     try:
         if is_module:
             runpy.run_module(words[0], run_name="__main__", alter_sys=True)
@@ -102,6 +106,17 @@ def _run(program: Sequence[str]) -> int:
         print(_traceback(error), end="", file=sys.stderr)
         return FAILED
     return OK
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError as error:
+        return error.name is None or not f"{module}.".startswith(f"{error.name}.")
+    except (ImportError, ValueError):
+        return False
+    except Exception:  # what it is in fails by itself, and says so when it runs
+        return True
 
 
 def _traceback(error: Exception) -> str:

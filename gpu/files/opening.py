@@ -181,7 +181,9 @@ def os_errors(name: str, verb: str) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.EOPNOTSUPP):  # a socket, which no open() opens
             raise InputError(f"{name} is a socket or a device, not a file.") from None
-        reason = (error.strerror or str(error) or "the disk failed").lower()
+        # NumPy, where a file takes no more of an array, has no word of the system's.
+        full = "no more of it fits" if "requested and" in str(error) else str(error) or "the disk failed"
+        reason = (error.strerror or full).lower()
         raise InputError(f"{name} cannot be {verb}: {reason}.") from None
     except ValueError as error:
         if "null" not in str(error):

@@ -177,6 +177,9 @@ def _run(command: Sequence[str], text: bytes | None = None) -> bytes:
     done = subprocess.run(command, input=text, capture_output=True, check=False)
     if done.returncode:
         lines = done.stderr.decode(errors="replace").splitlines()
-        first = next((line for line in lines if ": error: " in line or "undefined reference" in line), (*lines, "")[0])
+        first = next(
+            (line for line in lines if ": error: " in line or "undefined reference" in line),
+            (*lines, f"{Path(command[0]).name} ends with {done.returncode} and says nothing.")[0],
+        )
         raise CompileError(f"The host code does not compile: {first}", detail="\n".join(lines[:_SHOWN]))
     return done.stdout

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gpu.errors import InputError
 from gpu.program.runtime import ENTRY, ProgramUnit, Runtime
 
 NO_MAIN = "The program has no function main."
@@ -42,6 +43,11 @@ def run_main(
         The program's name, and its arguments.
     on_launch : callable
         As `Runtime` takes it.
+
+    Raises
+    ------
+    InputError
+        It has no `main`.
     """
     runtime = Runtime(units, on_launch)
     entry = ENTRY(runtime.answer)
@@ -50,6 +56,8 @@ def run_main(
     for each in (signal.SIGINT, signal.SIGPIPE):
         signal.signal(each, signal.SIG_DFL)
     library = ctypes.CDLL(str(shared_object), mode=ctypes.RTLD_GLOBAL)
+    if not hasattr(library, "main"):
+        raise InputError(NO_MAIN, advice="`simulate` runs a kernel of a file without one.")
     sys.stdout = _ProgramOutput(library)
     given = [os.fsencode(word) for word in words]
     argv = (ctypes.c_char_p * (len(given) + 1))(*given, None)

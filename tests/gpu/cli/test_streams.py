@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,8 @@ def shell(line: str) -> tuple[int, str]:
         ("lockstep list >&-", 0, ""),
         ("lockstep list --wrong 2>&-", 2, ""),
         ("lockstep list <&- | head -1", 0, ""),
+        ("PYTHONSAFEPATH=1 lockstep list", 0, ""),
+        ("lockstep pycuda -m nothing.there", 2, "lockstep: There is no module 'nothing.there'.\n"),
         ("set -o pipefail; lockstep list --json | true", 1, ""),
     ],
 )
@@ -101,3 +104,29 @@ def test_numbers_of_thousands_of_digits_are_no_numbers(capsys, tmp_path, option)
     given = ["--grid", "1", "--block", "1"]
     said = refusal(capsys, "simulate", str(tmp_path / "k.cu"), "k", *given, option, value)
     assert "invalid" not in said
+
+
+def test_letters_that_a_terminal_lacks_are_written_in_others(monkeypatch, tmp_path):
+    (tmp_path / "x.cu").write_text('#include "y.h"')
+    terminal = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(terminal, "ascii"))
+    assert cli.main(["grade", "01-threads-and-indices/add", str(tmp_path / "x.cu")], NO_WINDOW) == 1
+    assert b"\\u2717 includes what it may not" in terminal.getvalue()
+
+
+def test_what_the_system_refuses_is_not_called_the_output(monkeypatch, capsys):
+    def broken() -> None:
+        raise OSError("no library llvm.\nThis could mean anything.")
+
+    monkeypatch.setattr("gpu.devices.survey.survey", broken)
+    said = refusal(capsys, "devices")
+    assert said == "lockstep: The system refuses: no library llvm. this could mean anything.\n"
+
+
+def test_lessons_whose_name_no_folder_can_have(capsys):
+    assert "There is no lesson 'xxx" in refusal(capsys, "grade", f"{'x' * 5000}/add", "x.cu")
+
+
+def test_more_options_than_anybody_means(capsys):
+    said = refusal(capsys, "simulate", "k.cu", "k", *["--arg", "1"] * 6000)
+    assert said == "lockstep: There are more than 5,000 options.\n"

@@ -330,3 +330,11 @@ def test_a_new_file_has_the_mode_that_any_has_and_a_replaced_one_its_own(tmp_pat
     assert (tmp_path / "new").stat().st_mode == (tmp_path / "any").stat().st_mode
     assert stat.S_IMODE((tmp_path / "old").stat().st_mode) == (0o666 if sys.platform == "win32" else 0o600)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["any", "new", "old"]
+
+
+def test_an_array_of_which_a_full_disk_takes_a_part_is_told_in_words():
+    with (
+        pytest.raises(InputError, match=r"x\.npy cannot be written: no more of it fits\."),
+        opening.os_errors("x.npy", "written"),
+    ):
+        raise OSError("100000 requested and 992 written")

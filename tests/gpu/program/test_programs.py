@@ -378,3 +378,19 @@ int main() {
     refused = program(text, "--fast", "--check")
     assert refused.code == 2
     assert "--fast checks nothing" in refused.complained
+
+
+def test_a_file_without_main_is_no_program(program):
+    ended = program("__global__ void k() {}")
+    assert (ended.code, ended.said) == (2, "")
+    assert ended.complained.startswith("lockstep: The program has no function main. ")
+
+
+def test_a_program_whose_reader_goes_ends_without_a_word(program):
+    ended = program("#include <csignal>\nint main() { raise(SIGPIPE); }")
+    assert (ended.code, ended.complained) == (128 + 13, "")
+
+
+def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
+    monkeypatch.setenv("CXX", "/bin/false")
+    assert program("int main() {}").complained.startswith("lockstep: The host code does not compile: false ends with 1")
