@@ -116,6 +116,7 @@ class LadderBox(ElidedBox):
 
     def show_ladder(self, pattern: Pattern, no_library: str) -> None:
         """List a pattern's variants; libraries can be chosen unless `no_library` says why not."""
+        self.hidePopup()  # an open list would lay out rungs of which nothing is known yet
         self._pattern = pattern
         self.clear()
         for variant in pattern.variants:

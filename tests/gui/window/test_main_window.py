@@ -969,6 +969,17 @@ def test_the_ladder_is_listed_with_ideas_limits_and_what_lifts_them_below_its_bo
     assert window.bench.outcomes["reduction"].variant == pattern.variants[4].name
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_a_ladder_whose_list_is_open_is_filled_anew(qtbot, window):
+    box = window.header.variant
+    box.showPopup()
+    qtbot.waitUntil(box.view().isVisible)
+    pattern = window.bench.patterns["sort"]
+    box.show_ladder(pattern, "")
+    assert not box.view().isVisible()
+    assert [box.itemData(row) for row in range(box.count())] == [each.name for each in pattern.variants]
+
+
 def test_a_first_visit_begins_at_the_first_rung_and_goes_up_from_there(qtbot, window):
     window.choose_pattern("reduction")
     settle(qtbot, window)
