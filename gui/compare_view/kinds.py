@@ -20,7 +20,7 @@ from gui.compare_view.sweep import Point
 
 @dataclass(frozen=True)
 class ComparedBy:
-    """One way to compare variants; figures of two ways are never drawn together.
+    """One way to compare variants; figures of two ways are never drawn together, but what is modeled, dotted.
 
     Parameters
     ----------
@@ -51,6 +51,11 @@ class ComparedBy:
     def rates(self) -> bool:
         """Whether it is work per second of a GPU."""
         return self.quantity is None and not self.simulated
+
+    @property
+    def of_a_gpu(self) -> bool:
+        """Whether a real GPU took these times, beside which those may stand that are modeled."""
+        return self.rates and not self.modeled
 
 
 MEASURED = ComparedBy("measured here", "Measured here", "Kernel time on this machine's GPU, by device events")

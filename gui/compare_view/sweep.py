@@ -74,6 +74,8 @@ class Sweep(QObject):
     jobs : Jobs
         The engine's queue.
     modeling : Modeling
+    channel : str
+        Where its requests wait.
     """
 
     added = pyqtSignal(object)
@@ -84,8 +86,9 @@ class Sweep(QObject):
     """The variant and the size that are measured now."""
     ended = pyqtSignal()
 
-    def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject | None = None, channel: str = CHANNEL) -> None:
         super().__init__(parent)
+        self._channel = channel
         self._jobs = jobs
         self._modeling = modeling
         self._gpu = ""
@@ -136,9 +139,9 @@ class Sweep(QObject):
             return
         self._turn += 1
         self._todo = []
-        self._modeling.drop(CHANNEL)
-        self._jobs.drop(CHANNEL)
-        if self._jobs.age(CHANNEL) > IMPATIENT_S:
+        self._modeling.drop(self._channel)
+        self._jobs.drop(self._channel)
+        if self._jobs.age(self._channel) > IMPATIENT_S:
             self._jobs.stop()
         self.ended.emit()
 
@@ -171,7 +174,7 @@ class Sweep(QObject):
                 begun.append(time.perf_counter())
 
         asked = time.perf_counter()
-        self._jobs.post(CHANNEL, request, done, progressed)
+        self._jobs.post(self._channel, request, done, progressed)
 
     def _model(self, variant: str, n: int, params: Mapping[str, Any], side: int) -> None:
         turn, pattern = self._turn, self._pattern
@@ -193,7 +196,7 @@ class Sweep(QObject):
             self._advance()
 
         request = ModelPattern(pattern.name, variant, self._gpu, params, self._inputs, n, self._sources, side)
-        self._modeling.ask(CHANNEL, request, take)
+        self._modeling.ask(self._channel, request, take)
 
     def _take(self, event: Result | Failure, wall_s: float) -> None:
         n, variant = self._todo[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,10 @@ import numpy as np
 from PyQt6.QtCore import QEvent, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QEnterEvent, QHideEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QGridLayout,
     QHBoxLayout,
     QScrollArea,
-    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -32,6 +30,7 @@ from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import Supposed, find_gpu
 from gui.compare_view.kinds import ComparedBy, comparisons, other_settings, points_of
 from gui.compare_view.modeled import VIEWS, Modelable, ModeledViews
+from gui.compare_view.modeled_beside import ModeledBeside
 from gui.compare_view.sweep import Point, Sweep
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
@@ -41,6 +40,7 @@ from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
 from gui.qt.events import is_of
 from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
+from gui.widgets.elided_box import ElidedCheck
 from gui.widgets.wrapping import WrappingLayout
 
 SMALLEST = 10
@@ -131,12 +131,12 @@ class VariantRow(QWidget):
         self._number = number
         self._variant = variant
         self.name = variant.name
-        self.box = QCheckBox(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.cautionary else ""))
-        self.box.setChecked(not variant.cautionary)
-        self.box.setToolTip(variant.cautionary or variant.idea)
-        self.figure = label("", "code", name=f"Throughput of {variant.title}")
         # Where there is no room it is the title that is cut, not the figure.
-        self.box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.box = ElidedCheck(f"{number + 1}  {variant.title}" + ("  ⚠" if variant.cautionary else ""))
+        self.box.setChecked(not variant.cautionary)
+        self._tip = f"{variant.title}\n{variant.cautionary or variant.idea}"
+        self.box.setToolTip(self._tip)
+        self.figure = label("", "code", name=f"Throughput of {variant.title}")
         line = row(LineSample(number), self.box, self.figure)
         line.setStretch(1, 1)
         self.setLayout(line)
@@ -147,7 +147,7 @@ class VariantRow(QWidget):
         if self._variant.library and self.box.isEnabled() == bool(no_library):
             self.box.setEnabled(not no_library)
             self.box.setChecked(not no_library)
-            self.box.setToolTip(no_library or self._variant.idea)
+            self.box.setToolTip(no_library or self._tip)
 
     def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
         """Show a figure, or why there is none."""
@@ -226,6 +226,9 @@ class CompareTab(QWidget):
             lambda name, n: self.about.say(f"{pattern.variant(name).title}, n = {as_power(n)}")
         )
         self.sweep.ended.connect(self._end)
+        self.beside = ModeledBeside(jobs, modeling, self)
+        self.beside.changed.connect(self._show_beside)
+        self.beside.wanted.connect(self._model_beside)
 
         self.measure_button = button("Measure", "primary", tip="Run every ticked variant at every size (F5)")
         self.measure_button.clicked.connect(self.toggle)
@@ -272,12 +275,15 @@ class CompareTab(QWidget):
         plot.body.removeItem(plot.head)
         # What is chosen goes below the title where both have no room.
         head, chosen = WrappingLayout(across=8, down=4, spread=True), QWidget()
-        chosen.setLayout(row(self.scale, self.unit, self.quantity))
+        chosen.setLayout(row(self.scale, self.unit, self.beside.button, self.quantity))
         head.addWidget(plot.title)
         head.addWidget(chosen)
         plot.body.addLayout(head)
         plot.body.addWidget(self.about)
         plot.body.addWidget(self.curves, 1)
+        self.legend = label("", "caption", wrap=True, name="Legend")
+        self.legend.hide()
+        plot.body.addWidget(self.legend)
         self.shown = QStackedWidget()
         self.shown.addWidget(plot)
         self.shown.addWidget(self.modeled)
@@ -318,7 +324,7 @@ class CompareTab(QWidget):
     @property
     def busy(self) -> bool:
         """Whether anything is measured, counted or modeled."""
-        return self.sweep.running or self.modeled.busy
+        return self.sweep.running or self.modeled.busy or self.beside.sweep.running
 
     @property
     def sizes(self) -> list[int]:
@@ -355,6 +361,7 @@ class CompareTab(QWidget):
         chosen = [each.name for each in self.rows if each.box.isChecked()]
         counted, gpu = self._counted, self._by.modeled
         self.sweep.start(self._pattern, chosen, self.sizes, params, sources, inputs, counted=counted, gpu=gpu)
+        self._model_beside()
         self._name_button()
 
     def _asked(self) -> tuple[dict[str, Any], dict[str, SharedArray] | None]:
@@ -372,8 +379,37 @@ class CompareTab(QWidget):
         """Measure no further."""
         self.sweep.stop()
         self.modeled.stop()
+        self.beside.sweep.stop()
 
     # --- modeling
+
+    def _model_beside(self) -> None:
+        """Model the variants that are ticked as those were set that are drawn, where that is wanted beside them."""
+        self.beside.name_gpu()
+        self.beside.button.setVisible(self._by.of_a_gpu)
+        params, inputs = self._asked()
+        if not self.beside.on or inputs is None:
+            self.beside.forget()
+            self._show_beside()
+            return
+        recorded = self._by.recorded
+        if recorded is not None:
+            params |= self._pattern.check(recorded.of(self._pattern.name)[0].params)
+        image = self._pattern.takes(params) in ("image", "text")
+        most = 2 ** _MODELED["pixels" if image else "sides" if self._of_matrices else "elements"].choices[-1]
+        drawn = {point.variant for point in self._shown} or {each.name for each in self.rows}
+        ticked = [each.name for each in self.rows if each.box.isChecked() and each.name in drawn]
+        self.beside.start(self._pattern, ticked, [n for n in self._shown_sizes if n <= most], params, inputs)
+        self._show_beside()
+
+    def _show_beside(self) -> None:
+        """Draw what was modeled beside what is shown, and say which is which."""
+        on, recorded = self.beside.on, self._by.recorded
+        self.curves.show_modeled(self._figures(self.beside.points) if on else {})
+        self.legend.setVisible(on)
+        self.legend.setText(self.beside.words("measured here" if recorded is None else recorded.words) if on else "")
+        self.card.title.setText(f"{self._by.title} and modeled" if on else self._by.title)
+        self._name_button()
 
     def _take_view(self) -> None:
         """Show curves, or one of the views of what is modeled, which is modeled at once."""
@@ -387,6 +423,7 @@ class CompareTab(QWidget):
             self._say_at_rest()
         else:
             self.sweep.stop()
+            self.beside.sweep.stop()
             self.modeled.show_view(self.views.chosen)
             self._model_again()
         self._name_button()
@@ -441,7 +478,7 @@ class CompareTab(QWidget):
         self.quantity.blockSignals(True)
         self.quantity.setCurrentIndex(place)
         self.quantity.blockSignals(False)
-        self.card.title.setText(self._by.title)
+        self._model_beside()
         self._say_at_rest()
 
     def _take_edit(self, file: str) -> None:
@@ -542,14 +579,13 @@ class CompareTab(QWidget):
         kind = (self._counted, bool(self._by.modeled))
         if self.points and (self.points[0].counts is not None, self.points[0].modeled is not None) != kind:
             self.forget()
-        self._name_button()
-        self.card.title.setText(self._by.title)
         self.unit.setVisible(self._by.rates)
         self.quantity.setVisible(self.quantity.count() > 1)
         self._offer_sizes()
         self.scale.choose("linear" if self._by.quantity is not None else "log")
         self.curves.begin(self._shown_sizes, self._unit)
         self._show()
+        self._model_beside()
         self._say_at_rest()
 
     def _offer_sizes(self, *, anew: bool = False) -> None:
@@ -643,11 +679,11 @@ class CompareTab(QWidget):
     def _rescale(self) -> None:
         self.curves.set_logarithmic(self.scale.chosen == "log")
 
-    def _figures(self) -> dict[int, dict[int, float]]:
+    def _figures(self, points: Sequence[Point]) -> dict[int, dict[int, float]]:
         numbers = {each.name: number for number, each in enumerate(self.rows)}
         figures: dict[int, dict[int, float]] = {}
         quantity = self._by.quantity
-        for point in self._shown:
+        for point in points:
             if quantity is not None:
                 if point.counts is None:
                     continue
@@ -663,11 +699,12 @@ class CompareTab(QWidget):
 
     def _look_at(self, size: int | None) -> None:
         self._size = size
-        self._show_figures(self._figures())
+        self._show_figures(self._figures(self._shown))
 
     def _show(self) -> None:
-        figures = self._figures()
+        figures = self._figures(self._shown)
         self.curves.show_points(figures, self._unit)
+        self.curves.show_modeled(self._figures(self.beside.points) if self.beside.on else {})
         if self.views.chosen == CURVES:
             self._show_figures(figures)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from PyQt6.QtCore import QEvent, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QCheckBox, QHBoxLayout, QScrollArea, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Array
 from gpu.errors import InputError
@@ -25,6 +25,7 @@ from gui.own_kernel.counts_table import CountsTable
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedLabel, Segments, button, label, row
+from gui.widgets.elided_box import ElidedCheck
 
 COUNTS = "Counts"
 KERNELS, BLOCKS = "Kernels", "Block sizes"
@@ -81,7 +82,7 @@ class OwnCompareTab(QWidget):
         self.modeled.busy_changed.connect(lambda _: self._name_button())
         self.way = Segments((KERNELS, BLOCKS), "Compare")
         self.way.picked.connect(lambda _: self.refresh())
-        self.boxes: list[QCheckBox] = []
+        self.boxes: list[ElidedCheck] = []
         self.count_button = button("Count", "primary", tip="Run every ticked launch on the simulator, and count (F5)")
         self.count_button.clicked.connect(self.toggle)
         self.table = CountsTable()
@@ -160,11 +161,10 @@ class OwnCompareTab(QWidget):
             box.deleteLater()
         self.contenders, self.boxes = contenders, []
         for place, each in enumerate(contenders):
-            box = QCheckBox(each.title)
+            box = ElidedCheck(each.title)
             box.setEnabled(not each.refusal)
             box.setChecked(not each.refusal and self._ticked.get(each.title, True))
             box.setToolTip(each.refusal or _described(each.launch))
-            box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             box.toggled.connect(lambda _: self._take_choice())
             self._list.insertWidget(place, box)
             self.boxes.append(box)

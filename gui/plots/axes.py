@@ -30,6 +30,11 @@ def dress(axis: pg.AxisItem, **own: Any) -> None:
     axis.setStyle(tickLength=-4, tickTextHeight=look().px(18), **(shared | own))
 
 
+def _as_people_do(value: float) -> str:
+    """Return 0.1, 1, 10, 1 000 000."""
+    return as_count(round(value)) if 1000 <= abs(value) < 1e15 else f"{value:g}"
+
+
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
     """An axis that writes whole numbers as people do: 262 144."""
 
@@ -60,13 +65,13 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
 
 
 class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """An axis that writes 0.1, 1, 10, whether it is logarithmic or not."""
+    """An axis that writes 0.1, 1, 1 000 000, whether it is logarithmic or not."""
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         if not self.logMode:
-            return [f"{value:g}" for value in values]
+            return [_as_people_do(value) for value in values]
         # Of a decade's lines 1, 2 and 5 have room for their figures.
-        return [f"{10**value:g}" if round(10 ** (value % 1)) in (1, 2, 5, 10) else "" for value in values]
+        return [_as_people_do(10**value) if round(10 ** (value % 1)) in (1, 2, 5, 10) else "" for value in values]
 
     def logTickValues(self, *args: Any) -> Any:
         # The base class gives whole decades again among the lines between them: their figures were painted twice.

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QPointF, QRectF, QSizeF, Qt, pyqtSignal
+from PyQt6.QtGui import QFontMetricsF
 
 from gui.painting.theme import code_font, look
 from gui.plots.axes import FigureAxis, dress
+from gui.plots.beside import places_beside
 from gui.plots.plot import Plot, label_axis
 from gui.plots.throughput_plot import variant_pen
+from gui.widgets.basic import label
+
+LEGEND = "●  by the bytes of DRAM, below the solid roof    ○  by those of L2, below the dashed one"
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,18 @@ class RooflinePlot(Plot):
         self.setMinimumSize(200, 160)
         self.box.setMouseEnabled(x=False, y=False)
         self.plot.setLogMode(x=True, y=True)
+        legend = label(LEGEND, "caption", wrap=True, name="Legend")
+        legend.setContentsMargins(look().px(8), 0, look().px(8), 0)
+        layout = self.layout()
+        assert layout is not None
+        layout.addWidget(legend)
+        self.box.sigResized.connect(self._name_dots)
         self.dots: tuple[RooflineDot, ...] = ()
         self.roofs: Roofs | None = None
+        self.names: dict[int, QRectF] = {}
+        """Where in the plot, in pixels, each dot's number stands."""
+        self._named: list[object] = []
+        self._roofs_at: list[pg.TextItem] = []
         self._drawn: list[object] = []
         self._strong: int | None = None
 
@@ -79,7 +94,7 @@ class RooflinePlot(Plot):
     def _draw(self) -> None:
         for item in self._drawn:
             self.plot.removeItem(item)
-        self._drawn = []
+        self._drawn, self._roofs_at = [], []
         if self.roofs is None:
             return
         roofs, theme = self.roofs, look().theme
@@ -101,6 +116,7 @@ class RooflinePlot(Plot):
         self._name_roofs(roofs, low, high, floor)
         for dot in self.dots:
             self._draw_dot(dot)
+        self._name_dots()
 
     def _name_roofs(self, roofs: Roofs, low: float, high: float, floor: float) -> None:
         names = (
@@ -114,11 +130,60 @@ class RooflinePlot(Plot):
             self._write(text, place, math.log10(slope) + place, anchor)
         self._write(f"{roofs.operations / 1000:,.1f} Top/s", high, math.log10(roofs.operations), (1.0, 1.0))
 
-    def _write(self, text: str, x: float, y: float, anchor: tuple[float, float], color: str = "") -> None:
-        item = pg.TextItem(text, color=color or look().theme.muted, anchor=anchor)
+    def _write(self, text: str, x: float, y: float, anchor: tuple[float, float]) -> None:
+        item = pg.TextItem(text, color=look().theme.muted, anchor=anchor)
         item.setFont(code_font(look().small_px))
         item.setPos(x, y)
         self._add(item)
+        self._roofs_at.append(item)
+
+    def _name_dots(self) -> None:
+        """Write each dot's number where nothing else is, with a line to the dot from where that is not beside it."""
+        for item in self._named:
+            self.plot.removeItem(item)
+        self._named, self.names = [], {}
+        pixels = self.box.rect()
+        if not self.dots or pixels.width() < 2 or pixels.height() < 2:
+            return
+        (left, right), (low, high) = self.box.viewRange()
+        across, down = pixels.width() / (right - left), pixels.height() / (high - low)
+
+        def pixel(x: float, y: float) -> QPointF:
+            return QPointF((x - left) * across, (high - y) * down)
+
+        font = code_font(look().small_px)
+        metrics, radius = QFontMetricsF(font), look().px(15) / 2
+        spots = []
+        for each in self.dots:
+            height = math.log10(each.rate)
+            spots.append((pixel(math.log10(each.at_memory), height), pixel(math.log10(each.at_cache), height)))
+        taken = [QRectF(at - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)) for two in spots for at in two]
+        # Between its two spots a dot is a line.
+        taken += [QRectF(one, two).normalized().adjusted(0, -1, 0, 1) for one, two in spots]
+        for item in self._roofs_at:
+            size, anchor = metrics.size(0, item.toPlainText()), item.anchor
+            at = pixel(item.pos().x(), item.pos().y())
+            taken.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
+        texts = [str(each.number + 1) for each in self.dots]
+        sizes = [QSizeF(metrics.horizontalAdvance(each), metrics.height() * 0.9) for each in texts]
+        places = places_beside([at + QPointF(radius, 0) for at, _ in spots], sizes, taken, pixels)
+        for dot, text, place, (at, _) in zip(self.dots, texts, places, spots, strict=True):
+            self.names[dot.number] = place
+            color = variant_pen(dot.number).color()
+            middle = place.center()
+            if abs(middle.y() - at.y()) > 1:
+                ends = (at, QPointF(place.left() - 2, middle.y()))
+                xs = [left + each.x() / across for each in ends]
+                ys = [high - each.y() / down for each in ends]
+                self._name(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(color, width=1), antialias=True))
+            item = pg.TextItem(text, color=color.name(), anchor=(0.5, 0.5))
+            item.setFont(font)
+            item.setPos(left + middle.x() / across, high - middle.y() / down)
+            self._name(item)
+
+    def _name(self, item: object) -> None:
+        self.plot.addItem(item)
+        self._named.append(item)
 
     def _draw_dot(self, dot: RooflineDot) -> None:
         strong = dot.number == self._strong
@@ -135,7 +200,6 @@ class RooflinePlot(Plot):
             item.setZValue(2 if strong else 1)
             item.sigClicked.connect(lambda *_: self.picked.emit(dot.number))
             self._add(item)
-        self._write(str(dot.number + 1), at_memory, height, (-0.6, 0.5), color.name())
 
     def restyle(self) -> None:
         self.plot.showGrid(x=True, y=True, alpha=0.14)

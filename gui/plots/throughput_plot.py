@@ -7,6 +7,7 @@ import pyqtgraph as pg
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QPen
 
+from gpu.declaration.pattern import Array
 from gui.painting.colors import warp_color
 from gui.painting.theme import code_font, look
 from gui.plots.axes import FigureAxis, dress
@@ -30,7 +31,8 @@ def as_power(n: int) -> str:
 class ThroughputPlot(Plot):
     """The plot. Sizes count what `of` says; those that `begin` is given are powers of two, and can be pointed at.
 
-    Without a unit, and where `of` is empty, nothing stands beside the axes.
+    Without a unit, and where `of` is empty, nothing stands beside the axes. What was modeled beside is dotted, and has
+    rings for dots.
     """
 
     def __init__(self, of: str = "elements") -> None:
@@ -39,7 +41,10 @@ class ThroughputPlot(Plot):
         self.box.setMouseEnabled(x=False, y=False)
         self._of = of
         self.points: dict[int, dict[int, float]] = {}
+        self.modeled: dict[int, dict[int, float]] = {}
+        """What was modeled beside, by variant's number and size."""
         self._drawn: dict[int, pg.PlotDataItem] = {}
+        self._dotted: dict[int, pg.PlotDataItem] = {}
         self._sizes: list[int] = []
         self._unit = ""
         self._logarithmic = True
@@ -56,6 +61,7 @@ class ThroughputPlot(Plot):
         """Forget all points; sizes to come, and the unit of their figures."""
         self._sizes, self._unit = sorted(sizes), unit
         self.points = {}
+        self.show_modeled({})
         for item in self._drawn.values():
             self.plot.removeItem(item)
         self._drawn = {}
@@ -76,11 +82,19 @@ class ThroughputPlot(Plot):
         for number in points:
             self._draw(number)
 
+    def show_modeled(self, modeled: dict[int, dict[int, float]]) -> None:
+        """Show beside the figures what was modeled, in their unit."""
+        for number in list(self._dotted):
+            if number not in modeled:
+                self.plot.removeItem(self._dotted.pop(number))
+        self.modeled = modeled
+        for number in modeled:
+            self._draw_modeled(number)
+
     def set_logarithmic(self, logarithmic: bool) -> None:
         """Choose the scale of the figures."""
         self._logarithmic = logarithmic
-        for number in self._drawn:
-            self._draw(number)
+        self._draw_all()
         self.plot.setLogMode(x=False, y=logarithmic)
         self.box.enableAutoRange(axis="y")
 
@@ -90,12 +104,35 @@ class ThroughputPlot(Plot):
         for each in {before, number}:
             if each in self._drawn:
                 self._draw(each)
+            if each in self._dotted:
+                self._draw_modeled(each)
+
+    def _draw_all(self) -> None:
+        for number in self._drawn:
+            self._draw(number)
+        for number in self._dotted:
+            self._draw_modeled(number)
+
+    def _where(self, figures: dict[int, float]) -> tuple[Array, Array]:
+        # A count may be 0, which has no place on a logarithmic scale.
+        shown = [each for each in sorted(figures.items()) if each[1] > 0 or not self._logarithmic]
+        return np.log2([size for size, _ in shown]), np.array([figure for _, figure in shown])
+
+    def _draw_modeled(self, number: int) -> None:
+        places, heights = self._where(self.modeled[number])
+        strong = number == self._strong
+        pen = variant_pen(number, 3 if strong else 1.5)
+        pen.setStyle(Qt.PenStyle.DotLine)
+        ring = pg.mkPen(pen.color(), width=2 if strong else 1.5)
+        item = self._dotted.get(number)
+        if item is None:
+            item = self._dotted[number] = self.plot.plot([], [])
+        item.setData(places, heights, pen=pen, symbol="o", symbolSize=8 if strong else 6, symbolPen=ring,
+                     symbolBrush=look().theme.surface, antialias=True)  # fmt: skip
+        item.setZValue(1 if strong else 0)
 
     def _draw(self, number: int) -> None:
-        # A count may be 0, which has no place on a logarithmic scale.
-        of_variant = [each for each in sorted(self.points[number].items()) if each[1] > 0 or not self._logarithmic]
-        places = np.log2([size for size, _ in of_variant])
-        heights = np.array([figure for _, figure in of_variant])
+        places, heights = self._where(self.points[number])
         strong = number == self._strong
         pen = variant_pen(number, 4 if strong else 2)
         item = self._drawn.get(number)
@@ -118,8 +155,7 @@ class ThroughputPlot(Plot):
         dress(self.bottom, tickFont=self.font(), maxTickLevel=2, autoExpandTextSpace=True)
         self.line.setPen(pg.mkPen(look().theme.faint, width=1, style=Qt.PenStyle.DotLine))
         self._label()
-        for number in self._drawn:
-            self._draw(number)
+        self._draw_all()
 
     # --- reading at a size
 

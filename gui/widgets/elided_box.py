@@ -1,10 +1,18 @@
-"""A list to choose from that ends in an ellipsis where there is not enough room."""
+"""Choices whose texts end in an ellipsis where there is not enough room: of a list, and one that is ticked."""
 
 from __future__ import annotations
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QPaintEvent
-from PyQt6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QStylePainter
+from PyQt6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QSizePolicy,
+    QStyle,
+    QStyleOptionButton,
+    QStyleOptionComboBox,
+    QStylePainter,
+)
 
 
 class ElidedBox(QComboBox):
@@ -36,3 +44,18 @@ class ElidedBox(QComboBox):
 
     def _show_tip(self, text: str) -> None:
         self.setToolTip(f"{text}\n{self._tip}".strip())
+
+
+class ElidedCheck(QCheckBox):
+    """A choice to tick that takes what room there is; where that is not enough its tool tip begins with its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def initStyleOption(self, option: QStyleOptionButton | None) -> None:
+        super().initStyleOption(option)
+        style = self.style()
+        if option is not None and style is not None:
+            room = style.subElementRect(QStyle.SubElement.SE_CheckBoxContents, option, self).width()
+            option.text = self.fontMetrics().elidedText(option.text, Qt.TextElideMode.ElideRight, room)

@@ -320,6 +320,61 @@ def test_without_a_gpu_what_was_recorded_stands_first(qtbot, simulated):
     assert not asked(simulated)
 
 
+def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit(qtbot, simulated):
+    tab = simulated.page.compare
+    simulated.page.form.change(dtype="int32")
+    assert tab.beside.button.text() == "+ modeled, H200"
+    assert not tab.legend.isVisible()
+    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not tab.busy)
+    assert tab.card.title.text() == "Recorded and modeled"
+    assert tab.legend.text().startswith("●  recorded on an NVIDIA H200, 2026-11-22    ○  dotted: modeled for an H200; ")
+    drawn = tab.curves.modeled
+    assert set(drawn) == {0, 2}, "of what was recorded"
+    assert set(drawn[0]) == {2**14, 2**16, 2**20}
+    modeler = tab._modeling._jobs._host
+    request = next(each for each in modeler.requests if each.params["n"] == 2**20)
+    assert request.params["dtype"] == "float32", "as it was set when it was recorded"
+    assert drawn[0][2**20] == pytest.approx(2**20 / conftest.modeled(request).time_us)
+    (dotted,) = [each for number, each in tab.curves._dotted.items() if number == 0]
+    assert dotted.opts["pen"].style() == Qt.PenStyle.DotLine
+    tab.unit.choose("GB/s")
+    least = conftest.modeled(request).least_bytes
+    assert tab.curves.modeled[0][2**20] == pytest.approx(least / conftest.modeled(request).time_us / 1e3)
+    assert tab.rows[0].figure.text(), "what was recorded"
+    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    assert (tab.curves.modeled, tab.curves._dotted, tab.card.title.text()) == ({}, {}, "Recorded")
+    assert not tab.legend.isVisible()
+
+
+def test_nothing_modeled_stands_beside_counts(qtbot, simulated):
+    tab = simulated.page.compare
+    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    tab.quantity.setCurrentText("bytes moved")
+    assert not tab.beside.button.isVisible()
+    assert not tab.busy
+    assert tab.curves.modeled == {}
+    tab.quantity.setCurrentIndex(0)
+    qtbot.waitUntil(lambda: set(tab.curves.modeled) == {0, 2} and not tab.busy)
+
+
+def test_what_is_modeled_beside_goes_with_the_gpu_and_is_stopped(qtbot, simulated):
+    tab = simulated.page.compare
+    qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not tab.busy)
+    before = tab.curves.modeled
+    modeler = tab._modeling._jobs._host
+    modeler.patient = True
+    tab._modeling.choose("t4")
+    assert tab.beside.button.text() == "+ modeled, T4"
+    assert tab.curves.modeled == {} != before
+    assert tab.measure_button.text() == "Stop"
+    qtbot.mouseClick(tab.measure_button, Qt.MouseButton.LeftButton)
+    assert not tab.busy
+    modeler.answer_all()
+    assert tab.curves.modeled == {}
+
+
 def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     simulated.choose_pattern("histogram")
     page = simulated.page

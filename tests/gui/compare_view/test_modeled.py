@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtWidgets import QLabel
 
 from gpu.messages.requests import Failure, ModelPattern
 from gpu.timing.gpus import Supposed
@@ -164,6 +168,19 @@ def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
     assert models(tab)[0].operations
     plot.picked.emit(4)
     assert tab.modeled.selected == 4
+
+
+def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot, tab) -> None:
+    tab.window_.resize(1024, 700)
+    look_at(qtbot, tab, ROOFLINE)
+    plot = tab.modeled.roofline
+    (legend,) = [each for each in plot.findChildren(QLabel) if each.accessibleName() == "Legend"]
+    assert legend.isVisible()
+    assert "●  by the bytes of DRAM" in legend.text()
+    qtbot.waitUntil(lambda: len(plot.names) == len(plot.dots))
+    assert not any(one.intersects(two) for one, two in combinations(plot.names.values(), 2))
+    written = {each.toPlainText() for each in plot.plot.plotItem.items if isinstance(each, pg.TextItem)}
+    assert {str(each.number + 1) for each in plot.dots} <= written
 
 
 def test_twice_the_bandwidth_moves_the_dots_and_can_be_taken_back(qtbot, tab) -> None:

@@ -1,0 +1,94 @@
+"""Beside curves of what a GPU took, recorded or measured, what the timing model says of the same runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.declaration.pattern import Pattern
+from gpu.messages.modeled import article, short_name
+from gpu.messages.shared_arrays import SharedArray
+from gpu.timing.gpus import find_gpu
+from gui.compare_view.sweep import Point, Sweep
+from gui.model.jobs import Jobs
+from gui.model.modeling import Modeling
+from gui.widgets.basic import button
+
+
+class ModeledBeside(QObject):
+    """A button that is pressed while curves of what is modeled are wanted, and their points as they come.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        The engine's queue.
+    modeling : Modeling
+    """
+
+    changed = pyqtSignal()
+    """Points have come or gone."""
+    wanted = pyqtSignal()
+    """The button was pressed: it is to be said what there is to model."""
+
+    def __init__(self, jobs: Jobs, modeling: Modeling, parent: QObject) -> None:
+        super().__init__(parent)
+        self._modeling = modeling
+        self.points: list[Point] = []
+        self.sweep = Sweep(jobs, modeling, self, channel="curves beside")
+        self.sweep.added.connect(self._add)
+        self.sweep.ended.connect(self.changed)
+        self.button = button("+ modeled", "segment")
+        self.button.setCheckable(True)
+        self.button.toggled.connect(self._toggle)
+        self.name_gpu()
+
+    @property
+    def on(self) -> bool:
+        """Whether they are wanted, of what is shown."""
+        return self.button.isChecked() and not self.button.isHidden()
+
+    def name_gpu(self) -> None:
+        """Say on the button for which GPU."""
+        gpu = find_gpu(self._modeling.gpu)
+        self.button.setText(f"+ modeled, {short_name(gpu.name)}")
+        self.button.setToolTip(f"What the timing model says of {short_name(gpu.name)} beside, dotted")
+
+    def words(self, beside: str) -> str:
+        """Return what is drawn how; `beside` is what the other curves are."""
+        gpu = find_gpu(self._modeling.gpu)
+        known = next((point.modeled for point in self.points if point.modeled is not None), None)
+        sure = "" if known is None else f"; {known.sureness}"
+        return f"●  {beside}    ○  dotted: modeled for {article(gpu.name)} {short_name(gpu.name)}{sure}"
+
+    def start(
+        self,
+        pattern: Pattern,
+        variants: Sequence[str],
+        sizes: Sequence[int],
+        params: Mapping[str, Any],
+        inputs: Mapping[str, SharedArray],
+    ) -> None:
+        """Model variants at sizes."""
+        self.forget()
+        own = [each for each in variants if not pattern.variant(each).library]
+        self.sweep.start(pattern, own, list(sizes), params, {}, inputs, gpu=self._modeling.gpu)
+
+    def forget(self) -> None:
+        """Model no further, and drop what is there."""
+        self.sweep.stop()
+        if self.points:
+            self.points = []
+            self.changed.emit()
+
+    def _toggle(self, on: bool) -> None:
+        if on:
+            self.wanted.emit()
+        else:
+            self.forget()
+            self.changed.emit()
+
+    def _add(self, point: Point) -> None:
+        self.points.append(point)
+        self.changed.emit()
