@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Hashable, Iterator
 from math import ceil, floor, log10
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
@@ -22,6 +22,7 @@ from PyQt6.QtGui import (
     QWheelEvent,
 )
 from PyQt6.QtWidgets import QToolTip, QWidget
+from PyQt6.sip import voidptr
 
 from gpu.declaration.pattern import Array
 from gpu.timing.timeline import WarpState
@@ -74,16 +75,17 @@ class WarpCanvas(QWidget):
         self.cycle = 0
         self.picked: int | None = None
         self._pictures = Pixmaps()
-        self._numbers = count()
-        self._number = 0
+        self._columns: tuple[Hashable, float, Array] | None = None
+        """The states that were painted last: what they go by besides their first cycle, that, and they."""
         self._restyle()
 
     # --- what is shown
 
     def open(self, rows: WarpRows | None, *, keep: bool = False) -> None:
         """Show other rows, all their cycles, or with cycles as wide as before: what is shorter is seen to be."""
-        self.rows, self._number = rows, next(self._numbers)
-        self._pictures.clear()
+        if rows is None:
+            self._pictures.clear()
+        self.rows = rows
         if rows is None or (self.picked is not None and self.picked >= rows.count):
             self.picked = None
         if keep:
@@ -147,7 +149,9 @@ class WarpCanvas(QWidget):
         if self.rows is not None:
             self.scale = max(self.scale, min(self._least, _NEAREST))
             seen = (self.width() - self._left - look().px(8)) / self.scale
-            self.first = min(max(self.first, 0.0), max(self.rows.end - seen, 0.0))
+            # Whole pixels: what was painted is moved with what is seen.
+            pixel = self.scale * self.devicePixelRatioF()
+            self.first = round(min(max(self.first, 0.0), max(self.rows.end - seen, 0.0)) * pixel) / pixel
         self.moved.emit()
         self.update()
 
@@ -216,7 +220,7 @@ class WarpCanvas(QWidget):
             return
         painter = QPainter(self)
         ratio = self.devicePixelRatioF()
-        key = (self._number, self.first, self.scale, self.width(), self.height(), ratio, look())
+        key = (self.rows, self.first, self.scale, self.width(), self.height(), ratio, look())
         painter.drawPixmap(QPointF(0, 0), self._pictures.at(key, lambda: self._picture(ratio)))
         theme = look().theme
         tops, high = self._edges()
@@ -258,7 +262,8 @@ class WarpCanvas(QWidget):
         made.fill(QColor(look().theme.surface))
         painter = QPainter(made)
         tops, high = self._edges()
-        image = self._cells(tops, high, ratio)
+        pixels = self._cells(tops, high, ratio)
+        image = _image(pixels, ratio)
         painter.drawImage(QPointF(self._left, 0), image)
         if self.scale >= _PARTED and high > self._code.font.pixelSize():
             self._paint_words(painter, tops, high)
@@ -267,30 +272,49 @@ class WarpCanvas(QWidget):
         painter.end()
         return made
 
-    def _cells(self, tops: Array, high: float, ratio: float) -> QImage:
-        """Return the picture of the states: of each column of pixels that which a warp is in for longest."""
+    def _cells(self, tops: Array, high: float, ratio: float) -> Array:
+        """Return the colors of the states: of each column of pixels that which a warp is in for longest."""
         assert self.rows is not None
         columns = max(int((self.width() - self._left) * ratio), 1)
-        states = self.rows.columns(self.first, 1 / (self.scale * ratio), columns)
-        if self.scale >= _PARTED:
-            self._part(states, ratio)
+        states = self._states(columns, ratio)
         colors = np.concatenate((palette_of(look().theme)[states], np.full((1, columns), palette_of(look().theme)[-1])))
         lines = np.full(max(int(self.height() * ratio), 1), self.rows.count)
         gap = 1 if high * ratio >= 4 else 0
         for row, top in enumerate(tops):
             lines[round(top * ratio) : max(round((top + high) * ratio) - gap, round(top * ratio) + 1)] = row
-        pixels = np.ascontiguousarray(colors[lines])
-        return _image(pixels, ratio)
+        return colors.take(lines, axis=0)
 
-    def _part(self, states: Array, ratio: float) -> None:
-        """Leave a gap behind each instruction, so that those of a warp that follow each other are counted."""
+    def _states(self, columns: int, ratio: float) -> Array:
+        """Return the states by row and column of pixels; where they were seen before, only those beside are new."""
         assert self.rows is not None
-        first, last = self.seen
-        for row, warp in enumerate(self.rows.warps):
-            spans = self.rows.within(int(warp), first, last)
-            ends = (spans["end"] - self.first) * self.scale * ratio
-            at = np.round(ends).astype(np.int64) - 1
-            states[row, at[(at >= 0) & (at < states.shape[1])]] = len(WarpState)
+        width, key = 1 / (self.scale * ratio), (self.rows, self.scale, ratio, columns)
+        moved, states = columns, np.empty((self.rows.count, columns), np.uint8)
+        if self._columns is not None and self._columns[0] == key:
+            _, first, before = self._columns
+            by = (self.first - first) / width
+            if abs(by - round(by)) < 0.01 and abs(by) < columns:
+                moved = round(by)
+                if moved > 0:
+                    states[:, :-moved] = before[:, moved:]
+                else:
+                    states[:, -moved:] = before[:, : columns + moved]
+        new = slice(columns - moved, columns) if moved > 0 else slice(0, -moved)
+        if moved:
+            states[:, new] = self._new_states(self.first + new.start * width, width, abs(moved))
+        self._columns = key, self.first, states
+        return states
+
+    def _new_states(self, first: float, width: float, columns: int) -> Array:
+        """Return the states of columns so many cycles wide; near enough, instructions are parted from each other."""
+        assert self.rows is not None
+        states = self.rows.columns(first, width, columns)
+        if self.scale >= _PARTED:
+            # A gap behind each, so that those of a warp that follow each other are counted.
+            rows, ends = self.rows.ends_within(first, first + (columns + 1) * width)
+            at = np.floor((ends - first) / width + 0.5).astype(np.int64) - 1
+            seen = (at >= 0) & (at < columns)
+            states[rows[seen], at[seen]] = len(WarpState)
+        return states
 
     def _paint_words(self, painter: QPainter, tops: Array, high: float) -> None:
         """Write what is issued, and the line that waits, where there is room."""
@@ -414,7 +438,9 @@ def _round_step(least: float) -> int:
 
 
 def _image(pixels: Array, ratio: float) -> QImage:
+    """Return an image that looks at the memory of colors; the caller keeps them alive."""
     height, width = pixels.shape
-    made = QImage(pixels.tobytes(), width, height, 4 * width, QImage.Format.Format_RGB32).copy()
+    memory: Any = voidptr(pixels.ctypes.data)  # the stubs know another voidptr
+    made = QImage(memory, width, height, 4 * width, QImage.Format.Format_RGB32)
     made.setDevicePixelRatio(ratio)
     return made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class WarpRows:
         self._keys = self.spans["warp"] * self._span + self._begins
         self._first = np.searchsorted(self.spans["warp"], order)
         lengths = self._ends - self._begins
+        apart = np.append(self._begins[1:] - self._ends[:-1], 0.0)  # of spans of two warps it may be less than nothing
+        self._shortest = min((float(each[each > 0].min(initial=np.inf)) for each in (lengths, apart)), default=0.0)
         self._there = [state for state in WarpState if (self._states == state).any()]
         self._sums = np.zeros((len(WarpState), self.spans.size + 1))
         for state in self._there:
@@ -93,6 +96,8 @@ class WarpRows:
             Of a column.
         count : int
         """
+        if self.spans.size and 2 * cycles <= self._shortest:  # there is one border in a column, at most
+            return self._in_the_middle(first + cycles * (np.arange(count) + 0.5))
         found = np.full((self.count, count), len(WarpState), np.uint8)
         longest, absent = np.zeros(found.shape), np.full(found.shape, float(cycles))
         for state, spent in zip(self._there, self._spent(first, cycles, count, self._there), strict=True):
@@ -102,6 +107,17 @@ class WarpRows:
             np.maximum(longest, spent, out=longest)
         found[absent > longest] = len(WarpState)
         return found
+
+    def _in_the_middle(self, cycles: Array) -> Array:
+        places, firsts = self._places(cycles), self._first[self.warps][:, None]
+        at = np.maximum(places, firsts)
+        there = (places >= firsts) & (self._ends.take(at) > cycles[None, :])
+        return np.where(there, self._states.take(at), len(WarpState)).astype(np.uint8)
+
+    def ends_within(self, first: float, last: float) -> tuple[Array, Array]:
+        """Return of the spans that end between two cycles the row and the end."""
+        ended = (self._ends >= first) & (self._ends <= last)
+        return self.row_of[self.spans["warp"][ended]], self._ends[ended]
 
     def issuing(self, first: float, cycles: float, count: int) -> Array:
         """Return by scheduler and column the share of its cycles in which a scheduler issues."""
@@ -139,8 +155,9 @@ class WarpRows:
         own = self.spans[begin:end]
         return own[np.searchsorted(own["end"], first, side="right") : np.searchsorted(own["begin"], last)]
 
+    @cached_property
     def borders(self) -> list[int]:
-        """Return the cycles at which a block begins or a barrier opens."""
+        """The cycles at which a block begins or a barrier opens."""
         if not self.spans.size:
             return []
         warps, blocks = self.spans["warp"], self.spans["block"]

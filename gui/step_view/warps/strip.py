@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 import numpy as np
-from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, pyqtSignal
-from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from gpu.timing.timeline import WarpState
 from gui.painting.colors import mixed
+from gui.painting.pixmaps import Pixmaps
 from gui.painting.theme import look
 from gui.qt.events import is_of
 from gui.step_view.warps.rows import WarpRows
@@ -27,11 +30,13 @@ class IssueStrip(QWidget):
         self.rows: WarpRows | None = None
         self.cycle = 0
         self._seen = (0.0, 0.0)
-        self._shape: QPolygonF | None = None
+        self._pictures = Pixmaps()
 
     def open(self, rows: WarpRows | None) -> None:
         """Show other rows."""
-        self.rows, self._shape = rows, None
+        if rows is None:
+            self._pictures.clear()
+        self.rows = rows
         self.update()
 
     def show_cycle(self, cycle: int) -> None:
@@ -68,29 +73,32 @@ class IssueStrip(QWidget):
         if last - first < self.rows.end - 1:
             shade = QRectF(self._left + first * self._per_cycle, 0, (last - first) * self._per_cycle, self.height())
             painter.fillRect(shade, mixed(theme.accent, theme.surface, 0.28))
-        painter.setPen(QPen(QColor(0, 0, 0, 0)))
-        painter.setBrush(state_color(theme, WarpState.ISSUING))
-        painter.drawPolygon(self._outline(box))
+        ratio = self.devicePixelRatioF()
+        key = (self.rows, self.width(), self.height(), ratio, look())
+        painter.drawPixmap(QPointF(0, 0), self._pictures.at(key, lambda: self._issuing(box, ratio)))
         x = self._left + self.cycle * self._per_cycle
         painter.setPen(QPen(QColor(theme.text), 1.5))
         painter.drawLine(QPointF(x, 0), QPointF(x, self.height()))
         painter.end()
 
-    def _outline(self, box: QRectF) -> QPolygonF:
+    def _issuing(self, box: QRectF, ratio: float) -> QPixmap:
         """Return how high the share is, from left to right."""
         assert self.rows is not None
-        if self._shape is None:
-            columns = max(int(box.width() / 2), 1)
-            shares = self.rows.issuing(0, max(self.rows.end, 1) / columns, columns).mean(axis=0)
-            xs = box.left() + np.linspace(0, box.width(), columns)
-            ys = box.bottom() - np.clip(shares, 0, 1) * box.height()
-            middle = [QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
-            self._shape = QPolygonF([box.bottomLeft(), *middle, box.bottomRight()])
-        return self._shape
+        made = QPixmap(ceil(self.width() * ratio), ceil(self.height() * ratio))
+        made.setDevicePixelRatio(ratio)
+        made.fill(Qt.GlobalColor.transparent)
+        columns = max(int(box.width() / 2), 1)
+        shares = self.rows.issuing(0, max(self.rows.end, 1) / columns, columns).mean(axis=0)
+        wide = box.width() / columns
+        color, painter = state_color(look().theme, WarpState.ISSUING), QPainter(made)
+        for column, share in enumerate(np.clip(shares, 0, 1).tolist()):
+            high = share * box.height()
+            painter.fillRect(QRectF(box.left() + column * wide, box.bottom() - high, wide, high), color)
+        painter.end()
+        return made
 
     def event(self, event: QEvent | None) -> bool:
         if is_of(event, QEvent.Type.Resize, QEvent.Type.StyleChange):
-            self._shape = None
             self.updateGeometry()
         return super().event(event)
 

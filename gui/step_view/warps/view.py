@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QVBoxLayout,
 
 from gpu.messages.timelines import ListedLaunch, RunTimelines
 from gpu.timing.timeline import LaunchTimelines, WarpState
+from gui.qt.later import after
 from gui.step_view.time.player import Player
 from gui.step_view.time.transport import Transport
 from gui.step_view.warps.canvas import WarpCanvas, opcode_of, words_of
@@ -21,6 +22,7 @@ from gui.step_view.warps.strip import IssueStrip
 from gui.widgets.basic import ElidedLabel, as_count, label, row
 from gui.widgets.wrapping import WrappingLayout
 
+_RESTS_MS = 20
 _ACROSS_S = 24.0
 """Seconds in which what is seen is played at the speed of 1."""
 
@@ -55,6 +57,7 @@ class WarpsView(QWidget):
         self.resident = 1
         self._wanted_resident: int | None = None
         self._rows: dict[int, WarpRows] = {}
+        self._soon = after(_RESTS_MS, self._prepare, self)
         self._lay_out()
         self._connect()
 
@@ -125,14 +128,29 @@ class WarpsView(QWidget):
         assert self.run is not None
         found = self.run.timelines
         self.resident = resident
-        if resident not in self._rows:
-            self._rows[resident] = WarpRows(found, resident)
-        rows = self._rows[resident]
+        rows = self._rows_of(resident)
         self.title.say(_title(self.run, rows))
         self.canvas.open(rows, keep=keep)
         self.strip.open(rows)
         self.card.show_timeline(found, resident)
-        self.player.open(rows.end, rows.borders(), self.player.moment if keep else 0)
+        self.player.open(rows.end, rows.borders, self.player.moment if keep else 0)
+        self._soon.start()
+
+    def _rows_of(self, resident: int) -> WarpRows:
+        assert self.run is not None
+        if resident not in self._rows:
+            self._rows[resident] = WarpRows(self.run.timelines, resident)
+        return self._rows[resident]
+
+    def _prepare(self) -> None:
+        """Put together, while nobody waits, what one block more and one less at once will want."""
+        if self.run is None:
+            return
+        for resident in (self.resident + 1, self.resident - 1):
+            if resident not in self._rows and 1 <= resident <= len(self.run.timelines.timelines):
+                assert self._rows_of(resident).borders is not None
+                self._soon.start()
+                return
 
     def _list(self, run: RunTimelines) -> None:
         """List the launches, each kind of them that follow each other as it is."""

@@ -89,15 +89,33 @@ def test_schedulers_issue_for_their_own_warps() -> None:
     assert shares.tolist() == [[1.0, 0.0], [0.5, 0.0]]
 
 
+@pytest.mark.parametrize("cycles", [0.5, 0.3, 0.05])
+def test_columns_narrower_than_any_span_show_what_is_there_in_their_middle(cycles) -> None:
+    rows = WarpRows(SOME, 1)
+    count = round(34 / cycles)
+    states = rows.columns(0.01, cycles, count)
+    for row, warp in enumerate(rows.warps.tolist()):
+        own = [each for each in SOME.spans if each["warp"] == warp]
+        for column in range(count):
+            middle = 0.01 + (column + 0.5) * cycles
+            due = next((each["state"] for each in own if each["begin"] <= middle < each["end"]), ABSENT)
+            assert states[row, column] == due, (warp, middle)
+
+
+def test_what_ends_within_some_cycles_is_told_by_its_row() -> None:
+    rows, ends = WarpRows(SOME, 1).ends_within(21, 31)
+    assert sorted(zip(rows.tolist(), ends.tolist(), strict=True)) == [(0, 21), (0, 23), (0, 31)]
+
+
 def test_borders_are_where_blocks_begin_and_barriers_open() -> None:
-    assert WarpRows(SOME, 1).borders() == [0, 30, 32]
+    assert WarpRows(SOME, 1).borders == [0, 30, 32]
 
 
 def test_nothing_is_no_mistake() -> None:
     rows = WarpRows(made(), 1)
     assert rows.columns(0, 1, 3).tolist() == [[ABSENT] * 3] * 4
     assert rows.issuing(0, 1, 2).sum() == 0
-    assert rows.everyone(0) == rows.borders() == []
+    assert rows.everyone(0) == rows.borders == []
 
 
 # How eyes without one of the cones see linear light: Machado, Oliveira and Fernandes (2009), severity 1.

@@ -78,7 +78,7 @@ def test_it_is_moved_through_in_step_with_the_source(qtbot, timed):
     assert view.transport.count.text() == f"cycle {view.player.end} of {view.player.end}"
     key(qtbot, tab, Qt.Key.Key_Home)
     key(qtbot, tab, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert view.player.moment == view.canvas.rows.borders()[1]
+    assert view.player.moment == view.canvas.rows.borders[1]
     assert tab.player.moment == moment
     # Back at the recording its line is lit, and no other.
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
@@ -172,6 +172,37 @@ def test_cells_have_the_color_of_what_warps_do(qtbot, timed):
             assert color.name() == state_color(look().theme, state).name(), (warp, cycle)
             seen.add(state)
     assert len(seen) >= 3
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 6.0])
+def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_worked_out(qtbot, timed, scale):
+    canvas = timed().page.step.panes.warps.canvas
+    canvas.scale, canvas.first = scale, 100.0
+    canvas._hold()
+    canvas.grab()
+    asked = []
+    worked_out = canvas.rows.columns
+
+    def columns(first, cycles, count):
+        asked.append(count)
+        return worked_out(first, cycles, count)
+
+    canvas.rows.columns = columns
+    for by in (-72, -30, 50):
+        canvas.scroll_by(by)
+        moved = canvas.grab().toImage()
+        assert asked == [abs(by)]
+        canvas._columns = None
+        canvas._pictures.clear()
+        assert moved == canvas.grab().toImage(), by
+        asked.clear()
+
+
+def test_one_block_more_or_less_is_prepared_while_nobody_waits(qtbot, timed):
+    view = timed().page.step.panes.warps
+    view.show_resident(3)
+    qtbot.waitUntil(lambda: {2, 3, 4} <= set(view._rows))
+    assert "borders" in vars(view._rows[4])
 
 
 def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
