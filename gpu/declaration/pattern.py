@@ -18,6 +18,7 @@ from gpu.declaration.roles import FROM_FILE, Role
 from gpu.engines.base import Device, Engine
 from gpu.errors import InputError
 from gpu.files.arrays import read_array, read_npy
+from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 Inputs = Mapping[str, Array]
@@ -560,6 +561,15 @@ class Pattern:
     def block(self) -> Choice | None:
         """The parameter that says how many threads a block has."""
         return _as(Choice, self.parameter(Role.BLOCK))
+
+    def block_sizes(self, params: Mapping[str, Any]) -> tuple[list[int], int]:
+        """Return the threads that a block can have, whole warps, and those of `params`; nothing where it is not so."""
+        block = self.block
+        if block is None or not str(params[block.name]).isdigit():
+            return [], 0
+        sizes = [int(each) for each in block.options if each.isdigit() and int(each) >= WARP]
+        chosen = int(params[block.name])
+        return (sizes, chosen) if chosen in sizes else ([], 0)
 
     @property
     def source(self) -> Choice | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu.messages.modeled import LineCode
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.timeline import SPAN, LaunchTimelines
 
@@ -36,12 +37,16 @@ class RunTimelines:
         The place of that which the timelines are of.
     timelines : LaunchTimelines
         While it crosses between processes without its spans, which are the Result's array `spans`.
+    lines : mapping of str to mapping of int to LineCode
+        What lines of files became, by the file's name, in the kernel that the timelines are of; nothing without an
+        assembler.
     """
 
     validated: bool
     launches: tuple[ListedLaunch, ...]
     of: int
     timelines: LaunchTimelines = field(repr=False)
+    lines: Mapping[str, Mapping[int, LineCode]] = field(default_factory=dict)
 
     def apart(self) -> tuple[RunTimelines, dict[str, Any]]:
         """Return it without its spans, and these as arrays that can be shared."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +11,15 @@ import numpy as np
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.modeling import ModeledLaunch
 from gpu.errors import InputError
-from gpu.messages.modeled import LIMITS, KernelTime, LineCode, ModeledTime, Waiting
+from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime, Waiting
 from gpu.messages.requests import ModelKernel, ModelPattern
 from gpu.patterns import find_pattern
 from gpu.run.count import count_pattern
 from gpu.run.drive import Tell, accept
 from gpu.run.kernel import count_kernel
+from gpu.run.line_codes import line_codes
 from gpu.run.model import ModeledRun, model_kernel, model_pattern
 from gpu.run.sized import opened
-from gpu.timing.sass.lines import machine_lines
 
 _NAMES = {"memory": "DRAM", "last cache": "L2"}
 _ON_CHIP = "first cache and shared memory"
@@ -138,25 +137,8 @@ def summary(run: ModeledRun, operations: float, *, counted: bool) -> ModeledTime
         all_ran=run.all_ran,
         operations=operations,
         counted=counted,
-        lines=_lines(run),
+        lines=line_codes(run.machine_kernels),
     )
-
-
-def _lines(run: ModeledRun) -> dict[str, dict[int, LineCode]]:
-    """Return what each line of each file became, in all kernels together."""
-    found: dict[str, dict[int, Counter[str]]] = {}
-    local: Counter[tuple[str, int]] = Counter()
-    for (file, _), code in run.machine_kernels.items():
-        for each in machine_lines(code.instructions):
-            found.setdefault(file, {}).setdefault(each.line, Counter()).update(each.opcodes)
-            local[file, each.line] += each.local
-    return {
-        file: {
-            line: LineCode(opcodes.total(), local[file, line], dict(opcodes.most_common()))
-            for line, opcodes in lines.items()
-        }
-        for file, lines in found.items()
-    }
 
 
 def _limits(launch: ModeledLaunch, run: ModeledRun) -> dict[str, float]:

@@ -12,6 +12,7 @@ from gpu.messages.requests import TimelinePattern
 from gpu.messages.timelines import ListedLaunch, RunTimelines
 from gpu.patterns import find_pattern
 from gpu.run.drive import accept
+from gpu.run.line_codes import line_codes
 from gpu.run.model import bound_launch, modeled_program
 from gpu.run.sized import opened
 from gpu.timing.gpus import find_gpu
@@ -44,7 +45,9 @@ def pattern_timelines(request: TimelinePattern) -> RunTimelines:
             for place, each in enumerate(engine.launches)
             if each.estimate is not None
         )
-        return RunTimelines(gpu.validated, launches, engine.timed_launch, engine.timelines)
+        timed = engine.launches[engine.timed_launch]
+        code = {} if timed.code is None else {(timed.file, timed.kernel): timed.code}
+        return RunTimelines(gpu.validated, launches, engine.timed_launch, engine.timelines, line_codes(code))
 
 
 def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
@@ -58,4 +61,6 @@ def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
     )  # fmt: skip
     found = bound.file.timelines(bound.name, bound.shape, bound.values)
     listed = ListedLaunch(0, launch.kernel, bound.shape.grid, bound.shape.block, found.time_us)
-    return RunTimelines(described.validated, (listed,), 0, found)
+    machine = bound.file.machine_kernel(bound.name)
+    code = {} if machine is None else {(bound.file.name, bound.name): machine}
+    return RunTimelines(described.validated, (listed,), 0, found, line_codes(code))

@@ -458,11 +458,10 @@ class CompareTab(QWidget):
             for number, each in enumerate(self.rows)
             if each.box.isChecked() and not self._pattern.variant(each.name).library
         ]
-        sizes = [int(each) for each in block.options if each.isdigit() and int(each) >= 32] if block is not None else []
-        threads = int(params[block.name]) if block is not None and str(params[block.name]).isdigit() else 0
+        sizes, threads = self._pattern.block_sizes(params)
         of = f"{n} × {n} pixels" if own else f"n = {as_power(n)}"
         names = [each.name for each in self.rows]
-        self.modeled.start(offered, of, sizes if threads in sizes else [], threads, names.index(self._seen()))
+        self.modeled.start(offered, of, sizes, threads, names.index(self._seen()))
 
     def _take_gpu(self) -> None:
         """Another GPU is chosen: what was modeled for the one before is not shown any more."""

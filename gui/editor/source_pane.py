@@ -8,6 +8,7 @@ from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QWidget
 
 from gpu.errors import InputError
+from gpu.messages.modeled import LineCode
 from gui.editor.code_edit import CodeEdit
 from gui.editor.document import KernelDocument, Problem
 from gui.editor.files import ask_kernel, ask_target, read_kernel
@@ -150,6 +151,10 @@ class SourcePane(Card):
     def light_lines(self, lit: frozenset[int], faint: frozenset[int], first: int | None = None) -> None:
         """Light several lines, as `CodeEdit.light_lines` does."""
         self.code.light_lines(lit, faint, first)
+
+    def show_machine_code(self, lines: Mapping[int, LineCode]) -> None:
+        """Show beside lines, from 1, how many machine instructions they became, and in a tool tip which."""
+        self.code.show_costs({line: (str(code.instructions), code.words) for line, code in lines.items()})
 
     def prepare(self, files: Sequence[str]) -> bool:
         """Do a little of what scrolling, and going to other files, will want; return whether all of it is done."""

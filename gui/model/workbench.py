@@ -437,15 +437,23 @@ class Workbench(QObject):
         params = dict(settings.params)
         return ModelPattern(self.chosen, settings.variant, self.modeling.gpu, params, dict(inputs), sources=sources)
 
-    def to_time(self, gpu: str, launch: int | None) -> TimelinePattern:
-        """Return what is seen of the chosen pattern, for a timeline of it; InputError where it has no input yet."""
+    def block_sizes(self) -> tuple[list[int], int]:
+        """Return the threads that a block of the chosen pattern can have, and has."""
+        return self.pattern.block_sizes(self.settings[self.chosen].params)
+
+    def to_time(self, gpu: str, launch: int | None, threads: int) -> TimelinePattern:
+        """Return what is seen of the chosen pattern, for a timeline of it; InputError where it has no input yet.
+
+        Blocks have so many threads; 0 is as many as are chosen.
+        """
         inputs, wanted = self._inputs(), self.settings[self.chosen]
         if inputs is None:
             raise InputError("Open an image, or a file of numbers: what runs on it is modeled.")
         sources = self.sources.edits(self.pattern.file_of(wanted.variant))
-        return TimelinePattern(
-            self.chosen, wanted.variant, gpu, dict(wanted.params), dict(inputs), sources=sources, launch=launch
-        )
+        params, block = dict(wanted.params), self.pattern.block
+        if threads and block is not None:
+            params[block.name] = str(threads)
+        return TimelinePattern(self.chosen, wanted.variant, gpu, params, dict(inputs), sources=sources, launch=launch)
 
     def stop(self) -> None:
         """Stop whatever runs."""

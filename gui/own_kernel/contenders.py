@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpu.messages.kernels import KernelLaunch, Signature
+from gpu.warp import WARP
 
 LARGEST_BLOCK = 1024
 _ROWS = ((32,), (64,), (128,), (256,), (512,), (1024,))
@@ -43,6 +44,13 @@ def kernels_beside(launch: KernelLaunch, kernels: Sequence[Signature]) -> list[C
         return "" if _taken(kernel) == _taken(own) else f"{kernel.name} takes other arguments than {own.name}."
 
     return [Contender(each.name, replace(launch, kernel=each.name), refusal(each)) for each in kernels]
+
+
+def by_threads(launch: KernelLaunch) -> tuple[dict[int, KernelLaunch], int]:
+    """Return a launch with blocks of several sizes, whole warps, by their threads; and how many its own have."""
+    own = math.prod(_whole(launch.block))
+    others = {math.prod(_whole(each.launch.block)): each.launch for each in block_sizes(launch)}
+    return {threads: each for threads, each in (others | {own: launch}).items() if threads % WARP == 0}, own
 
 
 def block_sizes(launch: KernelLaunch) -> list[Contender]:

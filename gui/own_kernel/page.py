@@ -16,11 +16,12 @@ from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
 from gui.model.modeling import FollowedModel, Modeling
 from gui.own_kernel.compare import OwnCompareTab
+from gui.own_kernel.contenders import by_threads
 from gui.own_kernel.launch_form import LaunchForm
 from gui.own_kernel.results import ResultsCard
 from gui.own_kernel.step import stepped_kernel
 from gui.painting.theme import look
-from gui.run_view.modeled import ModeledCard, costs_of
+from gui.run_view.modeled import ModeledCard, code_of
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.asked import Timed
 from gui.widgets.basic import Card, Ground, column, row, split
@@ -65,7 +66,7 @@ class OwnKernelPage(Ground):
         self.followed = FollowedModel(modeling, self._to_model, lambda: self.busy, self)
         self.source = SourcePane(sources)
         self.source.left.connect(self.setFocus)
-        timed = Timed(modeling, lambda key, _: TimelineKernel(self.launch(), key))
+        timed = Timed(modeling, self._to_time, self._block_sizes)
         self.step = StepTab(stepped_kernel(path, "", self.launch), sources, jobs, timed)
         self.compare = OwnCompareTab(jobs, self.launch, lambda: self.form.kernels, modeling)
         self.tabs = QTabBar()
@@ -100,13 +101,25 @@ class OwnKernelPage(Ground):
         self.results.line_wanted.connect(self.source.code.go_to_line)
         self.source.show_kernel(self.file, "")
         self.followed.changed.connect(self.modeled.show_model)
-        self.followed.changed.connect(lambda found: self.source.code.show_costs(costs_of(found, self.path.name)))
+        self.followed.changed.connect(lambda found: self.source.show_machine_code(code_of(found, self.path.name)))
         self.modeled.show_gpu(modeling.gpu)
         self.modeled.show_model(None)
         modeling.gpu_changed.connect(self.modeled.show_gpu)
         for changed in (self.modeled.appeared, self.form.changed, self.document.contentsChange):
             changed.connect(self.followed.follow)
         self.describe()
+
+    def _block_sizes(self) -> tuple[list[int], int]:
+        """Return the threads that blocks of its launch can have in a row, whole warps, and those that they have."""
+        try:
+            found, own = by_threads(self.launch())
+        except InputError:
+            return [], 0
+        return (sorted(found), own) if own in found else ([], 0)
+
+    def _to_time(self, gpu: str, _: int | None, threads: int) -> TimelineKernel:
+        launch = self.launch()
+        return TimelineKernel(by_threads(launch)[0].get(threads, launch), gpu)
 
     def _run_tab(self) -> QWidget:
         bar = Card("Launch", margins=(12, 8, 12, 10))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout
 
-from gpu.messages.modeled import LIMITS, ModeledTime, article, as_duration, short_name
+from gpu.messages.modeled import LIMITS, LineCode, ModeledTime, article, as_duration, short_name
 from gpu.messages.requests import Failure
 from gpu.timing.gpus import find_gpu
 from gui.painting.colors import warp_color
@@ -28,10 +30,9 @@ def limit_colors() -> list[str]:
     return [*colors, theme.faint]
 
 
-def costs_of(found: ModeledTime | Failure | None, file: str) -> dict[int, tuple[str, str]]:
-    """Return what is said beside each line of a file: how many machine instructions it became, and which."""
-    lines = found.lines.get(file, {}) if isinstance(found, ModeledTime) else {}
-    return {line: (str(code.instructions), code.words) for line, code in lines.items()}
+def code_of(found: ModeledTime | Failure | None, file: str) -> Mapping[int, LineCode]:
+    """Return what each line of a file became, where that is known."""
+    return found.lines.get(file, {}) if isinstance(found, ModeledTime) else {}
 
 
 class ModeledCard(Card):

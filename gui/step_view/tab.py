@@ -16,6 +16,7 @@ from gpu.declaration.presentation import Kind
 from gpu.engines.base import KERNELS
 from gpu.errors import InputError
 from gpu.messages.requests import Failure, StepPattern, StepWriter
+from gpu.messages.timelines import RunTimelines
 from gpu.warp import WARP
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
@@ -25,7 +26,7 @@ from gui.qt.later import after
 from gui.step_view.beside.variants import VariantsView
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.export.files import Caption
-from gui.step_view.export.menu import Exports, ShownPicture
+from gui.step_view.export.menu import Exports, OwnPicture, ShownPicture
 from gui.step_view.panes import (
     ARRAYS_LEGEND,
     FLOW_LEGEND,
@@ -109,7 +110,7 @@ class StepTab(QWidget):
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {stepped.subject}", self)
-        self.exports = Exports(self, self._shown)
+        self.exports = Exports(self, self._shown, self._own_picture)
         self.timelines = TimelineJobs(jobs, f"timeline {stepped.subject}", timed, self) if timed is not None else None
         self._keys = ViewKeys(
             self,
@@ -153,7 +154,8 @@ class StepTab(QWidget):
         self.panes.warps.lines_changed.connect(self._light_lines)
         self.panes.kinds.buttons["Timeline"].setVisible(self.timelines is not None)
         if self.timelines is not None:
-            self.timelines.found.connect(self.panes.warps.show_run)
+            self.timelines.found.connect(self._show_timelines)
+            self.panes.warps.block_wanted.connect(self.timelines.choose_block)
             self.timelines.failed.connect(self._say_no_timeline)
             self.timelines.busy_changed.connect(self._show_modeling)
             self.panes.warps.launch_wanted.connect(self.timelines.ask)
@@ -390,11 +392,11 @@ class StepTab(QWidget):
         self.panes.symbols.setVisible(self.shows_flow)
         for each in self.panes.zooms.values():
             each.setVisible(self.shows_flow or self.shows_warps)
-        self.panes.export.setVisible(not self.shows_warps)
         self.panes.show_cycles(self.shows_warps)
         if self.shows_warps:
             if not self.panes.kinds.isAncestorOf(self.focusWidget()):
                 self.panes.warps.setFocus()
+            self._show_machine_code()
             self._ask_for_timeline()
 
     # --- the timeline of warps, which has a time of its own
@@ -425,11 +427,29 @@ class StepTab(QWidget):
             self.source.mark_line(None)
             self._show_file(self.stepped.file, self.stepped.kernel, None)
             self.timelines.ask()
+            self.panes.warps.offer_blocks(*self.timelines.blocks, self.timelines.threads)
+
+    def _show_timelines(self, run: RunTimelines) -> None:
+        self.panes.warps.show_run(run)
+        self._show_machine_code()
+
+    def _show_machine_code(self) -> None:
+        """Show what lines became where a timeline of their instructions is seen."""
+        run = self.panes.warps.run if self.shows_warps else None
+        self.source.show_machine_code({} if run is None else run.lines.get(Path(self.stepped.file).name, {}))
+
+    def _own_picture(self) -> OwnPicture | None:
+        """Return the timeline, for a picture of it, where that is what is shown."""
+        warps = self.panes.warps
+        if not self.shows_warps or warps.run is None:
+            return None
+        return OwnPicture(f"{self.stepped.name}-timeline", warps.figure_size, warps.paint_figure)
 
     def _say_no_timeline(self, failure: Failure) -> None:
         cancelled = failure.kind == "cancelled"
         self.panes.warps.say("Stopped." if cancelled else f"{failure.message}\n{failure.advice}".strip())
         self._light_lines(frozenset(), frozenset(), None)
+        self._show_machine_code()
 
     def _show_modeling(self, busy: bool) -> None:
         self.panes.state.say("modeling…" if busy else "", "neutral")
@@ -466,6 +486,7 @@ class StepTab(QWidget):
         """Show the picture that is chosen, at the moment that the others show."""
         if not self.shows_warps:
             self.source.light_lines(frozenset(), frozenset())
+            self._show_machine_code()
             self._show_moment(self.player.moment)
         if self.shows_flow:
             self.panes.flow.show_moment(self.player.moment)

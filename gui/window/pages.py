@@ -175,7 +175,7 @@ class Pages(QObject):
             bench.sources,
             lambda: bench.side_jobs,
             bench.jobs,
-            Timed(bench.modeling, bench.to_time),
+            Timed(bench.modeling, bench.to_time, bench.block_sizes),
         )
         page.params_changed.connect(bench.choose_params)
         self._follow(page)

@@ -33,7 +33,7 @@ from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
 from gui.run_view.examples import Examples
-from gui.run_view.modeled import ModeledCard, costs_of
+from gui.run_view.modeled import ModeledCard, code_of
 from gui.run_view.numbers import NumbersCard
 from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
@@ -357,7 +357,7 @@ class PatternPage(Ground):
 
     def show_machine_code(self, found: ModeledTime | Failure | None) -> None:
         """Show beside the kernel's source what its lines became, where an assembler says that."""
-        self.source.code.show_costs(costs_of(found, self.pattern.file_of(self.variant.name)))
+        self.source.show_machine_code(code_of(found, self.pattern.file_of(self.variant.name)))
 
     def show_counts(self, counts: LevelCounts) -> None:
         """Show counted levels."""

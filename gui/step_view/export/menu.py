@@ -25,6 +25,7 @@ from gui.step_view.recording.models import Models
 from gui.step_view.time.snapshots import Snapshot, Snapshots, Thread
 from gui.widgets.ask_file import ask_save
 
+_PICTURE, _COPY = "Picture…", "Copy picture"
 _PICTURES = "PNG image (*.png);;SVG drawing (*.svg)"
 _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
 _HANDOUTS = "PDF document (*.pdf);;SVG drawing (*.svg)"
@@ -73,6 +74,15 @@ class ShownPicture:
     text: CountedText | None = None
 
 
+@dataclass(frozen=True)
+class OwnPicture:
+    """A picture that no recording is played in: how its files' names begin, how large it is, and what paints it."""
+
+    stem: str
+    size: QSize
+    paint: Callable[[QPainter], None]
+
+
 class Exports(QObject):
     """What a tab can be saved as.
 
@@ -82,6 +92,8 @@ class Exports(QObject):
         Over which it asks.
     shown : callable
         Returns what the tab shows; None while that is nothing.
+    own : callable
+        Returns the picture that the tab shows instead of a recording, which is all that can be saved then; else None.
     """
 
     said = pyqtSignal(str)
@@ -93,19 +105,21 @@ class Exports(QObject):
     _written = pyqtSignal(str, str)
     """The name of a file, and why it could not be written."""
 
-    def __init__(self, tab: QWidget, shown: Callable[[], ShownPicture | None]) -> None:
+    def __init__(
+        self, tab: QWidget, shown: Callable[[], ShownPicture | None], own: Callable[[], OwnPicture | None]
+    ) -> None:
         super().__init__(tab)
-        self._tab, self._shown = tab, shown
+        self._tab, self._shown, self._own = tab, shown, own
         self.film: Film | None = None
         self._written.connect(self._take_written)
         self.menu = QMenu(tab)
         for text, do in (
-            ("Picture…", self.ask_picture),
+            (_PICTURE, self.ask_picture),
             ("Animation…", self.ask_film),
             ("Handout…", self.ask_handout),
             ("Player for browsers…", self.ask_player),
             ("Recording…", self.ask_recording),
-            ("Copy picture", self.copy),
+            (_COPY, self.copy),
         ):
             action = self.menu.addAction(text)
             assert action is not None
@@ -113,6 +127,9 @@ class Exports(QObject):
 
     def open(self, at: QWidget) -> None:
         """Show the menu below a widget, and no farther to the right."""
+        own = self._own() is not None
+        for action in self.menu.actions():
+            action.setVisible(not own or action.text() in (_PICTURE, _COPY))
         self.menu.popup(at.mapToGlobal(QPoint(at.width() - self.menu.sizeHint().width(), at.height())))
 
     def _what_is_shown(self) -> ShownPicture | None:
@@ -123,7 +140,7 @@ class Exports(QObject):
         return shown
 
     def _ask(self, title: str, kinds: str) -> Path | None:
-        shown = self._what_is_shown()
+        shown = self._own() or self._what_is_shown()
         if shown is None:
             return None
         suffix = kinds.split("*")[1].split(")")[0]
@@ -144,10 +161,12 @@ class Exports(QObject):
 
     def write_picture(self, path: Path) -> bool:
         """Write the whole dataflow, or the arrays, at the moment that is shown; say so, or why not."""
-        shown = self._what_is_shown()
+        shown = self._own() or self._what_is_shown()
         if shown is None:
             return False
-        if isinstance(shown.picture, FlowView):
+        if isinstance(shown, OwnPicture):
+            well = _write_painted(shown.size, shown.paint, path)
+        elif isinstance(shown.picture, FlowView):
             well = _flow_picture(shown).write(path, shown.moment, shown.picture.marks.lit)
         else:
             well = _write_widget(shown.picture, path)
@@ -159,10 +178,12 @@ class Exports(QObject):
 
     def copy(self) -> None:
         """Put the picture on the clipboard."""
-        clipboard, shown = QApplication.clipboard(), self._what_is_shown()
+        clipboard, shown = QApplication.clipboard(), self._own() or self._what_is_shown()
         if shown is None or clipboard is None:
             return
-        if isinstance(shown.picture, FlowView):
+        if isinstance(shown, OwnPicture):
+            clipboard.setImage(_image_of(shown.size, shown.paint))
+        elif isinstance(shown.picture, FlowView):
             clipboard.setImage(_flow_picture(shown).image(shown.moment, shown.picture.marks.lit))
         else:
             clipboard.setPixmap(shown.picture.grab())
@@ -347,11 +368,19 @@ def _write_widget(widget: QWidget, path: Path) -> bool:
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(look().theme.surface))
         widget.render(painter, flags=QWidget.RenderFlag.DrawChildren)
 
+    return _write_painted(size, paint, path)
+
+
+def _write_painted(size: QSize, paint: Callable[[QPainter], None], path: Path) -> bool:
     if path.suffix.lower() == ".svg":
         return write_svg(path, size, paint)
+    return _image_of(size, paint).save(str(path))
+
+
+def _image_of(size: QSize, paint: Callable[[QPainter], None]) -> QImage:
     image = QImage(size * 2, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(2)
     painter = QPainter(image)
     paint(painter)
     painter.end()
-    return image.save(str(path))
+    return image

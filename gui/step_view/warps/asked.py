@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -26,11 +26,15 @@ class Timed:
     modeling : Modeling
         Knows which GPU is chosen.
     request : callable
-        The GPU's key, and which launch, None for the longest -> what is asked for; InputError says why there is none.
+        The GPU's key, which launch, None for the longest, and the threads of a block, 0 for those of Run -> what is
+        asked for; InputError says why there is none.
+    blocks : callable
+        Returns the threads that a block can have, and those of Run; nothing where that cannot be chosen.
     """
 
     modeling: Modeling
-    request: Callable[[str, int | None], TimelineRequest]
+    request: Callable[[str, int | None, int], TimelineRequest]
+    blocks: Callable[[], tuple[Sequence[int], int]]
 
 
 class TimelineJobs(QObject):
@@ -55,6 +59,7 @@ class TimelineJobs(QObject):
         super().__init__(parent)
         self._jobs, self._channel, self._timed = jobs, channel, timed
         self._asked = b""
+        self._threads = 0
         self.busy = False
 
     @property
@@ -62,10 +67,26 @@ class TimelineJobs(QObject):
         """What knows which GPU is chosen."""
         return self._timed.modeling
 
+    @property
+    def blocks(self) -> tuple[Sequence[int], int]:
+        """The threads that a block can have, and those of Run."""
+        return self._timed.blocks()
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block that were chosen here; 0 for those of Run."""
+        sizes, own = self.blocks
+        return self._threads if self._threads in sizes and self._threads != own else 0
+
+    def choose_block(self, threads: int) -> None:
+        """Ask for the timelines of blocks of so many threads."""
+        self._threads = threads
+        self.ask()
+
     def ask(self, launch: int | None = None) -> None:
         """Ask for the timelines of what is chosen now, unless these are the ones that there are."""
         try:
-            request = self._timed.request(self._timed.modeling.gpu, launch)
+            request = self._timed.request(self._timed.modeling.gpu, launch, self.threads)
         except InputError as error:
             self.forget()
             self.failed.emit(Failure("input", error.message, error.advice))

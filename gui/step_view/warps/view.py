@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Any
 
-from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QHideEvent, QKeyEvent
+from PyQt6.QtCore import QPoint, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QHideEvent, QKeyEvent, QPainter
 from PyQt6.QtWidgets import QComboBox, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
+from gpu.messages.modeled import article, short_name
 from gpu.messages.timelines import ListedLaunch, RunTimelines
 from gpu.timing.timeline import LaunchTimelines, WarpState
+from gui.painting.theme import look
 from gui.qt.later import after
 from gui.step_view.time.player import Player
 from gui.step_view.time.transport import Transport
 from gui.step_view.warps.canvas import WarpCanvas, opcode_of, words_of
-from gui.step_view.warps.card import WAYS, WarpsCard
+from gui.step_view.warps.card import WAYS, StateShares, WarpsCard
 from gui.step_view.warps.rows import WarpNow, WarpRows
 from gui.step_view.warps.states import NAMES
 from gui.step_view.warps.strip import IssueStrip
-from gui.widgets.basic import ElidedLabel, as_count, label, row
+from gui.widgets.basic import as_count, label, row
 from gui.widgets.wrapping import WrappingLayout
 
+_TITLE = 34
+"""Pixels of the title above a picture, at the normal size of text."""
 _RESTS_MS = 20
 _ACROSS_S = 24.0
 """Seconds in which what is seen is played at the speed of 1."""
@@ -33,6 +38,8 @@ class WarpsView(QWidget):
     lines_changed = pyqtSignal(object, object, object)
     """The lines that issue, those that wait, and that of the warp that is picked or None."""
     launch_wanted = pyqtSignal(int)
+    block_wanted = pyqtSignal(int)
+    """Threads of a block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +48,13 @@ class WarpsView(QWidget):
         self.player = Player(self)
         self.canvas, self.strip, self.card = WarpCanvas(), IssueStrip(), WarpsCard()
         self.transport = Transport(self.player, "cycle")
-        self.title = ElidedLabel("caption", "What is modeled")
+        self.title = label("", "caption", wrap=True, name="What is modeled")
+        self.block = QComboBox()
+        self.block.setAccessibleName("Threads of a block")
+        self.block.setToolTip("Blocks of so many threads, here alone: Run stays as it is")
+        self.block.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.block.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.block.hide()
         self.launches = QComboBox()
         self.launches.setAccessibleName("Launch")
         self.launches.setToolTip("Which of the run's launches; at first the one that takes longest")
@@ -66,7 +79,7 @@ class WarpsView(QWidget):
         column = QVBoxLayout(picture)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        head = row(self.title, self.launches)
+        head = row(self.title, self.launches, self.block)
         head.setStretch(0, 1)
         head.setContentsMargins(14, 0, 14, 0)
         column.addLayout(head)
@@ -93,6 +106,7 @@ class WarpsView(QWidget):
         self.canvas.warp_picked.connect(self._pick)
         self.canvas.moved.connect(self._show_seen)
         self.card.bars.chosen.connect(self.show_resident)
+        self.block.activated.connect(lambda index: self.block_wanted.emit(self.block.itemData(index)))
         self.launches.activated.connect(lambda index: self.launch_wanted.emit(self.launches.itemData(index)))
 
     # --- what is shown
@@ -129,7 +143,7 @@ class WarpsView(QWidget):
         found = self.run.timelines
         self.resident = resident
         rows = self._rows_of(resident)
-        self.title.say(_title(self.run, rows))
+        self.title.setText(_title(self.run, rows))
         self.canvas.open(rows, keep=keep)
         self.strip.open(rows)
         self.card.show_timeline(found, resident)
@@ -151,6 +165,49 @@ class WarpsView(QWidget):
                 assert self._rows_of(resident).borders is not None
                 self._soon.start()
                 return
+
+    def offer_blocks(self, sizes: Sequence[int], own: int, chosen: int) -> None:
+        """Offer blocks of other sizes than Run has; `chosen` is 0 for that of Run."""
+        self.block.clear()
+        for threads in sizes:
+            self.block.addItem(f"{threads} threads" + (", as in Run" if threads == own else ""), threads)
+        self.block.setCurrentIndex(self.block.findData(chosen or own))
+        self.block.setVisible(len(sizes) > 1)
+
+    # --- a picture of it
+
+    @property
+    def figure_size(self) -> QSize:
+        """How large a picture of the timeline is."""
+        return QSize(self.canvas.width(), look().px(_TITLE) + self.canvas.height() + self._legend_height)
+
+    @property
+    def _legend_height(self) -> int:
+        return self.strip.height() + self.card.shares.sizeHint().height() + look().px(12)
+
+    @property
+    def _at_once(self) -> str:
+        return f"{self.resident} block{'s' if self.resident > 1 else ''} at once"
+
+    def paint_figure(self, painter: QPainter) -> None:
+        """Paint the timeline as it is seen, with what it is of, and what its colors mean."""
+        assert self.run is not None
+        theme, top = look().theme, look().px(_TITLE)
+        size = self.figure_size
+        painter.fillRect(QRectF(0, 0, size.width(), size.height()), QColor(theme.surface))
+        painter.setPen(QColor(theme.text))
+        font = self.font()
+        font.setPixelSize(look().small_px)
+        painter.setFont(font)
+        box = QRectF(look().px(8), 0, size.width() - look().px(16), top)
+        wrapped = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        painter.drawText(box, int(wrapped), f"{self.title.text()}  ·  {self._at_once}")
+        self.canvas.render(painter, QPoint(0, top))
+        self.strip.render(painter, QPoint(0, top + self.canvas.height()))
+        shares = StateShares()
+        shares.show_timeline(self.run.timelines.timelines[self.resident - 1])
+        shares.resize(size.width() - look().px(28), shares.sizeHint().height())
+        shares.render(painter, QPoint(look().px(14), size.height() - shares.height()))
 
     def _list(self, run: RunTimelines) -> None:
         """List the launches, each kind of them that follow each other as it is."""
@@ -259,8 +316,9 @@ def _title(run: RunTimelines, rows: WarpRows) -> str:
     """Return what is seen, and what was left out of it."""
     found: LaunchTimelines = run.timelines
     said = [
-        f"Modeled for an {found.gpu}" + ("" if run.validated else " (never compared with a real one)"),
-        f"one multiprocessor of {found.kernel}{_shape(found) if len(run.launches) == 1 else ''}, as in Run",
+        f"Modeled for {article(found.gpu)} {short_name(found.gpu)}"
+        + ("" if run.validated else " (never compared with a real one)"),
+        f"one multiprocessor of {found.kernel}{_shape(found) if len(run.launches) == 1 else ''}, at Run's size",
     ]
     if found.source == "ir":
         said.append("without nvcc")

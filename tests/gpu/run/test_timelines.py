@@ -8,11 +8,14 @@ import pytest
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError, KernelError
 from gpu.messages.kernels import KernelLaunch
+from gpu.messages.modeled import LineCode
 from gpu.messages.requests import TimelineKernel, TimelinePattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.timelines import RunTimelines
 from gpu.run.execute import execute
 from gpu.timing import compiler
+from gpu.timing.kernels import ModeledFile
+from gpu.timing.sass.lines import MachineLine
 from gpu.timing.timeline import SPAN, WarpState
 
 TEXT = """template <int N> __global__ void scaled(float *values) {
@@ -57,6 +60,21 @@ def test_the_longest_launch_is_timed_unless_another_one_is_asked_for(folder) -> 
     assert (second.of, second.timelines.grid) == (other.place, other.grid)
     assert second.timelines.gpu == "NVIDIA L4"
     assert not second.validated
+
+
+def test_lines_of_the_kernel_that_is_timed_have_their_machine_instructions(folder, monkeypatch) -> None:
+    code = compiler.MachineKernel(32, 0, ())
+    monkeypatch.setattr(ModeledFile, "machine_kernel", lambda self, name: code)
+    told = [MachineLine(7, 3, 0, {"LDG": 2, "IADD3": 1}), MachineLine(9, 1, 1, {"STL": 1})]
+    monkeypatch.setattr("gpu.run.line_codes.machine_lines", lambda instructions: told)
+    found = carry_out(TimelinePattern("matmul", "tiled", "h200", {"n": 64}), folder)
+    assert found.lines == {"matmul.cu": {7: LineCode(3, 0, {"LDG": 2, "IADD3": 1}), 9: LineCode(1, 1, {"STL": 1})}}
+    launch = KernelLaunch("/nowhere/own.cu", TEXT, "scaled<3>", (8,), (64,), ("arange:512",))
+    assert set(carry_out(TimelineKernel(launch, "h200"), folder).lines) == {"own.cu"}
+
+
+def test_without_an_assembler_no_line_has_any(folder) -> None:
+    assert carry_out(TimelinePattern("matmul", "tiled", "h200", {"n": 64}), folder).lines == {}
 
 
 def test_spans_cross_as_they_were(folder) -> None:

@@ -48,7 +48,7 @@ def test_its_warps_are_timed_with_what_the_form_says(qtbot, page):
     qtbot.waitUntil(lambda: view.run is not None, timeout=20_000)
     assert view.run.timelines.grid == (264, 1, 1)
     assert view.run.timelines.per_multiprocessor == 2
-    assert "halve<<<264, " in view.title._whole
+    assert "halve<<<264, " in view.title.text()
     assert not view.launches.isVisible()  # there is one
     lit = set()
     for cycle in range(0, view.player.end, 7):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtGui import QImage
 
+from gpu.messages.modeled import LineCode
 from gpu.messages.requests import Failure, TimelineKernel, TimelinePattern
 from gpu.timing import compiler
 from gpu.timing.timeline import WarpState
@@ -54,7 +56,7 @@ def test_it_is_moved_through_in_step_with_the_source(qtbot, timed):
     assert view.canvas.isVisible()
     assert not tab.panes.time.isVisible()  # the recording's own time stands still
     assert not tab.panes.counters.isVisible()
-    assert "Modeled for an NVIDIA H200" in view.title._whole
+    assert view.title.text().startswith("Modeled for an H200")
     assert view.player.end == int(np.ceil(view.run.timelines.timelines[view.resident - 1].until))
     moment = tab.player.moment
     # A step is as many cycles as a pixel has; near enough it is one.
@@ -217,14 +219,14 @@ def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
     second = view.run
     window.bench.modeling.choose("l4")
     qtbot.waitUntil(lambda: view.run is not second, timeout=20_000)
-    assert "NVIDIA L4 (never compared with a real one)" in view.title._whole
+    assert "Modeled for an L4 (never compared with a real one)" in view.title.text()
     third = view.run
     qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
     assert view.run is third  # what is there is not made again
     window.choose_variant("shared")
     qtbot.waitUntil(lambda: view.run is not third, timeout=20_000)
-    assert "reduce_shared" in view.title._whole
+    assert "reduce_shared" in view.title.text()
 
 
 def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, stepping, monkeypatch):
@@ -269,6 +271,67 @@ def test_a_lecture_shows_the_line_that_warps_are_at(qtbot, timed):
     assert view.card.isVisible()
     assert not tab.panes.counters.isVisible()
     assert not tab.panes.time.isVisible()
+
+
+def test_blocks_of_another_size_are_modeled_here_alone(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    before = view.run
+    assert view.block.isVisible()
+    assert view.block.currentText() == "256 threads, as in Run"
+    view.block.setFocus()
+    qtbot.keyClick(view.block, Qt.Key.Key_Up)  # an arrow chooses, as a click in the list does
+    qtbot.waitUntil(lambda: view.run is not before, timeout=20_000)
+    assert view.run.timelines.block[0] == 128
+    assert view.block.currentText() == "128 threads"
+    assert window.page.form.values["block"] == "256"
+    assert tab.timelines.threads == 128
+    window.page.turn_to("Run")
+    window.page.form.change(block="128")
+    window.page.turn_to("Step")
+    qtbot.waitUntil(lambda: view.block.currentText() == "128 threads, as in Run", timeout=20_000)
+    assert tab.timelines.threads == 0
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_a_picture_of_it_is_saved_with_what_it_is_of_and_nothing_else_is_offered(qtbot, timed, tmp_path, suffix):
+    window = timed()
+    tab = window.page.step
+    assert tab.panes.export.isVisible()
+    tab.exports.open(tab.panes.export)
+    offered = [each.text() for each in tab.exports.menu.actions() if each.isVisible()]
+    tab.exports.menu.hide()
+    assert offered == ["Picture…", "Copy picture"]
+    path = tmp_path / f"timeline{suffix}"
+    assert tab.exports.write_picture(path)
+    if suffix == ".svg":
+        text = path.read_text("utf-8")
+        assert "Modeled for an H200" in text
+        assert "waits for memory" in text
+    else:
+        image = QImage(str(path))
+        assert (image.width(), image.height()) == (
+            2 * tab.panes.warps.figure_size.width(), 2 * tab.panes.warps.figure_size.height(),
+        )  # fmt: skip
+        canvas = tab.panes.warps.canvas
+        colors = {image.pixelColor(x, image.height() // 2).name() for x in range(2 * canvas._left, image.width(), 3)}
+        assert colors & {state_color(look().theme, state).name() for state in WarpState}
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    tab.exports.open(tab.panes.export)
+    assert len([each for each in tab.exports.menu.actions() if each.isVisible()]) == 6
+    tab.exports.menu.hide()
+
+
+def test_machine_instructions_stand_beside_the_source_while_it_is_seen(qtbot, timed, monkeypatch):
+    lines = {"reduction.cu": {93: LineCode(12, 0, {"IADD3": 9, "LDG": 3})}}
+    monkeypatch.setattr("gpu.run.timelines.line_codes", lambda kernels: lines)
+    tab = timed().page.step
+    assert tab.source.code._costs == {93: ("12", "12 machine instructions: 9 IADD3, 3 LDG")}
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    assert tab.source.code._costs == {}
+    qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
+    assert tab.source.code._costs
 
 
 def test_it_plays_by_itself(qtbot, timed):
