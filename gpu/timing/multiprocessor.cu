@@ -80,22 +80,23 @@ __device__ void account(double *since, int *row_of, int warp, double end, int st
     account(since, row_of, warp, end, state, operation, number[block_of[warp]], cycles_in, MOST_SPANS, cut, counts,    \
             times, marks)
 
-extern "C" __global__ void multiprocessor(const long long *numbers, const double *rates,
-                                          // operations: of each its kind, pipe, instructions, where its registers begin
-                                          const int *kinds, const int *pipes, const double *slots, const double *busy,
-                                          const double *latencies, const int *written, const int *first_read,
-                                          const int *reads, const int *request_of,
-                                          // basic blocks: where their operations begin
-                                          const int *first_operation,
-                                          // the path: of each step its basic block, where its requests begin
-                                          const int *step_block, const int *step_request, const unsigned char *active,
-                                          // requests, one for each sampled warp: passes, sectors from each level
-                                          const float *passes, const float *from_last, const float *from_memory,
-                                          const unsigned char *request_space,
-                                          // what is written: when registers are there, and what makes one late; when
-                                          // blocks ended; warps' cycles by state; operations and spans; the spans
-                                          double *ready, unsigned char *late, double *ended, double *cycles_in,
-                                          long long *counts, double *cut, double *times, int *marks) {
+extern "C" __global__ void multiprocessor(
+    const long long *numbers, const double *rates,
+    // operations: of each its kind, pipe, instructions, where its registers begin
+    const int *kinds, const int *pipes, const double *slots, const double *busy, const double *latencies,
+    const int *written, const int *first_read, const int *reads, const int *request_of, const double *memory_share,
+    // basic blocks: where their operations begin
+    const int *first_operation,
+    // the path: of each step which visit it is
+    const int *path,
+    // visits: of each its basic block, where its requests begin, who is there
+    const int *visit_block, const long long *visit_request, const unsigned char *active,
+    // requests, one for each sampled warp: passes, sectors from the last cache
+    const float *passes, const float *from_last, const unsigned char *request_space,
+    // what is written: when registers are there, and what makes one late; parts of sectors that are still to come from
+    // memory; when blocks ended; warps' cycles by state; operations and spans; the spans
+    double *ready, unsigned char *late, double *owed, double *ended, double *cycles_in, long long *counts, double *cut,
+    double *times, int *marks) {
     double next[WARPS];  // when a warp can issue its next operation, as far as it alone is concerned
     double since[WARPS];  // up to when its cycles are accounted for
     long long at_step[WARPS];  // where it is
@@ -105,9 +106,11 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
     int state[WARPS];  // 0 done or empty, 1 running, 2 at a barrier
     int sampled[WARPS];  // whose path it goes
     int block_of[WARPS];
+    int scheduler_of[WARPS];
     long long number[MOST_BLOCKS];  // of a slot: which block is there
     int running[MOST_BLOCKS];  // of a slot: how many of its warps run
     int arrived[MOST_BLOCKS];
+    double free_at[MOST_BLOCKS];  // of a slot that is empty: from when a block can start there
     double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
     double memory_busy = 0, store_free = 0;
     double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0;
@@ -116,38 +119,58 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
     long long started = 0, finished = 0, count = 0;
     for (int s = 0; s < schedulers; ++s) scheduler_free[s] = 0;
     for (int p = 0; p < SCHEDULERS * PIPES; ++p) pipe_free[p] = 0;
-    for (int w = 0; w < warps; ++w) state[w] = 0;
+    for (int w = 0; w < warps; ++w) {
+        state[w] = 0;
+        scheduler_of[w] = w % (int)schedulers;
+    }
     for (int b = 0; b < N_SLOTS; ++b) {
         running[b] = 0;
         arrived[b] = 0;
+        free_at[b] = 0;
     }
+    int vacant = (int)N_SLOTS, slot = 0;
     double now = 0;
-    // Blocks start one after the other.
-    for (int slot = 0; slot < N_SLOTS && started < BLOCKS_TO_RUN; ++slot) {
-        for (int i = 0; i < width; ++i) {
-            int w = slot * width + i;
-            block_of[w] = slot;
-            sampled[w] = (started % SAMPLED_BLOCKS) * width + i;
-            state[w] = 1;
-            next[w] = dispatch_free;
-            since[w] = dispatch_free;
-            row_of[w] = -1;
-            at_step[w] = 0;
-            at_operation[w] = -1;
-            for (int r = 0; r < registers; ++r) ready[w * registers + r] = 0;
-        }
-        running[slot] = width;
-        number[slot] = started;
-        dispatch_free += START_GAP;
-        ++started;
-    }
     while (finished < BLOCKS_TO_RUN) {
+        // Blocks start one after the other.
+        for (int empty = 0; empty < N_SLOTS && vacant > 0 && started < BLOCKS_TO_RUN; ++empty) {
+            if (running[empty] > 0) continue;
+            double begin = free_at[empty] > dispatch_free ? free_at[empty] : dispatch_free;
+            dispatch_free = begin + START_GAP;
+            for (int i = 0; i < width; ++i) {
+                int w = empty * (int)width + i;
+                block_of[w] = empty;
+                sampled[w] = (int)(started % SAMPLED_BLOCKS * width) + i;
+                state[w] = 1;
+                next[w] = begin;
+                since[w] = begin;
+                row_of[w] = -1;
+                at_step[w] = 0;
+                at_operation[w] = -1;
+                for (int r = 0; r < registers; ++r) ready[w * registers + r] = 0;
+            }
+            running[empty] = (int)width;
+            number[empty] = started;
+            ++started;
+            --vacant;
+        }
+        // Warps at a barrier go on when all of their block are there that still run.
+        if (arrived[slot] > 0 && arrived[slot] == running[slot]) {
+            arrived[slot] = 0;
+            for (int i = 0; i < width; ++i) {
+                int other = slot * (int)width + i;
+                if (state[other] == 2) {
+                    state[other] = 1;
+                    next[other] = now + BARRIER_COST;
+                    ACCOUNT(other, next[other], AT_BARRIER, issued[other]);
+                }
+            }
+        }
         // The warp that can issue first.
         int chosen = -1;
         double when = 1e300;
         for (int w = 0; w < warps; ++w) {
             if (state[w] != 1) continue;
-            double can = next[w], free = scheduler_free[w % schedulers];
+            double can = next[w], free = scheduler_free[scheduler_of[w]];
             if (free > can) can = free;
             if (can < when) {
                 when = can;
@@ -155,56 +178,27 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
             }
         }
         if (chosen < 0) break;
-        int w = chosen, s = w % schedulers;
+        int w = chosen, s = scheduler_of[w];
         now = when;
+        slot = block_of[w];
         if (counts[1] >= MOST_SPANS && cut[0] > 1e299) cut[0] = now;
         // Where is it? Steps that it has no part in are passed over.
         if (at_operation[w] < 0) {
-            while (at_step[w] < STEPS && !active[at_step[w] * SAMPLED_WARPS + sampled[w]]) ++at_step[w];
+            while (at_step[w] < STEPS && !active[path[at_step[w]] * SAMPLED_WARPS + sampled[w]]) ++at_step[w];
             if (at_step[w] >= STEPS) {
-                int slot = block_of[w];
                 state[w] = 0;
                 --running[slot];
-                if (running[slot] > 0 && arrived[slot] == running[slot]) {
-                    arrived[slot] = 0;
-                    for (int i = 0; i < width; ++i) {
-                        int other = slot * (int)width + i;
-                        if (state[other] == 2) {
-                            state[other] = 1;
-                            next[other] = now + BARRIER_COST;
-                            ACCOUNT(other, next[other], AT_BARRIER, issued[other]);
-                        }
-                    }
-                }
                 if (running[slot] == 0) {
                     ended[finished] = now;
                     ++finished;
-                    if (started < BLOCKS_TO_RUN) {
-                        double begin = now + BLOCK_START;
-                        if (dispatch_free > begin) begin = dispatch_free;
-                        dispatch_free = begin + START_GAP;
-                        for (int i = 0; i < width; ++i) {
-                            int other = slot * (int)width + i;
-                            sampled[other] = (started % SAMPLED_BLOCKS) * width + i;
-                            state[other] = 1;
-                            next[other] = begin;
-                            since[other] = begin;
-                            row_of[other] = -1;
-                            at_step[other] = 0;
-                            at_operation[other] = -1;
-                            for (int r = 0; r < registers; ++r) ready[other * registers + r] = 0;
-                        }
-                        running[slot] = width;
-                        arrived[slot] = 0;
-                        number[slot] = started;
-                        ++started;
-                    }
+                    free_at[slot] = now + BLOCK_START;
+                    ++vacant;
                 }
                 continue;
             }
-            at_operation[w] = first_operation[step_block[at_step[w]]];
+            at_operation[w] = first_operation[visit_block[path[at_step[w]]]];
         }
-        int block = step_block[at_step[w]], end = first_operation[block + 1], o = at_operation[w];
+        int visit = path[at_step[w]], block = visit_block[visit], end = first_operation[block + 1], o = at_operation[w];
         double *own = ready + w * registers;
         unsigned char *own_late = late + w * registers;
         // Operations that cost nothing pass on when their operands are there.
@@ -284,8 +278,8 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
             next[w] = now + JUMP_COST;
             ACCOUNT(w, next[w], ON_RESULT, o);
         } else if (kinds[o] == MEMORY) {
-            long long place = step_request[at_step[w]] + (long long)request_of[o] * SAMPLED_WARPS + sampled[w];
-            double own_passes = passes[place], last = from_last[place], memory = from_memory[place];
+            long long place = (visit_request[visit] + request_of[o]) * SAMPLED_WARPS + sampled[w];
+            double own_passes = passes[place], last = from_last[place];
             double start = now > load_store_free ? now : load_store_free;
             load_store_free = start + own_passes;
             double done;
@@ -308,6 +302,10 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
                     last_free = begin + last * PER_LAST_SECTOR;
                     double there = last_free + LATENCY_LAST;
                     if (there > done) done = there;
+                    // Of what an instruction asks for, a share comes from memory: whole sectors, now and then.
+                    double owes = owed[o] + last * memory_share[o];
+                    double memory = (double)(long long)owes;
+                    owed[o] = owes - memory;
                     if (memory > 0) {
                         begin = last_free > memory_free ? last_free : memory_free;
                         memory_free = begin + memory * PER_MEMORY_SECTOR;
@@ -322,20 +320,8 @@ extern "C" __global__ void multiprocessor(const long long *numbers, const double
             }
             if (written[o] >= 0) own[written[o]] = done;
         } else if (kinds[o] == BARRIER) {
-            int slot = block_of[w];
             state[w] = 2;
             ++arrived[slot];
-            if (arrived[slot] == running[slot]) {
-                arrived[slot] = 0;
-                for (int i = 0; i < width; ++i) {
-                    int other = slot * (int)width + i;
-                    if (state[other] == 2) {
-                        state[other] = 1;
-                        next[other] = now + BARRIER_COST;
-                        ACCOUNT(other, next[other], AT_BARRIER, o);
-                    }
-                }
-            }
         }
         at_operation[w] = o + 1;
         if (o + 1 >= end) {

@@ -183,15 +183,15 @@ def run(
         How much of what each warp does when is written down; 0 for nothing.
     """
     warps = warps_per_block * sampled_blocks
-    counts = [len(code.requests[visit.block]) for visit in path]
-    first_request = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    # Rounds of a loop that are alike are one visit, many times.
+    visits = list({id(visit): visit for visit in path}.values())
+    numbered = {id(visit): number for number, visit in enumerate(visits)}
+    first_request = np.concatenate(([0], np.cumsum([len(code.requests[visit.block]) for visit in visits])))
     rows = max(int(first_request[-1]), 1)
     passes = np.ones((rows, warps), np.float32)  # also where no lane asks for anything
     from_last = np.zeros((rows, warps), np.float32)
-    from_memory = np.zeros((rows, warps), np.float32)
-    active = np.zeros((max(len(path), 1), warps), np.uint8)
-    owed: dict[tuple[int, int], float] = {}
-    for number, visit in enumerate(path):
+    active = np.zeros((max(len(visits), 1), warps), np.uint8)
+    for number, visit in enumerate(visits):
         active[number] = visit.lanes[:warps] > 0
         places = code.requests[visit.block]
         for place, request in zip(visit.places, visit.requests, strict=True):
@@ -201,25 +201,21 @@ def run(
             here = int(np.searchsorted(request.warps, warps))
             which = request.warps[:here]
             found = cached.get(id(request))
-            if request.space in ("global", "local") and found is not None:
-                sectors = request.counts[:here]
-                if request.kind in ("atom", "red"):
-                    passes[row, which] = 1
-                    from_last[row, which] = atomic_cycles[id(request)][:here]
-                    continue
+            if request.space not in ("global", "local") or found is None:
+                passes[row, which] = request.passes[:here]
+            elif request.kind in ("atom", "red"):
+                from_last[row, which] = atomic_cycles[id(request)][:here]
+            else:
                 # A request goes through the first cache a line at a time, four sectors each.
                 passes[row, which] = np.maximum(1, lines(request, here))
-                missed = found.missed if request.kind == "ld" else sectors
-                from_last[row, which] = missed
-                share = memory_share.get((visit.block, place), 0.0)
-                if share > 0:
-                    key = (visit.block, place)
-                    exact = owed.get(key, 0.0) + np.cumsum(missed * share)
-                    whole = np.floor(exact)
-                    from_memory[row, which] = np.diff(whole, prepend=np.floor(owed.get(key, 0.0)))
-                    owed[key] = float(exact[-1] % 1) if exact.size else 0.0
-            else:
-                passes[row, which] = request.passes[:here]
+                from_last[row, which] = found.missed if request.kind == "ld" else request.counts[:here]
+    shares = np.zeros(len(code.kinds))
+    for (block, place), share in memory_share.items():
+        asked = code.requests[block].get(place)
+        if asked is not None:
+            first, end = code.first_operation[block : block + 2]
+            own = (code.request_of[first:end] == asked) & (code.kinds[first:end] == MEMORY)
+            shares[first:end][own] = share
     numbers = np.array(
         [
             gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps,
@@ -235,7 +231,8 @@ def run(
             gpu.atomic_cycles, rates.between_blocks,
         ]
     )  # fmt: skip
-    blocks_of_path = np.array([visit.block for visit in path] or [0], np.int32)
+    steps = np.array([numbered[id(visit)] for visit in path] or [0], np.int32)
+    blocks_of_visits = np.array([visit.block for visit in visits] or [0], np.int32)
     ready = np.zeros(slots * warps_per_block * code.registers)
     late = np.zeros(ready.size, np.uint8)
     ended, cycles_in, written = np.zeros(blocks), np.zeros(len(WarpState)), np.zeros(2, np.int64)
@@ -243,9 +240,9 @@ def run(
     cut, times, marks = np.full(1, np.inf if most_spans else -1.0), np.zeros((room, 2)), np.zeros((room, 4), np.int32)
     native.run(
         "multiprocessor", numbers, given, code.kinds, code.pipes, code.slots, code.busy, code.latencies, code.written,
-        code.first_read, code.reads, code.request_of, code.first_operation, blocks_of_path,
-        np.ascontiguousarray(first_request[:-1] * warps if len(path) else first_request * 0).astype(np.int32), active,
-        passes, from_last, from_memory, code.spaces, ready, late, ended, cycles_in, written, cut, times, marks,
+        code.first_read, code.reads, code.request_of, shares, code.first_operation, steps, blocks_of_visits,
+        first_request.astype(np.int64), active, passes, from_last, code.spaces, ready, late, np.zeros(shares.size),
+        ended, cycles_in, written, cut, times, marks,
     )  # fmt: skip
     until = min(float(cut[0]), float(ended.max(initial=0.0)))
     spans = _spans(times[: written[1]], marks[: written[1]], until)
