@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Extent, Kernel, kernel_text, whole_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
@@ -18,6 +21,10 @@ from gpu.timing.timeline import LaunchTimelines
 
 _MOST_LANE_INSTRUCTIONS = 2e9
 """Instructions of lanes that a host program's launches may run here so that later ones find true values."""
+_MOST_BYTES = 256 << 20
+"""Of the arrays of a launch that is run here."""
+_RESULT_BYTES = 64 << 10
+"""What is downloaded and longer is a result, that nobody decides by."""
 
 LONGEST = -1
 
@@ -73,7 +80,10 @@ class ModeledModule:
 
 
 class ModelingEngine(SimulatorEngine):
-    """Runs host programs, and models each launch before it is run.
+    """Runs host programs, and models each launch before it is run, as far as what it leaves is wanted.
+
+    Results are zeros, and what is uploaded is the host's own array until a launch that is run may change it: arrays of
+    gigabytes are modeled beside nothing but themselves.
 
     Parameters
     ----------
@@ -113,6 +123,7 @@ class ModelingEngine(SimulatorEngine):
         self._pending: Callable[[], None] | None = None
         self._run = 0.0
         self._left_out = False
+        self._lent: set[SimulatedBuffer] = set()
         self._alike: dict[tuple[Any, ...], tuple[int, LaunchEstimate]] = {}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> Any:
@@ -127,10 +138,32 @@ class ModelingEngine(SimulatorEngine):
             self._files[key] = ModeledModule(super().build(file, defines), modeled)
         return self._files[key]
 
+    def _memory(self, size: int) -> npt.NDArray[np.uint8]:
+        return np.zeros(size, np.uint8)  # which takes none until something is written there
+
+    def upload(self, values: Array) -> SimulatedBuffer:
+        flags, place = values.flags, values.ctypes.data
+        if not (flags.c_contiguous and flags.writeable) or any(each.data.ctypes.data == place for each in self._lent):
+            return super().upload(values)
+        buffer = SimulatedBuffer(values.shape, values.dtype, values.reshape(-1).view(np.uint8))
+        self._lent.add(buffer)
+        return buffer
+
+    def free(self, buffer: Buffer) -> None:
+        super().free(buffer)
+        self._lent.discard(cast(SimulatedBuffer, buffer))
+
+    def _own(self, buffers: Iterable[SimulatedBuffer]) -> None:
+        """Give buffers whose memory is the host's memory of their own."""
+        for buffer in self._lent.intersection(buffers):
+            buffer.data = buffer.data.copy()
+            self._lent.remove(buffer)
+
     def fill(self, buffer: Buffer, value: float) -> None:
         self._settle()
-        super().fill(buffer, value)
         assert isinstance(buffer, SimulatedBuffer)
+        self._own([buffer])
+        super().fill(buffer, value)
         time = self._gpu.launch_us * 0.7 + min(buffer.data.size / 750.0, 1.0e9) / 1e3
         time = min(time, self._gpu.launch_us + buffer.data.size / self._gpu.memory_gb_s / 1e3)
         self.launches.append(ModeledLaunch("fill", (buffer.data.size, 1, 1), (1, 1, 1), time))
@@ -155,13 +188,16 @@ class ModelingEngine(SimulatorEngine):
             ModeledLaunch(kernel.name, shape.grid, shape.block, estimate.time_us, estimate, kernel.file.name, code)
         )
         work = estimate.instructions * 32
+        buffers = [each for each in arguments if isinstance(each, SimulatedBuffer)]
+        size = sum(each.data.size for each in buffers)
+        if self._run + work > _MOST_LANE_INSTRUCTIONS or size > _MOST_BYTES:
+            self._left_out = True
+            return
+        self._own(buffers)
         # A host program may free what a launch was given before it is run here.
         kept = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]
 
         def run() -> None:
-            if self._run + work > _MOST_LANE_INSTRUCTIONS:
-                self._left_out = True
-                return
             self._run += work
             super(ModelingEngine, self).launch(kernel.simulated, grid, block, *kept, shared_bytes=shared_bytes)
 
@@ -173,6 +209,10 @@ class ModelingEngine(SimulatorEngine):
         return all(estimate.time_us > each.time_us for each in self.launches if each.estimate is not None)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
+        assert isinstance(buffer, SimulatedBuffer)
+        shape = buffer.shape if count is None else (count,)
+        if int(np.prod(shape, dtype=np.int64)) * buffer.dtype.itemsize > _RESULT_BYTES:
+            return np.zeros(shape, buffer.dtype)
         self._settle()
         return super().download(buffer, count)
 

@@ -128,12 +128,15 @@ class SimulatorEngine:
         kind = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         try:
-            return SimulatedBuffer(tuple(shape), kind, np.full(size, POISON, np.uint8))
+            return SimulatedBuffer(tuple(shape), kind, self._memory(size))
         except MemoryError:
             raise LaunchError(
                 f"This machine has no memory left for an array of {size / 2**20:.0f} MB.",
                 advice="Take a smaller input.",
             ) from None
+
+    def _memory(self, size: int) -> npt.NDArray[np.uint8]:
+        return np.full(size, POISON, np.uint8)
 
     def upload(self, values: Array) -> SimulatedBuffer:
         with self._timed("upload"):

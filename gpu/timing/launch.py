@@ -268,8 +268,10 @@ class LaunchModel:
     def _path_of(
         self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory
     ) -> SampledPath:
-        path = self._machine.run(shape, parameters, blocks, memory)
-        memory.restore()
+        try:
+            path = self._machine.run(shape, parameters, blocks, memory)
+        finally:
+            memory.restore()
         return unrolling.in_rounds(path, self._machine.kernel, self._several)
 
     def _everywhere(

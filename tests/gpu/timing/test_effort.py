@@ -1,0 +1,73 @@
+"""What a figure costs: seconds of a processor, and memory beside the input."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from gpu.engines.modeling import ModelingEngine
+from gpu.patterns import find_pattern
+from gpu.run.model import model_pattern
+from gpu.timing.gpus import find_gpu
+
+
+@pytest.mark.parametrize(
+    ("pattern", "variant", "given", "most"),
+    [
+        # One warp runs a quarter of a million instructions in sixteen thousand rounds, alike.
+        ("reduction", "one-thread", {"n": 1 << 16, "dtype": "float32"}, 2.5),
+    ],
+)
+def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> None:
+    declared = find_pattern(pattern)
+    params = declared.check(given)
+    inputs = declared.inputs({}, params, 7)
+    chosen = declared.variant(variant)
+    model_pattern(chosen, inputs, params, "h200")  # compiled, and what it imports
+    begin = time.process_time()
+    model_pattern(chosen, inputs, params, "h200")
+    assert time.process_time() - begin < most
+
+
+_PEAK = """
+import resource, sys
+from gpu.patterns import find_pattern
+from gpu.run.model import model_pattern
+declared = find_pattern("compaction")
+params = declared.check({"n": 1 << 26, "dtype": "float32"})
+inputs = declared.inputs({}, params, 7)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model_pattern(declared.variant("three-kernels"), inputs, params, "h200")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is counted otherwise here")
+def test_arrays_are_modeled_beside_nothing_but_themselves() -> None:
+    """Input, its copy, what comes between, the result and its copy would be six arrays of 256 MB."""
+    found = subprocess.run([sys.executable, "-c", _PEAK], capture_output=True, text=True, check=True, timeout=120)
+    assert int(found.stdout) < 256 << 10
+
+
+def test_a_launch_leaves_the_hosts_array_as_it_was() -> None:
+    engine = ModelingEngine(find_gpu("h200"))
+    engine.sources["mine.cu"] = """
+extern "C" __global__ void twice(int *values, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) values[i] *= 2;
+}
+"""
+    values = np.arange(1000, dtype=np.int32)
+    one, other = engine.upload(values), engine.upload(values)
+    kernel = engine.build("mine.cu").kernel("twice")
+    for _ in range(2):
+        engine.launch(kernel, (4, 1, 1), (256, 1, 1), one, np.int32(1000))
+    assert engine.download(one).tolist() == [4 * i for i in range(1000)]
+    engine.fill(other, 0)
+    assert not engine.download(other).any()
+    assert values.tolist() == list(range(1000))
+    engine.close()
