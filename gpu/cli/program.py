@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import pickle
 import signal
-import struct
 import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from gpu.cli import interrupts, launches
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
@@ -22,9 +19,6 @@ from gpu.files import opening
 from gpu.files.scratch import ScratchFolder
 from gpu.schedules import HELP, NAMES, ROUND_ROBIN, Schedule
 
-if TYPE_CHECKING:
-    from gpu.driver.journal import Journal
-
 EPILOG = """\
 What stands behind -- is the program's own. Its host code is compiled by this machine's C++ compiler, its kernels run
 on the simulator. Times between events are this processor's.
@@ -33,8 +27,6 @@ exit codes: the program's own, 128 and its signal's number where it crashes; wit
 launch made a mistake, 2 where a kernel is none that the simulator runs; 2 where nothing was run
 """
 USAGE = "lockstep program FILE.cu [MORE.cu ...] [options] [-- ARGS ...]"
-
-_LENGTH = struct.Struct("<Q")
 
 
 def arguments_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -134,10 +126,10 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
                 received += data
         print(interrupts.SENTENCE, file=sys.stderr)
         code = STOPPED
-    from gpu.driver.journal import Journal
+    from gpu.driver.journal import Journal, take_down
 
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
-    refused = _take_down(journal, bytes(received))
+    _, refused = take_down(journal, bytes(received))
     if code < 0:
         if code != -signal.SIGPIPE:  # who reads has gone: a shell says nothing either
             print(f"lockstep: The program crashed: {_signal_name(-code)}.", file=sys.stderr)
@@ -178,51 +170,24 @@ def _program(options: argparse.Namespace, words: Sequence[str], folder: Path, wr
 
 
 def _compiled_and_run(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
-    from concurrent.futures import ThreadPoolExecutor
+    from gpu.driver.journal import Journal, JournalNews
+    from gpu.program.host_compiler import HostOptions
+    from gpu.program.whole import compile_and_run
 
-    from gpu.program.host_compiler import HostOptions, compiled
-
-    defines = dict(_define(each) for each in options.defines)
-    includes = tuple(options.include_dirs)
-    how = HostOptions(includes, tuple(defines.items()), tuple(options.libraries))
-    with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(compiled, options.files, how, folder)
-        # Meanwhile the simulator is imported.
-        from gpu.driver.journal import Journal, begin
-        from gpu.program.running import run_main
-        from gpu.program.runtime import ProgramUnit
-
-        shared_object = making.result()
     checked = options.check or options.report is not None
     journal = Journal(checked, options.schedule, options.trace, options.fast)
-    begin(journal)
-    sent = [0, 0]
+    news = JournalNews(journal)
 
     def send(refused: bool) -> None:
-        data = pickle.dumps((journal.entries[sent[0] :], journal.texts[sent[1] :], refused))
-        sent[:] = len(journal.entries), len(journal.texts)
-        rest = memoryview(_LENGTH.pack(len(data)) + data)
+        rest = memoryview(news.packed(refused=refused))
         while rest:
             rest = rest[os.write(writing, rest) :]
 
-    units = [ProgramUnit(file, defines, includes) for file in options.files]
-    return run_main(shared_object, units, [str(options.files[0].with_suffix("")), *words], send)
-
-
-def _take_down(journal: Journal, received: bytes) -> bool:
-    """Enter what the program's process sent of its launches, as far as it came; return whether one was refused."""
-    place, refused = 0, False
-    while place + _LENGTH.size <= len(received):
-        (size,) = _LENGTH.unpack_from(received, place)
-        place += _LENGTH.size
-        if place + size > len(received):
-            break
-        news: tuple[list[Any], list[str], bool] = pickle.loads(received[place : place + size])
-        journal.entries += news[0]
-        journal.texts += news[1]
-        refused = refused or news[2]
-        place += size
-    return refused
+    how = HostOptions(
+        tuple(options.include_dirs), tuple(_define(each) for each in options.defines), tuple(options.libraries)
+    )
+    program = [str(options.files[0].with_suffix("")), *words]
+    return compile_and_run(options.files, how, program, folder, journal, send)
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+import struct
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.findings import Finding
 
 Counts = Mapping[str, int | float]
+
+_LENGTH = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class LaunchEntry:
     trace: Path | None = None
 
 
+def _every_launch(number: int, threads: int) -> bool:
+    """Record all of them."""
+    return True
+
+
+def _nobody() -> None:
+    """Tell nobody."""
+
+
 @dataclass
 class Journal:
     """All launches of a script.
@@ -59,15 +72,24 @@ class Journal:
     schedule : str
         One of `gpu.schedules.NAMES`.
     traces : Path or None
-        The folder that every launch is recorded in.
+        The folder that launches are recorded in.
     fast : bool
         Whether launches run as machine code, which checks nothing, where they can.
+    recorded : callable
+        (a launch's number from 1, its threads) -> whether it is recorded, where there is a folder.
+    max_lane_events : int or None
+        How many statements of single lanes of a launch are recorded at most; None for as many as in any recording.
+    entered : callable
+        Called when a launch has been taken down.
     """
 
     checked: bool = False
     schedule: str = ROUND_ROBIN
     traces: Path | None = None
     fast: bool = False
+    recorded: Callable[[int, int], bool] = _every_launch
+    max_lane_events: int | None = None
+    entered: Callable[[], None] = _nobody
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
 
@@ -83,3 +105,45 @@ def begin(journal: Journal) -> None:
 def journal() -> Journal:
     """Return what launches are taken down in."""
     return _current[0]
+
+
+class JournalNews:
+    """What is new in a journal, as bytes for another process, which may come to its end at any time.
+
+    Parameters
+    ----------
+    journal : Journal
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._told = (0, 0)
+
+    def packed(self, *, refused: bool = False) -> bytes:
+        """Return what has been taken down since the last call; `refused` says that a kernel is none that runs."""
+        entries, texts = self._journal.entries, self._journal.texts
+        data = pickle.dumps((entries[self._told[0] :], texts[self._told[1] :], refused))
+        self._told = len(entries), len(texts)
+        return _LENGTH.pack(len(data)) + data
+
+
+def take_down(journal: Journal, received: bytes) -> tuple[int, bool]:
+    """Enter what a `JournalNews` packed, as far as it came.
+
+    Returns
+    -------
+    tuple of (int, bool)
+        How many of the bytes were entered, and whether a kernel was refused.
+    """
+    place, refused = 0, False
+    while place + _LENGTH.size <= len(received):
+        (size,) = _LENGTH.unpack_from(received, place)
+        end = place + _LENGTH.size + size
+        if end > len(received):
+            break
+        entries, texts, one_refused = pickle.loads(received[place + _LENGTH.size : end])
+        journal.entries += entries
+        journal.texts += texts
+        refused = refused or one_refused
+        place = end
+    return place, refused

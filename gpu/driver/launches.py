@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.module import SimulatedModule
+from gpu.simulator.trace.recorder import MAXIMUM_LANE_EVENTS
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Struct, Type
 
 _ROUTINE = "cuLaunchKernel"
@@ -131,8 +133,8 @@ class LoadedModule:
         refused = False
         begun = time.perf_counter()
         try:
-            if taking.traces is not None:
-                target = _trace_file(taking, name)
+            if taking.traces is not None and taking.recorded(len(taking.entries) + 1, _threads(*extents)):
+                target = _trace_file(taking, taking.traces, name)
                 found = self._record(name, extents, values, shared_bytes, unwritten, counters, target)
             else:
                 checkers = every_checker(unwritten, self._heaps) if taking.checked else ()
@@ -160,7 +162,7 @@ class LoadedModule:
             for memory in memories:
                 memory.written = True
             milliseconds = 1e3 * (time.perf_counter() - begun)
-            counted = taking.checked or taking.traces is not None
+            counted = taking.checked or target is not None
             entry = LaunchEntry(
                 name,
                 self._text,
@@ -174,6 +176,7 @@ class LoadedModule:
             )
             if not refused:
                 taking.entries.append(entry)
+                taking.entered()
 
     def _record(
         self,
@@ -185,12 +188,14 @@ class LoadedModule:
         counters: Counters,
         target: Path,
     ) -> list[Finding]:
+        taking = journal()
         trace = self.module.trace(
             name,
             *extents,
             values,
             shared_bytes=shared_bytes,
-            schedule=journal().schedule,
+            max_lane_events=taking.max_lane_events or MAXIMUM_LANE_EVENTS,
+            schedule=taking.schedule,
             uninitialized=unwritten,
             observers=(counters,),
         )
@@ -211,7 +216,10 @@ def _extents(given: Sequence[int]) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _trace_file(taking: Journal, name: str) -> Path:
-    assert taking.traces is not None
+def _threads(grid: Sequence[int], block: Sequence[int]) -> int:
+    return math.prod(grid) * math.prod(block)
+
+
+def _trace_file(taking: Journal, folder: Path, name: str) -> Path:
     plain = "".join(letter if letter.isalnum() else "_" for letter in name)
-    return taking.traces / f"{len(taking.entries) + 1:04}-{plain}.trace"
+    return folder / f"{len(taking.entries) + 1:04}-{plain}.trace"

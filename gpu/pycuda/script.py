@@ -1,0 +1,84 @@
+"""A script, or a module, run as Python would run it."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import runpy
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+_FAILED, _REFUSED = 1, 2
+
+
+def run_script(program: Sequence[str], text: str | None = None) -> int:
+    """Run a script, or a module, as Python would; return its exit code. What it raises is said on standard error.
+
+    Parameters
+    ----------
+    program : sequence of str
+        The script's path, or -m and a module's name; then its arguments.
+    text : str or None
+        What stands in the place of what the script's file holds.
+    """
+    is_module = program[0] == "-m"
+    words = list(program[1:] if is_module else program)
+    # Where this program was started from is no place of the script's to import from.
+    here = str(Path(__file__).parents[2])
+    sys.path[:] = [folder for folder in sys.path if folder not in ("", here)]
+    sys.path.insert(0, str(Path.cwd()) if is_module else str(Path(words[0]).resolve().parent))
+    sys.argv = words
+    if is_module and not _is_there(words[0]):
+        print(f"lockstep: There is no module {words[0]!r}.", file=sys.stderr)
+        return _REFUSED
+    try:
+        if is_module:
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        elif text is None:
+            runpy.run_path(words[0], run_name="__main__")
+        else:
+            _run_text(words[0], text)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return _FAILED
+    except Exception as error:
+        print(_traceback(error), end="", file=sys.stderr)
+        return _FAILED
+    return 0
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError as error:
+        return error.name is None or not f"{module}.".startswith(f"{error.name}.")
+    except (ImportError, ValueError):
+        return False
+    except Exception:  # what it is in fails by itself, and says so when it runs
+        return True
+
+
+def _run_text(path: str, text: str) -> None:
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)  # for tracebacks
+    module = ModuleType("__main__")
+    module.__file__ = path
+    sys.modules["__main__"] = module
+    exec(compile(text, path, "exec"), module.__dict__)
+
+
+def _traceback(error: Exception) -> str:
+    """Return the traceback as a script sees it on a GPU: without what started it, and the inside of the driver."""
+    shown = traceback.TracebackException.from_exception(error)
+    ours = str(Path(__file__).parents[1])
+    each: traceback.TracebackException | None = shown
+    while each is not None:
+        each.stack[:] = [
+            frame for frame in each.stack if not frame.filename.startswith(ours) and "runpy" not in frame.filename
+        ]
+        each = each.__cause__ or each.__context__
+    return "".join(shown.format())
