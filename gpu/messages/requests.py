@@ -14,6 +14,7 @@ from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
 from gpu.messages.modeled import ModeledTime
+from gpu.messages.programs import ProgramEnd, WholeProgram
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.timelines import RunTimelines
 from gpu.messages.timing import Timing
@@ -363,6 +364,28 @@ class TimelineKernel:
 
 
 @dataclass(frozen=True)
+class RunProgram:
+    """Run a whole program on the simulator: its news come as ProgramNews, and how it ended is the Result's `ended`.
+
+    Parameters
+    ----------
+    program : WholeProgram
+    folder : str
+        A folder that is there and empty: for what is made of the program, and the recordings of its launches.
+    schedule : str
+        One of `gpu.schedules.NAMES`.
+    only : int or None
+        The number of the only launch that is recorded, without checking the others; None checks all, and records those
+        that are small.
+    """
+
+    program: WholeProgram
+    folder: str
+    schedule: str = ROUND_ROBIN
+    only: int | None = None
+
+
+@dataclass(frozen=True)
 class LoadBodies:
     """Read a file of bodies: .csv, or tipsy (.tipsy, .bin).
 
@@ -475,6 +498,7 @@ Request = (
     | ModelKernel
     | TimelinePattern
     | TimelineKernel
+    | RunProgram
     | LoadBodies
     | SaveBodies
     | AdvanceBodies
@@ -574,6 +598,8 @@ class Result:
         Of a TimelinePattern or a TimelineKernel.
     written : WrittenElement or None
         Of a FindWriter.
+    ended : ProgramEnd or None
+        Of a RunProgram.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -590,6 +616,7 @@ class Result:
     modeled: ModeledTime | None = None
     timelines: RunTimelines | None = None
     written: WrittenElement | None = None
+    ended: ProgramEnd | None = None
 
 
 @dataclass(frozen=True)

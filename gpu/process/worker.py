@@ -18,6 +18,7 @@ from typing import Any
 from gpu import bounds
 from gpu.declaration.pattern import Progress
 from gpu.errors import EngineLostError, LockstepError
+from gpu.messages.programs import ProgramNews
 from gpu.messages.requests import Event, Failure, Ready
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process.limits import confine, limit_memory
@@ -120,6 +121,9 @@ class _Throttle:
         self._phase = ""
 
     def __call__(self, progress: Progress) -> None:
+        if isinstance(progress, ProgramNews):
+            self._connection.send((self._job, progress, False))
+            return
         now = time.monotonic()
         # What takes a while without a measure, such as the reference, must be announced: nothing follows it.
         announced = progress.fraction is None and progress.message != self._phase

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import linecache
 import runpy
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+
+from gpu.errors import Diagnostic
 
 _FAILED, _REFUSED = 1, 2
 
@@ -61,6 +65,25 @@ def _is_there(module: str) -> bool:
         return False
     except Exception:  # what it is in fails by itself, and says so when it runs
         return True
+
+
+def diagnose_script(text: str) -> tuple[Diagnostic, ...]:
+    """Return what keeps Python from reading a script's text, which is not run."""
+    lines = text.split("\n")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        line = min(max(error.lineno or 1, 1), len(lines))
+        column = min(max(error.offset or 1, 1), len(lines[line - 1]) + 1)
+        ends_here = error.end_lineno == line and error.end_offset is not None and error.end_offset > column
+        end = error.end_offset if ends_here and error.end_offset is not None else len(lines[line - 1]) + 1
+        message = error.msg[:1].upper() + error.msg[1:]
+        return (Diagnostic(line, column, max(end, column + 1), "error", message),)
+    except (ValueError, RecursionError, MemoryError) as error:  # a null character; nested too deep
+        return (Diagnostic(1, 1, 2, "error", f"Python cannot read this text: {error}"),)
+    return ()
 
 
 def _run_text(path: str, text: str) -> None:

@@ -24,6 +24,7 @@ from gpu.errors import (
     LaunchError,
     LockstepError,
 )
+from gpu.messages.programs import SCRIPT
 from gpu.messages.requests import (
     AdvanceBodies,
     CheckPattern,
@@ -44,6 +45,7 @@ from gpu.messages.requests import (
     Request,
     Result,
     RunKernel,
+    RunProgram,
     SaveArray,
     SaveBodies,
     StepKernel,
@@ -101,6 +103,10 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
 
             export.save(path, array.open(), maxval=maxval)
             return Result({})
+        case CheckSource(file, text) if file.endswith(SCRIPT):
+            from gpu.pycuda.script import diagnose_script
+
+            return Result({}, diagnostics=diagnose_script(text))
         case CheckSource(file, text, defines):
             from gpu.simulator.frontend.diagnose import diagnose
 
@@ -158,6 +164,10 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
             from gpu.run.timelines import kernel_timelines
 
             return _timelines(kernel_timelines(launch, gpu), folder)
+        case RunProgram():
+            from gpu.run.programs.running import run_program
+
+            return Result({}, ended=run_program(request, tell))
         case LoadBodies() | SaveBodies() | AdvanceBodies() | PickBody():
             return execute_bodies.execute(engine, request, folder, tell)
     pattern = find_pattern(request.pattern)

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QScrollArea, QSizePolicy, QStackedWidget, QTabBar, Q
 
 from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
+from gpu.messages.programs import has_main
 from gpu.messages.requests import DescribeKernels, Failure, ModelKernel, Result, RunKernel, TimelineKernel
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
@@ -24,7 +25,7 @@ from gui.painting.theme import look
 from gui.run_view.modeled import ModeledCard, code_of
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.asked import Timed
-from gui.widgets.basic import Card, Ground, column, row, split
+from gui.widgets.basic import Card, Ground, button, column, row, split
 
 _RUN, _DESCRIBE = "own run", "own kernels"
 
@@ -48,6 +49,8 @@ class OwnKernelPage(Ground):
     """Failure"""
     busy_changed = pyqtSignal(bool)
     words_changed = pyqtSignal(str)
+    program_wanted = pyqtSignal()
+    """The file is a whole program, which is wanted."""
 
     def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs], modeling: Modeling) -> None:
         super().__init__()
@@ -88,10 +91,13 @@ class OwnKernelPage(Ground):
             holder.setLayout(row(0, corner) if corner is not None else row(0))
             self.corner.addWidget(holder)
         self.tabs.currentChanged.connect(self._show_tab)
+        self.whole = button("Whole program", "flat", tip="Run all of the file, its main and what that launches")
+        self.whole.clicked.connect(self.program_wanted)
+        self.whole.setVisible(has_main(self.document.text))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 8, 8, 8)
         layout.setSpacing(8)
-        layout.addLayout(row(self.tabs, self.corner))
+        layout.addLayout(row(self.tabs, self.corner, self.whole))
         layout.addWidget(self.stack, 1)
         self.form.kernel_wanted.connect(self.describe)
         self.document.settled.connect(self.describe)
@@ -249,3 +255,7 @@ class OwnKernelPage(Ground):
         self.stack.setCurrentIndex(index)
         if self.stepping:
             self.step.record_soon()
+
+    def close_down(self) -> None:
+        """Let nothing play on: the page, or the window, closes."""
+        self.step.close_down()

@@ -138,3 +138,7 @@ class RecordedPage(Ground):
 
     def stop(self) -> None:
         """Stop nothing: nothing runs."""
+
+    def close_down(self) -> None:
+        """Let nothing play on: the page, or the window, closes."""
+        self.step.close_down()

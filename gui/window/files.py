@@ -18,6 +18,7 @@ from gui.model.workbench import Workbench
 from gui.own_kernel.opened import ENDINGS as KERNELS
 from gui.own_kernel.opened import OwnKernel
 from gui.own_kernel.page import OwnKernelPage
+from gui.own_kernel.program.page import ProgramPage
 from gui.widgets.ask_file import ask_open, ask_save
 from gui.window.messages import Messages
 from gui.window.pages import Pages
@@ -139,7 +140,7 @@ class Files:
             bodies.files.ask_picture()
         elif shown.stepping:
             shown.step.exports.ask_picture()
-        elif isinstance(own, OwnKernelPage):
+        elif isinstance(own, OwnKernelPage | ProgramPage):
             self._ask_picture("Export picture", own.results.grab(), own.path.stem)
         else:
             self._ask_picture("Export picture", self._pages.page.view.grab(), self._bench.chosen)

@@ -92,7 +92,10 @@ class MainWindow(QMainWindow):
         self.messages = Messages(self.status, self.banner)
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
         self.preparation = Preparation(self.pages, self.stack, self.bench)
-        self.own = OwnKernel(self.stack, self.bench.sources, lambda: self.bench.side_jobs, self.bench.modeling)
+        self._programs = Jobs(factory, self)
+        self.own = OwnKernel(
+            self.stack, self.bench.sources, lambda: self.bench.side_jobs, self.bench.modeling, self._programs
+        )
         self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
         self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.messages)
         self.running = Running(self.bench, self.pages, self.own, self.messages)
@@ -172,7 +175,7 @@ class MainWindow(QMainWindow):
         self.jobs.ready.connect(lambda device: self.header.show_libraries(device.no_library))
         bench.modeling.gpu_changed.connect(self.header.show_gpu)
         self.jobs.broken.connect(self._show_no_engine)
-        for jobs in (self.jobs, self._side):
+        for jobs in (self.jobs, self._side, self._programs):
             jobs.halted.connect(lambda process, jobs=jobs: self.messages.show_halt(process, jobs.stop))
         self.jobs.busy_changed.connect(self._show_busy)
         bench.clearance.changed.connect(self._show_busy)

@@ -41,6 +41,7 @@ from gpu.messages.requests import (
     Result,
     RunKernel,
     RunPattern,
+    RunProgram,
     SaveArray,
     SaveBodies,
     StepKernel,
@@ -111,6 +112,9 @@ class PatientBot(QtBot):
 def qtbot(qapp, request):
     return PatientBot(request)
 
+
+_CARRIED_OUT = (DescribeKernels, RunKernel, CountKernel, StepKernel, FindWriter, StepWriter, RunProgram)
+"""What is as quick as an answer that is made up."""
 
 STUDIES = {}
 """Studies of atomics that were made, by what was counted."""
@@ -185,7 +189,9 @@ class FakeHost:
             return Result({}, counts=RunCounts("n = 8", 8, "element", 64, requests=1, sectors=place + 2))
         if isinstance(request, ModelPattern | ModelKernel):
             return Result({}, modeled=modeled(request))
-        if isinstance(request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter):
+        if isinstance(
+            request, DescribeKernels | RunKernel | CountKernel | StepKernel | FindWriter | StepWriter | RunProgram
+        ):
             try:
                 return execute(NullEngine(), request, self.folder, lambda progress: None)
             except Exception as error:

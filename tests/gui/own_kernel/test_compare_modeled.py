@@ -22,6 +22,7 @@ def own(qtbot, window, tmp_path):
     path.write_text(TEXT)
     settle(qtbot, window)
     window.own.open(path)
+    window.own.page.kernels_wanted.emit()
     page = window.own.page
     qtbot.waitUntil(lambda: page.form.signature is not None)
     page.tabs.setCurrentIndex(2)

@@ -268,7 +268,7 @@ def test_a_file_that_is_no_kernel_is_told_and_the_page_stays(qtbot, window, tmp_
 
 def test_a_file_without_kernels_is_told(qtbot, window, tmp_path):
     path = tmp_path / "host.cu"
-    path.write_text("int main() { return 0; }\n")
+    path.write_text("int host() { return 0; }\n")
     window.files.open(path)
     qtbot.waitUntil(lambda: "has no __global__ function" in window.own.shown.form.error.text())
 
@@ -317,6 +317,8 @@ def test_the_files_own_launch_variables_and_textures_are_in_the_form(qtbot, wind
     np.save(tmp_path / "plane.npy", np.full((2, 3), 100, np.float32))
     np.save(tmp_path / "image.npy", np.array([[1, 2, 3]], np.uint8))
     assert drop(window, tmp_path / "shaped.cu")
+    qtbot.waitUntil(lambda: window.own.shown is not None)
+    qtbot.mouseClick(window.own.shown.alone, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: window.own.shown is not None and bool(window.own.shown.form.rows), timeout=60_000)
     page = window.own.shown
     page.side = next(host for host in FakeHost.made if host.engine == "simulator")

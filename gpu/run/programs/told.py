@@ -1,0 +1,108 @@
+"""What is told of a program's launches: findings in words, at the lines of the file that the program is in."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from gpu.driver.journal import Journal, LaunchEntry
+from gpu.errors import Diagnostic
+from gpu.messages.counted import RunCounts
+from gpu.messages.programs import ProgramLaunch, WholeProgram
+from gpu.messages.verdicts import Mistake, mistakes_of
+from gpu.run.count import summed
+from gpu.simulator.checkers.report import diagnostics_of
+
+_GENERATED = "kernel.cu"
+"""What PyCUDA calls the text of a module."""
+_PLACE = re.compile(r"\bkernel\.cu:(\d+)")
+_MOST_LINES = 4000
+"""Of a text, that are looked for in the program's file."""
+
+
+class Teller:
+    """Tells of the launches of one run.
+
+    Parameters
+    ----------
+    program : WholeProgram
+    """
+
+    def __init__(self, program: WholeProgram) -> None:
+        self._program = program
+        self._told = 0
+        self._lines: dict[int, Mapping[int, int]] = {}
+
+    def news(self, journal: Journal) -> tuple[ProgramLaunch, ...]:
+        """Return the launches that were taken down since the last call."""
+        new = tuple(
+            self._launch(number, entry, journal.texts[entry.text])
+            for number, entry in enumerate(journal.entries[self._told :], self._told + 1)
+        )
+        self._told = len(journal.entries)
+        return new
+
+    def _launch(self, number: int, entry: LaunchEntry, text: str) -> ProgramLaunch:
+        threads = math.prod(entry.grid) * math.prod(entry.block)
+        file = Path(_GENERATED if self._program.is_script else self._program.path)
+        found = diagnostics_of(entry.findings, text, file) if entry.findings else ()
+        lines = self._lines_of(entry.text, text) if found and self._program.is_script else None
+        return ProgramLaunch(
+            number,
+            entry.kernel,
+            entry.place,
+            entry.grid,
+            entry.block,
+            entry.shared_bytes,
+            entry.simulated_ms,
+            self._mistakes(lines, mistakes_of(entry.findings, str(file))),
+            found,
+            self._placed(lines, found),
+            RunCounts(f"{threads} threads", 1, "launch", 0, **summed(entry.counts)) if entry.counts else None,
+            str(entry.trace) if entry.trace is not None and entry.trace.is_file() else "",
+        )
+
+    def _lines_of(self, number: int, text: str) -> Mapping[int, int]:
+        if number not in self._lines:
+            self._lines[number] = lines_within(text, self._program.text)
+        return self._lines[number]
+
+    @staticmethod
+    def _mistakes(lines: Mapping[int, int] | None, mistakes: tuple[Mistake, ...]) -> tuple[Mistake, ...]:
+        if lines is None:
+            return mistakes
+        return tuple(Mistake(each.kind, tuple(lines[at] for at in each.lines if at in lines)) for each in mistakes)
+
+    def _placed(self, lines: Mapping[int, int] | None, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+        if lines is None:
+            return found
+        name = Path(self._program.path).name
+
+        def here(place: re.Match[str]) -> str:
+            line = lines.get(int(place[1]))
+            return place[0] if line is None else f"{name}:{line}"
+
+        return tuple(
+            replace(each, line=lines[each.line], message=_PLACE.sub(here, each.message))
+            for each in found
+            if each.line in lines
+        )
+
+
+def lines_within(text: str, script: str) -> dict[int, int]:
+    """Return by the number of a line of a kernel's text the line of the script that it was written in, both from 1.
+
+    A script may put its kernels together from pieces; what stands in it as it was compiled is found.
+    """
+    compiled, written = text.split("\n")[:_MOST_LINES], script.split("\n")[:_MOST_LINES]
+    blocks = SequenceMatcher(None, compiled, written, autojunk=False).get_matching_blocks()
+    return {
+        block.a + place + 1: block.b + place + 1
+        for block in blocks
+        for place in range(block.size)
+        if compiled[block.a + place].strip()
+    }

@@ -1,0 +1,181 @@
+"""The launches of a program in a table, a row each, as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PyQt6.QtCore import QAbstractTableModel, QModelIndex, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QKeyEvent
+from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
+
+from gpu.engines.base import TO_SIMULATE
+from gpu.messages.counted import short
+from gpu.messages.programs import ProgramLaunch
+from gpu.messages.verdicts import mistakes_in_words
+from gui.painting.theme import code_font, look
+
+
+@dataclass(frozen=True)
+class LaunchColumn:
+    """A column: its title, what its tip says, what stands in it of a launch."""
+
+    title: str
+    tip: str
+    text: Callable[[ProgramLaunch], str]
+    is_number: bool = True
+
+
+def extent(of: Sequence[int]) -> str:
+    """Return a grid's or a block's extents, without those behind the last that is more than 1."""
+    needed = max((place for place, each in enumerate(of, 1) if each != 1), default=1)
+    return " × ".join(map(str, of[:needed]))
+
+
+def _findings(launch: ProgramLaunch) -> str:
+    return mistakes_in_words(launch.mistakes) or "none"
+
+
+COLUMNS = (
+    LaunchColumn("#", "In the order of launches", lambda launch: str(launch.number)),
+    LaunchColumn("Kernel", "", lambda launch: launch.kernel, is_number=False),
+    LaunchColumn("Grid", "Blocks in x, y and z", lambda launch: extent(launch.grid)),
+    LaunchColumn("Block", "Threads in x, y and z", lambda launch: extent(launch.block)),
+    LaunchColumn(
+        "ms",
+        f"Milliseconds {TO_SIMULATE}, before the eyes of counters and checkers. They say nothing of a GPU",
+        lambda launch: short(launch.simulated_ms),
+    ),
+    LaunchColumn(
+        "Sectors",
+        "32-byte sectors for a request to global memory; 4 is best for 4-byte elements",
+        lambda launch: (
+            f"{launch.counts.sectors / launch.counts.requests:.1f}" if launch.counts and launch.counts.requests else ""
+        ),
+    ),
+    LaunchColumn(
+        "Lanes",
+        "Active lanes of 32, on average",
+        lambda launch: f"{launch.counts.lanes:.1f}" if launch.counts and launch.counts.warp_statements else "",
+    ),
+    LaunchColumn("Findings", "What the launch does wrong", _findings, is_number=False),
+)
+_FINDINGS = len(COLUMNS) - 1
+
+
+class LaunchRows(QAbstractTableModel):
+    """The launches of a run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: list[ProgramLaunch] = []
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.launches)
+
+    def columnCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(COLUMNS)
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        launch, column = self.launches[index.row()], COLUMNS[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return column.text(launch)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
+                return int(side | Qt.AlignmentFlag.AlignVCenter)
+            case Qt.ItemDataRole.FontRole:
+                return code_font(look().small_px)
+            case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS:
+                return QColor(look().theme.bad if launch.mistakes else look().theme.good)
+            case Qt.ItemDataRole.ToolTipRole:
+                words = f"{launch.kernel}, launched at {launch.place}"
+                return words if launch.recording else f"{words}. It is recorded when it is to be stepped"
+        return None
+
+    def headerData(self, section: int, way: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if way is Qt.Orientation.Vertical:
+            return None
+        column = COLUMNS[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return column.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return column.tip
+            case Qt.ItemDataRole.TextAlignmentRole:
+                side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
+                return int(side | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def add(self, launches: Sequence[ProgramLaunch]) -> None:
+        """Add launches at the end."""
+        first = len(self.launches)
+        self.beginInsertRows(QModelIndex(), first, first + len(launches) - 1)
+        self.launches += launches
+        self.endInsertRows()
+
+    def forget(self) -> None:
+        """Take all launches away."""
+        self.beginResetModel()
+        self.launches.clear()
+        self.endResetModel()
+
+    def replace(self, launch: ProgramLaunch) -> None:
+        """Take a launch in the place of the one of its number."""
+        self.launches[launch.number - 1] = launch
+        self.dataChanged.emit(self.index(launch.number - 1, 0), self.index(launch.number - 1, len(COLUMNS) - 1))
+
+
+class LaunchTable(QTableView):
+    """Shows launches; a double click or Enter asks for one's steps."""
+
+    step_wanted = pyqtSignal(int)
+    """A launch's number."""
+    chosen = pyqtSignal(int)
+    """The number of the launch that the cursor has come to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Launches")
+        self.launches = LaunchRows()
+        self.launches.setParent(self)
+        self.setModel(self.launches)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        rows, header = self.verticalHeader(), self.horizontalHeader()
+        assert rows is not None
+        assert header is not None
+        rows.hide()
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        header.setMinimumSectionSize(look().px(34))
+        # Not by content: all rows would be looked at again whenever one comes.
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        for place, width in enumerate((32, 116, 64, 64, 54, 60, 50)):
+            self.setColumnWidth(place, look().px(width))
+        rows.setDefaultSectionSize(look().px(26))
+        self.doubleClicked.connect(lambda index: self.step_wanted.emit(index.row() + 1))
+        selection = self.selectionModel()
+        assert selection is not None
+        selection.currentRowChanged.connect(lambda now, _: self.chosen.emit(now.row() + 1) if now.isValid() else None)
+
+    @property
+    def listed(self) -> list[ProgramLaunch]:
+        """The launches, by their numbers less 1."""
+        return self.launches.launches
+
+    @property
+    def current(self) -> int:
+        """The number of the launch that the cursor is at; 0 for none."""
+        return self.currentIndex().row() + 1
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if event is not None and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current:
+            self.step_wanted.emit(self.current)
+            return
+        super().keyPressEvent(event)

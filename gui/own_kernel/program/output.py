@@ -1,0 +1,45 @@
+"""What a program writes, as it comes."""
+
+from __future__ import annotations
+
+import re
+
+from PyQt6.QtGui import QTextCursor
+from PyQt6.QtWidgets import QPlainTextEdit
+
+from gui.widgets.basic import role
+
+MOST_LINES = 10_000
+"""So many lines are kept: the newest."""
+_MOST_OF_A_LINE = 4000
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What terminals take for colors."""
+
+
+class OutputPane(QPlainTextEdit):
+    """Shows the end of what was written, unless somebody looks at what is above."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        role(self, "code")
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setAccessibleName("Output of the program")
+        self.setTabChangesFocus(True)
+        self.setMaximumBlockCount(MOST_LINES)
+        self.setPlaceholderText("Run the program (F5): what it writes is shown here.")
+
+    def add(self, text: str) -> None:
+        """Show more; a carriage return takes the line back to its beginning, as in a terminal."""
+        bar = self.verticalScrollBar()
+        assert bar is not None
+        at_end = bar.value() >= bar.maximum() - 1
+        lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        if "\r" in lines[0]:
+            cursor.movePosition(QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor)
+        # A line without an end takes Qt as long as all lines.
+        cursor.insertText("\n".join(line.rstrip("\r").rpartition("\r")[2][-_MOST_OF_A_LINE:] for line in lines))
+        if at_end:
+            bar.setValue(bar.maximum())

@@ -1,0 +1,340 @@
+"""The page of a whole program: it is run on the simulator, its launches are listed, and each can be stepped."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QLineEdit, QSizePolicy, QStackedWidget, QTabBar, QVBoxLayout, QWidget
+
+from gpu.declaration.pattern import Progress
+from gpu.errors import InputError
+from gpu.files import scratch
+from gpu.messages.programs import SCRIPT, ProgramLaunch, ProgramNews, WholeProgram
+from gpu.messages.requests import Failure, Result, RunProgram
+from gui.editor.source_pane import SourcePane
+from gui.editor.sources import KernelSources
+from gui.model.jobs import Jobs
+from gui.own_kernel.program.launches import LaunchTable, extent
+from gui.own_kernel.program.results import ProgramResults
+from gui.own_kernel.recorded import RecordedStepTab
+from gui.painting.theme import look
+from gui.step_view.recording.steppable import Checked
+from gui.widgets.basic import Card, ElidedLabel, Ground, as_count, button, column, label, row, split
+
+_RUN = "program"
+
+
+class ProgramPage(Ground):
+    """Its arguments, its launches, what it writes, and its text; a Step tab for the launch that was chosen.
+
+    Parameters
+    ----------
+    path : Path
+        A PyCUDA script, or a CUDA program with `main`.
+    sources : KernelSources
+        The texts that are edited.
+    jobs : callable
+        Returns the queue of the process that runs it.
+    checked : callable
+        As of a ReadRecording.
+    """
+
+    failed = pyqtSignal(object)
+    """Failure"""
+    busy_changed = pyqtSignal(bool)
+    words_changed = pyqtSignal()
+    stepped = pyqtSignal(object)
+    """The Step tab of a launch, which is new."""
+    kernels_wanted = pyqtSignal()
+    """Its kernels are wanted alone, without the program."""
+
+    def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs], checked: Checked) -> None:
+        super().__init__()
+        self.path, self.file = path, str(path)
+        self.sources, self._jobs, self._checked = sources, jobs, checked
+        self.document = sources.document(self.file)
+        self.words = "runs on the simulator"
+        self._running: RunProgram | None = None
+        self._ran: WholeProgram | None = None
+        self._folder: scratch.ScratchFolder | None = None
+        self._runs = 0
+        self._opening: RecordedStepTab | None = None
+        self._step: RecordedStepTab | None = None
+        self._number = 0
+        self.arguments = QLineEdit()
+        self.launches = LaunchTable()
+        self.step_button = button("Step", "flat", tip="Step through the launch (Enter, or a double click)")
+        self.results = ProgramResults()
+        self.source = SourcePane(sources)
+        self.source.left.connect(self.setFocus)
+        self.source.show_kernel(self.file, "")
+        self._lay_out()
+        self.arguments.returnPressed.connect(self.run)
+        self.launches.step_wanted.connect(self.step_launch)
+        self.launches.chosen.connect(self._show_chosen)
+        self.step_button.clicked.connect(lambda: self.step_launch(self.launches.current))
+        self.results.line_wanted.connect(self.source.code.go_to_line)
+        self.results.launch_wanted.connect(self.step_launch)
+        self.step_button.setEnabled(False)
+
+    def _lay_out(self) -> None:
+        self.arguments.setAccessibleName("Arguments")
+        self.arguments.setPlaceholderText("as on a command line")
+        bar = Card("Program", margins=(12, 8, 12, 8))
+        bar.title.setText("Arguments")
+        bar.head.addWidget(self.arguments, 1)
+        self.alone = button("One kernel…", "flat", tip="Launch a kernel of this file alone, with arguments of your own")
+        self.alone.clicked.connect(self.kernels_wanted)
+        self.alone.setVisible(self.path.suffix.lower() != SCRIPT)
+        bar.head.addWidget(self.alone)
+        listed = Card("Launches", margins=(1, 8, 1, 1))
+        listed.head.setContentsMargins(12, 0, 8, 0)
+        self.count = label("", "caption", name="How many launches")
+        listed.head.addWidget(self.count)
+        listed.head.addStretch(1)
+        listed.head.addWidget(self.step_button)
+        listed.body.addWidget(self.launches, 1)
+        upper = split(Qt.Orientation.Vertical, listed, self.results, sizes=(look().px(250), look().px(250)))
+        left, right = QWidget(), QWidget()
+        left.setLayout(column(bar, upper))
+        right.setLayout(column(self.source))
+        self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(600), look().px(510)))
+        self._no_step = label(
+            "Run the program (F5), then double-click one of its launches.", "muted", name="What there is to step"
+        )
+        self._no_step.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stepped = QStackedWidget()
+        self._stepped.addWidget(self._no_step)
+        self.stack = QStackedWidget()
+        self.stack.addWidget(self.splitter)
+        self.stack.addWidget(self._stepped)
+        self.tabs = QTabBar()
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        for title in ("Run", "Step"):
+            self.tabs.addTab(title)
+        self.tabs.currentChanged.connect(self._show_tab)
+        self.which = ElidedLabel("caption", "Which launch is stepped")
+        self.before = button("‹", "flat", tip="Step the launch before", name="Launch before")
+        self.after = button("›", "flat", tip="Step the launch after", name="Launch after")
+        self.before.clicked.connect(lambda: self.step_launch(self._number - 1))
+        self.after.clicked.connect(lambda: self.step_launch(self._number + 1))
+        self._corner = QWidget()
+        corner = row(self.before, self.after, self.which)
+        corner.setStretchFactor(self.which, 1)
+        self._corner.setLayout(corner)
+        self._corner.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        head = row(self.tabs)
+        head.addWidget(self._corner, 1)
+        head.addStretch(0)
+        layout.addLayout(head)
+        layout.addWidget(self.stack, 1)
+
+    @property
+    def step(self) -> RecordedStepTab:
+        """Return the Step tab of the launch that is stepped; there is one while `stepping`."""
+        assert self._step is not None, "no launch is stepped"
+        return self._step
+
+    @property
+    def stepping(self) -> bool:
+        """Whether a launch is stepped."""
+        return self._step is not None and self.stack.currentWidget() is self._stepped
+
+    @property
+    def busy(self) -> bool:
+        """Whether the program runs."""
+        return self._running is not None
+
+    # --- running
+
+    def run(self) -> None:
+        """Run the text as it is; what runs is stopped."""
+        try:
+            words = tuple(shlex.split(self.arguments.text()))
+        except ValueError:
+            self._fail("The arguments have a quotation mark that nothing closes.", "Close it, or put \\ before it.")
+            return
+        self.stop()
+        self.close_down()
+        self.tabs.setCurrentIndex(0)
+        self._ran = WholeProgram(self.file, self.document.text, words)
+        self.launches.launches.forget()
+        self.step_button.setEnabled(False)
+        self.count.setText("")
+        self.results.begin()
+        self.document.show_run(self._ran.text, ())
+        self._post(RunProgram(self._ran, ""))
+
+    def _post(self, request: RunProgram) -> None:
+        try:
+            folder = self._new_folder()
+        except InputError as error:
+            self._fail(error.message, error.advice)
+            return
+        asked = RunProgram(request.program, str(folder), only=request.only)
+        self._set_running(asked)
+        self._jobs().post(
+            _RUN, asked, lambda event: self._take(asked, event), lambda progress: self._take_news(asked, progress), 2
+        )
+
+    def _new_folder(self) -> Path:
+        """Return a folder for another run."""
+        if self._folder is None:
+            self._folder = scratch.ScratchFolder()
+        self._runs += 1
+        made = Path(self._folder.path, str(self._runs))
+        made.mkdir()
+        return made
+
+    def stop(self) -> None:
+        """Stop the program."""
+        if self._running is not None:
+            self._set_running(None)
+            self._jobs().stop()
+            self._say("was stopped")
+            self.results.say_end("Stopped.", bad=False)
+
+    def _take_news(self, request: RunProgram, news: Progress) -> None:
+        if request is not self._running or not isinstance(news, ProgramNews):
+            return
+        if request.only is not None:
+            for each in news.launches:
+                if each.number == request.only:
+                    listed = self.launches.listed[each.number - 1]
+                    self.launches.launches.replace(replace(listed, recording=each.recording))
+            return
+        self.results.output.add(news.output)
+        if not news.launches:
+            return
+        self.launches.launches.add(news.launches)
+        self.count.setText(_launches(len(self.launches.listed)))
+        if not self.launches.current:
+            self.launches.selectRow(0)
+        self.step_button.setEnabled(True)
+        self.results.add_launches(news.launches)
+        if any(each.placed for each in news.launches):
+            self.document.show_run(request.program.text, self.results.placed)
+
+    def _take(self, request: RunProgram, event: Result | Failure) -> None:
+        if request is not self._running:
+            return
+        self._set_running(None)
+        if isinstance(event, Failure):
+            if event.kind != "cancelled":
+                self.results.say_end(event.message, bad=True)
+                self._say("did not run")
+                self.sources.show_failure(self.file, {self.file: request.program.text}, event)
+                self.failed.emit(event)
+            return
+        assert event.ended is not None
+        if request.only is not None:
+            self._open(request.only)
+            return
+        end = event.ended
+        nothing = " It launched no kernel." if not end.launches else ""
+        if nothing and request.program.is_script:
+            nothing = " It launched no kernel: it is a script that uses PyCUDA that is run here."
+        self.results.say_end(f"{end.sentence}{nothing}", bad=end.code != 0)
+        self._say(f"ran {end.seconds:.1f} s: {_launches(end.launches)}. {end.sentence}")
+
+    def _set_running(self, request: RunProgram | None) -> None:
+        self._running = request
+        self.busy_changed.emit(self.busy)
+
+    def _fail(self, message: str, advice: str = "") -> None:
+        self.failed.emit(Failure("input", message, advice))
+
+    def _say(self, words: str) -> None:
+        self.words = words
+        self.words_changed.emit()
+
+    def _show_chosen(self, number: int) -> None:
+        self.results.show_counts(self.launches.listed[number - 1])
+
+    # --- stepping
+
+    def step_launch(self, number: int) -> None:
+        """Step through a launch; one that is not recorded yet is, for which the program runs again."""
+        launches = self.launches.listed
+        if not 1 <= number <= len(launches):
+            return
+        self.launches.selectRow(number - 1)
+        if launches[number - 1].recording:
+            self._open(number)
+        elif self._ran is not None and not self.busy:
+            self._say(f"runs again, to record launch {number}…")
+            self._post(RunProgram(self._ran, "", only=number))
+        elif self.busy:
+            self._fail(
+                f"Launch {number} is recorded only when it is to be stepped, for which the program runs again.",
+                "Wait until it has ended, or stop it.",
+            )
+
+    def _open(self, number: int) -> None:
+        launch = self.launches.listed[number - 1]
+        if not launch.recording:
+            self._fail(f"Launch {number} was not reached when the program ran again: there is nothing to step.")
+            return
+        self._say(f"opens launch {number}…")
+        tab = self._opening = RecordedStepTab(Path(launch.recording), self._checked, self._jobs)
+        tab.readable.connect(lambda: self._show_step(tab, launch))
+        tab.failed.connect(lambda failure: self._refuse(tab, failure))
+        tab.record()
+
+    def _show_step(self, tab: RecordedStepTab, launch: ProgramLaunch) -> None:
+        if tab is not self._opening:
+            if tab is not self._step:
+                tab.deleteLater()  # another was asked for while it was read
+            return
+        self._opening = None
+        self._forget_step()
+        self._step, self._number = tab, launch.number
+        self._stepped.addWidget(tab)
+        self._stepped.setCurrentWidget(tab)
+        self.which.say(f"Launch {launch.number}: {launch.kernel} <<<{extent(launch.grid)}, {extent(launch.block)}>>>")
+        self.before.setEnabled(launch.number > 1)
+        self.after.setEnabled(launch.number < len(self.launches.listed))
+        self.stepped.emit(tab)
+        self.tabs.setCurrentIndex(1)
+        self._say(f"steps launch {launch.number} of {len(self.launches.listed)}")
+
+    def _refuse(self, tab: RecordedStepTab, failure: Failure) -> None:
+        if tab is self._opening:
+            self._opening = None
+            tab.deleteLater()
+        self.failed.emit(failure)
+
+    def _forget_step(self) -> None:
+        step, self._step = self._step, None
+        if step is not None:
+            step.close_down()
+            self._stepped.removeWidget(step)
+            step.deleteLater()
+
+    def _show_tab(self, index: int) -> None:
+        self.stack.setCurrentIndex(index)
+        self._corner.setVisible(self.stepping)
+        if index == 1 and self._step is None and self._opening is None:
+            self.step_launch(self.launches.current)
+
+    def close_down(self) -> None:
+        """Forget what was recorded: another run, or the end, comes."""
+        self._opening = None
+        self._forget_step()
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
+
+
+def _launches(count: int) -> str:
+    return f"{as_count(count)} launch{'' if count == 1 else 'es'}"

@@ -1,0 +1,102 @@
+"""One window for all tests of programs, whose simulator is real: what runs there are processes of their own."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from PyQt6.QtCore import Qt
+
+from gpu.pycuda import driver
+from gui.editor.drafts import Drafts
+from gui.model.jobs import engine_host
+from gui.model.settings import SavedSettings
+from gui.own_kernel.program.page import ProgramPage
+from gui.window.main_window import MainWindow
+from tests.gui.conftest import PATIENCE_MS, FakeHost, close
+from tests.gui.window.test_main_window import drop, press
+
+REST_MS = 3_600_000
+
+
+def _host(engine, deliver):
+    return engine_host(engine, deliver) if engine == "simulator" else FakeHost(engine, deliver)
+
+
+@pytest.fixture(scope="module")
+def shown(qapp, tmp_path_factory):
+    """The window, which every test leaves as it is."""
+    folder = tmp_path_factory.mktemp("window")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("gui.window.preparation.IDLE_MS", "gui.window.preparation.REST_MS", "gui.model.modeling.REST_MS"):
+            patch.setattr(name, REST_MS)
+        memory, drafts = SavedSettings(folder / "settings.json"), Drafts(folder / "drafts")
+        window = MainWindow(memory, "null", factory=_host, survey=list, drafts=drafts)
+        window.show()
+        yield window
+        close(window)
+
+
+class Opened:
+    """A program that is open: what a user sees and does."""
+
+    def __init__(self, qtbot, window, path):
+        self.bot, self.window, self.path = qtbot, window, path
+        window.activateWindow()
+        assert drop(window, path)
+        qtbot.waitUntil(lambda: window.own.shown is not None and window.own.shown.path == path)
+        self.page = window.own.shown
+        assert isinstance(self.page, ProgramPage)
+
+    def run(self, *, wait=True):
+        press(self.bot, self.window, Qt.Key.Key_F5)
+        assert self.page.busy
+        if wait:
+            self.until(lambda: not self.page.busy)
+
+    def stop(self):
+        self.bot.mouseClick(self.window.header.stop, Qt.MouseButton.LeftButton)
+
+    def until(self, done):
+        self.bot.waitUntil(done, timeout=PATIENCE_MS)
+
+    @property
+    def rows(self):
+        model = self.page.launches.model()
+        return [
+            tuple(model.index(row, column).data() for column in range(model.columnCount()))
+            for row in range(model.rowCount())
+        ]
+
+    @property
+    def output(self):
+        return self.page.results.output.toPlainText()
+
+    @property
+    def end(self):
+        return self.page.results.end.toolTip()
+
+    @property
+    def verdict(self):
+        return self.page.results.verdict.text()
+
+
+@pytest.fixture
+def program(qtbot, shown, tmp_path):
+    """Return what opens a program's text by a drop on the window."""
+
+    def open_text(text, name="script.py"):
+        if name.endswith(".py") and (reason := driver.complaint()):
+            pytest.skip(f"{reason} `make setup` fetches them.")
+        if name.endswith(".cu") and not any(map(shutil.which, ("g++", "clang++", "c++"))):
+            pytest.skip("there is no C++ compiler here")
+        path = tmp_path / name
+        path.write_text(text)
+        return Opened(qtbot, shown, path)
+
+    yield open_text
+    if shown.own.page is not None:
+        shown.own.page.stop()
+        document = shown.own.page.source.document
+        document.replace(document.original)
+    shown.banner.hide()

@@ -1,0 +1,263 @@
+"""Whole programs in the window, by clicks and keys: opened, run, their launches stepped, their mistakes mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PyQt6.QtCore import Qt
+
+from tests.gui.window.test_main_window import press
+from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, steadiest
+
+KERNELS = r"""
+__global__ void scale(float *data, float factor, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) data[i] *= factor;
+}
+__global__ void rotate(float *data, int n) {
+    __shared__ float tile[64];
+    int i = threadIdx.x;
+    tile[i] = data[i];
+    data[i] = tile[(i + 1) % n];
+}
+__global__ void sum(const float *data, float *total) {
+    atomicAdd(total, data[threadIdx.x]);
+}
+"""
+SCRIPT = f"""import sys
+import numpy as np
+import pycuda.autoinit
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule('''{KERNELS}''')
+data, total = (cuda.to_device(np.arange(n, dtype=np.float32)) for n in (64, 1))
+module.get_function("scale")(data, np.float32(2), np.int32(64), grid=(2, 1), block=(32, 1, 1))
+module.get_function("rotate")(data, np.int32(64), block=(64, 1, 1))
+module.get_function("sum")(data, total, block=(64, 1, 1))
+print("sum", cuda.from_device(total, (1,), np.float32)[0], *sys.argv[1:])
+"""
+PROGRAM = f"""#include <cstdio>
+#include <numeric>
+#include <vector>
+{KERNELS}
+int main(int argc, char **argv) {{
+    std::vector<float> host(64);
+    std::iota(host.begin(), host.end(), 0.0f);
+    float *data, *total, result;
+    cudaMalloc(&data, 64 * sizeof(float));
+    cudaMalloc(&total, sizeof(float));
+    cudaMemset(total, 0, sizeof(float));
+    cudaMemcpy(data, host.data(), 64 * sizeof(float), cudaMemcpyHostToDevice);
+    scale<<<2, 32>>>(data, 2.0f, 64);
+    rotate<<<1, 64>>>(data, 64);
+    sum<<<1, 64>>>(data, total);
+    cudaMemcpy(&result, total, sizeof(float), cudaMemcpyDeviceToHost);
+    printf("sum %.1f %s\\n", result, argc > 1 ? argv[1] : "");
+    return 0;
+}}
+"""
+BOTH = pytest.mark.parametrize(
+    ("name", "text"), [("three.py", SCRIPT), ("three.cu", PROGRAM)], ids=["script", "program"]
+)
+
+
+def line_of(text, words):
+    return next(number for number, line in enumerate(text.split("\n"), 1) if words in line)
+
+
+def click_row(opened, row, click):
+    table = opened.page.launches
+    place = table.visualRect(table.launches.index(row, 1)).center()
+    click(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+@BOTH
+def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, shown, program, name, text):
+    opened = program(text, name)
+    page = opened.page
+    opened.bot.keyClicks(page.arguments, "'two words'")
+    opened.run()
+    assert opened.output == "sum 4032.0 two words\n"
+    assert opened.end == "It ended."
+    first, second = line_of(text, "tile[i] = data"), line_of(text, "data[i] = tile")
+    assert [(row[1], row[2], row[3], row[7]) for row in opened.rows] == [
+        ("scale", "2", "32", "none"),
+        ("rotate", "1", "64", f"races: lines {first} and {second}"),
+        ("sum", "1", "64", "none"),
+    ]
+    assert [(row[5], row[6]) for row in opened.rows] == [("4.0", "32.0"), ("4.0", "32.0"), ("18.0", "32.0")]
+    assert opened.verdict == f"it races: lines {first} and {second}"
+    assert [problem.line for problem in page.source.code.problems] == [first, second]
+    qtbot.mouseClick(page.results.kinds.buttons["Findings"], Qt.MouseButton.LeftButton)
+    item = page.results.findings.item(0)
+    assert item.text().startswith(f"rotate, launch 2, lines {first} and {second}: Race reported between")
+    assert f"{name}:{first}" in item.text()
+    place = page.results.findings.visualItemRect(item).center()
+    qtbot.mouseClick(page.results.findings.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert page.source.code.textCursor().blockNumber() + 1 == first
+
+    # Each is stepped, by keys and by a double click; its source is what was compiled.
+    page.launches.setFocus()
+    page.launches.selectRow(0)
+    qtbot.keyClick(page.launches, Qt.Key.Key_Return)
+    opened.until(lambda: page.stepping and page.step.at_rest)
+    assert page.step.models.recording.launches[0].trace.kernel == "scale"
+    assert "if (i < n) data[i] *= factor;" in page.step.source.code.toPlainText()
+    page.step.setFocus()
+    qtbot.keyClick(page.step, Qt.Key.Key_End)
+    assert "data[0] = 0 * 2 = 0" in page.step.panes.statement.text()
+    qtbot.mouseClick(page.after, Qt.MouseButton.LeftButton)
+    opened.until(lambda: page.stepping and page.step.models and page.which.text().startswith("Launch 2"))
+    assert page.step.panes.verdict.text().startswith("it races: lines ")
+    press(qtbot, shown, Qt.Key.Key_F2)
+    click_row(opened, 2, qtbot.mouseClick)
+    click_row(opened, 2, qtbot.mouseDClick)
+    opened.until(lambda: page.stepping and page.step.models and page.which.text().startswith("Launch 3"))
+    assert page.step.models.recording.launches[0].trace.kernel == "sum"
+
+    # Mended: a barrier is typed between the two lines.
+    press(qtbot, shown, Qt.Key.Key_F2)
+    code = page.source.code
+    code.setFocus()
+    code.go_to_line(first)
+    qtbot.keyClick(code, Qt.Key.Key_End)
+    qtbot.keyClick(code, Qt.Key.Key_Return)
+    qtbot.keyClicks(code, "__syncthreads();")
+    opened.run()
+    assert [row[7] for row in opened.rows] == ["none"] * 3
+    assert opened.verdict == "✓ no findings"
+    assert not page.source.code.problems
+    assert page.source.edited.isVisible()
+    assert opened.path.read_text() == text, "the file is as it was"
+    assert shown.bench.sources.unsaved
+
+
+def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, shown, program, tmp_path):
+    opened = program("import os, time\nprint(os.getpid())\nwhile True: time.sleep(0.01)\n", "endless.py")
+    opened.run(wait=False)
+    opened.until(lambda: opened.output.endswith("\n"))
+    process = int(opened.output)
+    assert shown.header.stop.isEnabled()
+    opened.stop()
+    assert not opened.page.busy
+    assert opened.end == "Stopped."
+    opened.until(lambda: not _is_there(process))
+    opened.page.document.replace("print(1)\n")
+    opened.run()
+    assert opened.output == "1\n"
+
+
+def _is_there(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("print(1)\n", "It ended. It launched no kernel: it is a script that uses PyCUDA that is run here."),
+        ("import sys\nsys.exit(3)\n", "It ended with exit code 3."),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "It crashed: SIGSEGV."),
+        ("1 / 0\n", "It ended with exit code 1."),
+    ],
+)
+def test_how_a_script_ended_is_a_sentence(program, text, end):
+    opened = program(text)
+    opened.run()
+    assert opened.end.startswith(end)
+    assert opened.end.endswith("run here.")
+    if "/" in text:
+        assert 'script.py", line 1' in opened.output
+        assert "ZeroDivisionError" in opened.output
+
+
+def test_how_a_program_crashed_is_a_sentence(program):
+    opened = program('#include <cstdio>\nint main() { puts("here"); int *p = nullptr; *p = 1; }\n', "crash.cu")
+    opened.run()
+    assert opened.output == "here\n"
+    assert opened.end == "It crashed: SIGSEGV. It launched no kernel."
+
+
+def test_host_code_that_does_not_compile_is_told_at_its_line(shown, program):
+    opened = program("int main() {\n    return nothing;\n}\n", "wrong.cu")
+    opened.run()
+    assert "nothing" in shown.banner.message.text()
+    assert [problem.line for problem in opened.page.source.code.problems] == [2]
+
+
+def test_a_script_that_python_cannot_read_is_told_while_it_is_typed(program):
+    opened = program("print(1)\n")
+    opened.page.document.replace("print(1\n")
+    opened.until(lambda: bool(opened.page.source.code.problems))
+    (problem,) = opened.page.source.code.problems
+    assert problem.line == 1
+    assert "never closed" in problem.diagnostic.message
+
+
+def test_arguments_that_no_command_line_takes_are_told(shown, program):
+    opened = program("print(1)\n")
+    opened.page.arguments.setText("one 'two")
+    press(opened.bot, shown, Qt.Key.Key_F5)
+    assert "nothing closes" in shown.banner.message.text()
+    assert not opened.page.busy
+
+
+LARGE = SCRIPT.replace("64, 1)", "5120, 1)").replace("(2, 1), block=(32", "(5, 1), block=(1024")
+LARGE = LARGE.replace("np.int32(64), grid", "np.int32(5120), grid")
+
+
+def test_a_large_launch_is_recorded_when_it_is_to_be_stepped(qtbot, program):
+    opened = program(LARGE)
+    page = opened.page
+    opened.run()
+    assert [bool(each.recording) for each in page.launches.listed] == [False, True, True]
+    said = opened.output
+    page.launches.setFocus()
+    page.launches.selectRow(0)
+    qtbot.keyClick(page.launches, Qt.Key.Key_Return)
+    assert page.busy
+    opened.until(lambda: page.stepping and page.step.at_rest)
+    assert page.step.models.recording.launches[0].trace.kernel == "scale"
+    assert opened.output == said, "what it writes then is known"
+    assert len(opened.rows) == 3
+
+
+@pytest.mark.alone
+def test_a_program_that_floods_its_output_never_holds_the_window_up(qtbot, shown, program):
+    opened = program("while True: print('x' * 200)\n", "flood.py")
+
+    def attempt():
+        opened.run(wait=False)
+        opened.until(lambda: "x" in opened.output)
+        pulse = Pulse()
+        qtbot.wait(1500)
+        gap = pulse.longest_gap()
+        assert opened.page.busy
+        opened.stop()
+        return gap
+
+    assert steadiest(attempt) < LONGEST_GAP_S
+    assert "characters are left out here" in opened.output
+    assert opened.page.results.output.document().blockCount() <= 10_000
+
+
+def test_a_cuda_file_with_main_is_a_program_and_its_kernels_can_be_had_alone(qtbot, shown, program):
+    opened = program(PROGRAM, "three.cu")
+    assert shown.header.title.text() == "Program"
+    qtbot.mouseClick(opened.page.alone, Qt.MouseButton.LeftButton)
+    assert shown.header.title.text() == "Own kernel"
+    qtbot.mouseClick(shown.own.page.whole, Qt.MouseButton.LeftButton)
+    assert shown.header.title.text() == "Program"
+
+
+def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, shown, program):
+    opened = program(SCRIPT)
+    press(qtbot, shown, Qt.Key.Key_F3)
+    assert opened.page._no_step.isVisible()
+    assert not opened.page.stepping
+    press(qtbot, shown, Qt.Key.Key_Escape)
+    press(qtbot, shown, Qt.Key.Key_F2)
