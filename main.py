@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 
-def _open_window() -> int:
+def _open_window(file: Path | None = None) -> int:
     if complaint := _no_display() or _missing_libraries():
         print(f"lockstep: {complaint}", file=sys.stderr)
         return 2
@@ -17,7 +17,7 @@ def _open_window() -> int:
         from gui.app import main
     except ImportError as error:
         return _cannot_open(error)
-    return main()
+    return main([str(file)] if file is not None else [])
 
 
 def _tour(folder: str) -> int:

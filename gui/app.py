@@ -88,6 +88,16 @@ def first_size(room: QSize) -> QSize | None:
     return QSize(min(max(1280, room.width() * 4 // 5), 1760), min(max(720, room.height() * 4 // 5), 1000))
 
 
+def _begin(window: MainWindow, file: Path | None) -> None:
+    """Look around, and open a file: an image in the place of the first one, others where they belong."""
+    from gpu.files.images import READABLE
+
+    image = file is not None and file.suffix.lower() in READABLE
+    window.begin(file.absolute() if file is not None and image else None)
+    if file is not None and not image:
+        window.files.open(file.absolute())
+
+
 def _go_on(
     say: Callable[[BaseException], object], kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
@@ -98,9 +108,9 @@ def _go_on(
 
 
 def main(argv: Sequence[str] = ()) -> int:
-    """Open the window; `argv` may name an image and an engine. Returns the exit status."""
+    """Open the window; `argv` may name a file and an engine. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
-    parser.add_argument("image", nargs="?", type=Path, help="an image to open")
+    parser.add_argument("file", nargs="?", type=Path, help="a file to open: an image, a kernel, a program")
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
     given = parser.parse_args(list(argv))
     _end_at_once_by_ctrl_c()
@@ -118,7 +128,7 @@ def main(argv: Sequence[str] = ()) -> int:
     else:
         window.resize(size)
         window.show()
-    QTimer.singleShot(0, lambda: window.begin(given.image.absolute() if given.image else None))
+    QTimer.singleShot(0, lambda: _begin(window, given.file))
     # What is there when all pages are made stays: Python's collector, which stops everything, need not go through it.
     QTimer.singleShot(_MADE_MS, gc.freeze)
     app.commitDataRequest.connect(lambda _: window.kept.keep())  # the session ends, and waits for nobody's answer

@@ -65,14 +65,14 @@ class Desktop(NamedTuple):
     Parameters
     ----------
     open : callable
-        Opens it.
+        Opens it, with a file or None.
     tour : callable
         Drives it through every pattern and saves pictures in a folder.
     measure : callable
         Measures how long it takes for a move, each as often as is said, and writes that to a page.
     """
 
-    open: Callable[[], int]
+    open: Callable[[Path | None], int]
     tour: Callable[[str], int]
     measure: Callable[[Path, int], int]
 
@@ -90,6 +90,8 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # where a terminal has not every letter
     try:
+        if _is_file(arguments):
+            return desktop.open(Path(arguments[0]))
         own, program = program_apart(arguments)
         if not program:
             own, program = arguments_apart(arguments)
@@ -123,6 +125,11 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         return STOPPED
 
 
+def _is_file(arguments: Sequence[str]) -> bool:
+    """Whether the window is to be opened with a file: no command has a name that ends like a file's."""
+    return len(arguments) == 1 and Path(arguments[0]).suffix != "" and Path(arguments[0]).is_file()
+
+
 def _open_what_is_closed() -> None:
     """Let what is written to a stream that is closed go nowhere; the next file to be opened would stand in for it."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -152,12 +159,12 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     parser = _Parser(
         prog="lockstep",
-        description="Shows how parallel algorithms run on a GPU. Without a command it opens the window.",
+        description="Shows how parallel algorithms run on a GPU. Without a command it opens the window, or a FILE there.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(command=lambda options: desktop.open())
+    parser.set_defaults(command=lambda options: desktop.open(None))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(commands)

@@ -8,6 +8,9 @@ from typing import Any
 
 from gui.painting.theme import DARK
 
+Span = tuple[int, int, str]
+"""A part of a line that is colored: start, end, and the entry of `Theme.syntax` that has the color."""
+
 _BUILT_IN = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize"))
 # What a comment may begin in; a string or a line comment may hold what looks like one.
 _COMMENT_OR_STRING = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'", re.DOTALL)
@@ -29,8 +32,8 @@ def lines_within_comments(text: str) -> frozenset[int]:
 
 
 @lru_cache(maxsize=4096)
-def spans(line: str, *, within_comment: bool) -> tuple[tuple[int, int, str], ...]:
-    """Return what is colored in a line: start, end, and the entry of `Theme.syntax` that has the color."""
+def spans(line: str, *, within_comment: bool) -> tuple[Span, ...]:
+    """Return what is colored in a line."""
     found = []
     skipped = 0
     if within_comment:
@@ -57,10 +60,15 @@ def _lexer() -> Any:
 def _kind(token: str, value: str, *, called: bool) -> str:
     if value in _BUILT_IN or value.startswith(("atomic", "__sync", "__shfl", "__ballot")):
         return "Name.Builtin"
-    if called and token == "Name":
-        return "Name.Function"
     if token == "Comment.PreprocFile":
         return "Literal.String"
+    return kind_of(token, called=called)
+
+
+def kind_of(token: str, *, called: bool) -> str:
+    """Return the entry of `Theme.syntax` of one of Pygments' tokens; "" for none."""
+    if called and token == "Name":
+        return "Name.Function"
     while token and token not in DARK.syntax:
         token = token.rpartition(".")[0]
     return token

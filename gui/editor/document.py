@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,10 @@ from PyQt6.QtWidgets import QPlainTextDocumentLayout
 from gpu.engines.base import KERNELS
 from gpu.errors import Diagnostic, InputError
 from gpu.files.opening import replacing
+from gpu.messages.programs import SCRIPT
 from gpu.messages.verdicts import Remedy
-from gui.editor.colors import lines_within_comments, spans
+from gui.editor.colors import Span, lines_within_comments, spans
+from gui.editor.script_colors import Segments, script_spans, segments_of
 from gui.painting.theme import Look, look
 from gui.qt.later import after
 
@@ -74,6 +76,7 @@ class KernelDocument(QTextDocument):
         self._edited = False
         self._text: str | None = None
         self._commented: frozenset[int] | None = None
+        self._strings: Mapping[int, Segments] = {}
         self._ahead = 0
         self._ahead_in: Look | None = None
         self._colored: Look | None = None
@@ -106,6 +109,11 @@ class KernelDocument(QTextDocument):
     def is_own(self) -> bool:
         """Whether it is a file of the user's, not one under `kernels/`."""
         return Path(self.file).is_absolute()
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it is a PyCUDA script."""
+        return self.file.endswith(SCRIPT)
 
     @property
     def checked(self) -> bool:
@@ -193,14 +201,19 @@ class KernelDocument(QTextDocument):
         # Lines take another look from here on: all of them have that of before no more.
         self._colored = None
         if self._commented is None:
-            self._commented = lines_within_comments(self.text)
+            self._commented = frozenset() if self.is_script else lines_within_comments(self.text)
+            self._strings = segments_of(self.text) if self.is_script else {}
         block = first
         while block.isValid() and block.blockNumber() <= last:
             commented = block.blockNumber() in self._commented
-            state = hash((block.text(), commented, look())) & 0x7FFFFFFF
+            segments = self._strings.get(block.blockNumber(), ())
+            state = hash((block.text(), commented, segments, look())) & 0x7FFFFFFF
             if block.userState() != state:
                 block.setUserState(state)
-                self._color(block, spans(block.text(), within_comment=commented))
+                if self.is_script:
+                    self._color(block, script_spans(block.text(), segments))
+                else:
+                    self._color(block, spans(block.text(), within_comment=commented))
             block = block.next()
 
     def color_more(self) -> bool:
@@ -218,7 +231,7 @@ class KernelDocument(QTextDocument):
             self._colored = self._ahead_in
         return not block.isValid()
 
-    def _color(self, block: QTextBlock, found: Sequence[tuple[int, int, str]]) -> None:
+    def _color(self, block: QTextBlock, found: Sequence[Span]) -> None:
         wide = not block.text().isascii()
         ranges = []
         for start, end, kind in found:

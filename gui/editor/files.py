@@ -9,10 +9,12 @@ from PyQt6.QtWidgets import QWidget
 from gpu.errors import InputError
 from gpu.files.opening import read_bytes
 from gpu.files.sources import MOST_BYTES
+from gpu.messages.programs import SCRIPT
 from gui.editor.document import KernelDocument
 from gui.widgets.ask_file import ask_open, ask_save
 
 KERNEL_FILES = "CUDA C++ (*.cu *.cuh);;All files (*)"
+SCRIPT_FILES = f"Python (*{SCRIPT});;All files (*)"
 
 
 def ask_target(parent: QWidget, document: KernelDocument) -> Path | None:
@@ -20,11 +22,12 @@ def ask_target(parent: QWidget, document: KernelDocument) -> Path | None:
     path = document.path
     name = path.name if document.is_own else f"my_{path.name}"
     beside = path.parent if document.is_own else None
-    found = ask_save(parent, "Save kernel as", name, KERNEL_FILES, "kernels", beside)
+    files = SCRIPT_FILES if document.is_script else KERNEL_FILES
+    found = ask_save(parent, f"Save {'script' if document.is_script else 'kernel'} as", name, files, "kernels", beside)
     if found is None:
         return None
     target, _ = found
-    return target if target.suffix else target.with_name(target.name + ".cu")
+    return target if target.suffix else target.with_name(target.name + (SCRIPT if document.is_script else ".cu"))
 
 
 def ask_kernel(parent: QWidget) -> Path | None:

@@ -25,7 +25,7 @@ from gui.widgets.ask_file import ask_open
 
 RECORDINGS = (".lockstep", ".trace", ".html")
 ENDINGS = (".cu", ".cuh", SCRIPT, *RECORDINGS)
-_FILES = f"Kernels, programs, PyCUDA scripts and recordings (*{' *'.join(ENDINGS)});;{KERNEL_FILES}"
+_FILES = f"Kernels, programs, scripts and recordings (*{' *'.join(ENDINGS)});;{KERNEL_FILES}"
 
 OwnPage = OwnKernelPage | ProgramPage | RecordedPage
 

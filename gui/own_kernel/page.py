@@ -60,6 +60,7 @@ class OwnKernelPage(Ground):
         self.words = ""
         """What the file is good for; empty as long as that is not known."""
         self._running: KernelLaunch | None = None
+        self._closed = False
         self.document = sources.document(self.file)
         self.sources = sources
         self.form = LaunchForm()
@@ -179,6 +180,8 @@ class OwnKernelPage(Ground):
         self._jobs().post(_DESCRIBE, request, self._take_kernels, priority=2)
 
     def _take_kernels(self, event: Result | Failure) -> None:
+        if self._closed:
+            return  # another page has taken this one's place
         if isinstance(event, Failure):
             if event.kind != "cancelled":
                 self.form.refuse(event.message)
@@ -258,4 +261,5 @@ class OwnKernelPage(Ground):
 
     def close_down(self) -> None:
         """Let nothing play on: the page, or the window, closes."""
+        self._closed = True
         self.step.close_down()

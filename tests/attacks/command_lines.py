@@ -23,7 +23,7 @@ _COMMON = ("--input", "--output", "--seed", "--variant", "--engine", "--executor
 _OF_SIMULATE = ("--shared", "-D", "-I", "--dump", "--max-steps", "--schedule", "--trace")
 _MADE = ("zeros:", "full:3:", "full:", "arange:", "random:3:", "file:", "empty:", "")
 _SMALL = {"n": "17", "bodies": "8", "steps": "1", "rows": "5", "columns": "5", "m": "5", "k": "5", "size": "3"}
-_DESKTOP = Desktop(open=lambda: 0, tour=lambda folder: 0, measure=lambda page, repetitions: 0)
+_DESKTOP = Desktop(open=lambda path: 0, tour=lambda folder: 0, measure=lambda page, repetitions: 0)
 
 
 def attack(random: np.random.Generator, folder: Path) -> None:

@@ -93,3 +93,41 @@ def test_all_of_the_systems_libraries_that_are_missing_are_named_with_the_comman
     assert "apt-get" not in said
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
     assert main._missing_libraries() == "", "on Wayland nothing of X is wanted"
+
+
+OPENS = """
+import sys
+from PyQt6.QtCore import QTimer
+from PyQt6.QtWidgets import QApplication
+from gui.app import application, main
+from gui.window.main_window import MainWindow
+
+def look():
+    window = next(each for each in QApplication.topLevelWidgets() if isinstance(each, MainWindow))
+    if window.own.shown is None:
+        return
+    timer.stop()
+    print(type(window.own.shown).__name__, window.own.shown.path.name)
+    window.close()
+
+if __name__ == "__main__":
+    app = application()
+    timer = QTimer(interval=50)
+    timer.timeout.connect(look)
+    timer.start()
+    sys.exit(main([sys.argv[1], "--engine", "null"]))
+"""
+
+
+def test_a_script_on_the_command_line_is_opened_on_its_page(tmp_path):
+    opens, script = tmp_path / "opens.py", tmp_path / "script.py"
+    opens.write_text(OPENS)
+    script.write_text("print(1)\n")
+    done = subprocess.run(
+        [sys.executable, str(opens), str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "ProgramPage script.py\n", done.stderr

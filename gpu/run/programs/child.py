@@ -20,6 +20,7 @@ ASKED, NEWS, FAILED, RECORDINGS = "asked.json", "news", "failed.json", "recordin
 """Names in the folder of a run."""
 MOST_THREADS = 4096
 """Of a launch that is recorded unasked."""
+MOST_RECORDINGS = 500
 MOST_BYTES = 256 << 20
 """Of all recordings that are made unasked."""
 MOST_LANE_EVENTS = 4_000_000
@@ -58,9 +59,17 @@ def main(folder: Path) -> int:
 
 def _small(recordings: Path) -> Callable[[int, int], bool]:
     """Return what lets launches be recorded that are small, until there is enough of them."""
+    seen: set[Path] = set()
+    total = 0
 
     def recorded(number: int, threads: int) -> bool:
-        return threads <= MOST_THREADS and sum(each.stat().st_size for each in recordings.iterdir()) <= MOST_BYTES
+        nonlocal total
+        if threads > MOST_THREADS or len(seen) >= MOST_RECORDINGS or total > MOST_BYTES:
+            return False
+        for file in set(recordings.iterdir()) - seen:
+            seen.add(file)
+            total += file.stat().st_size
+        return True
 
     return recorded
 

@@ -164,10 +164,11 @@ class _Output:
 
     def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        while data := os.read(self._stream.fileno(), _CHUNK):
-            self._add(decoder.decode(data))
-            if len(data) == _CHUNK:
-                time.sleep(_PAUSE_S)
+        with self._stream:
+            while data := os.read(self._stream.fileno(), _CHUNK):
+                self._add(decoder.decode(data))
+                if len(data) == _CHUNK:
+                    time.sleep(_PAUSE_S)
         self._add(decoder.decode(b"", final=True))
         self.closed = True
 

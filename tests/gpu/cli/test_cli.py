@@ -693,3 +693,15 @@ def test_values_are_typed(command):
     refused = command("run", "scan", "--values", "3 1", "--input", "ones")
     assert (refused.code, refused.out) == (2, "")
     assert "--values has no effect with --input ones, only with typed." in refused.err
+
+
+def test_a_file_alone_opens_the_window_with_it(small):
+    opened = []
+    desktop = cli.Desktop(lambda file: opened.append(file) or 0, len, len)
+    assert cli.main([small], desktop) == 0
+    assert cli.main([], desktop) == 0
+    assert opened == [Path(small), None]
+
+
+def test_a_file_that_is_not_there_opens_nothing(command):
+    assert "nowhere.py" in command("nowhere.py").complaint

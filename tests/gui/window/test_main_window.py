@@ -1038,7 +1038,7 @@ def test_where_no_second_engine_can_start_that_is_said_and_tried_again(qtbot, wi
 
 
 def test_without_a_folder_for_temporary_files_no_window_opens(qapp, monkeypatch, memory, capsys):
-    def open_window():
+    def open_window(file):
         MainWindow(memory, "null", survey=list)
 
     monkeypatch.setattr("gpu.messages.shared_arrays._memory_backed_folder", lambda: None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PyQt6.QtCore import Qt
 
-from tests.gui.window.test_main_window import press
+from tests.gui.window.test_main_window import drop, press
 from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, steadiest
 
 KERNELS = r"""
@@ -261,3 +261,27 @@ def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, shown, pro
     assert not opened.page.stepping
     press(qtbot, shown, Qt.Key.Key_Escape)
     press(qtbot, shown, Qt.Key.Key_F2)
+
+
+def test_without_pycudas_files_the_window_says_what_to_do(qtbot, make_window, tmp_path, monkeypatch):
+    monkeypatch.setattr("gpu.pycuda.driver.python_layer", lambda: tmp_path)
+    path = tmp_path / "script.py"
+    path.write_text("import pycuda.autoinit\n")
+    window = make_window()
+    assert drop(window, path)
+    qtbot.waitUntil(lambda: window.own.shown is not None)
+    press(qtbot, window, Qt.Key.Key_F5)
+    said = f"PyCUDA's Python files are not in {tmp_path}."
+    qtbot.waitUntil(lambda: window.banner.message.text() == said)
+    assert "make setup" in window.banner.advice.text()
+    assert window.own.shown.results.end.toolTip() == said
+    assert not window.own.shown.busy
+
+
+def test_a_script_that_is_no_text_is_not_opened(make_window, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_bytes(b"\xff\x00")
+    window = make_window()
+    window.files.open(path)
+    assert window.banner.message.text() == "script.py is not a text file."
+    assert window.own.shown is None
