@@ -159,7 +159,7 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     parser = _Parser(
         prog="lockstep",
-        description="Shows how parallel algorithms run on a GPU. Without a command it opens the window, or a FILE there.",
+        description="Shows how parallel algorithms run on a GPU. Without a command it opens a window, or a FILE in it.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
