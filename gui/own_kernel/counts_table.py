@@ -142,7 +142,7 @@ def cells_of(counted: Sequence[CountedLaunch | str | None], same: Sequence[bool 
     """Return the cells of each line.
 
     In a line that tells launches apart the best is marked, but not in that of the time, which is no GPU's. What a
-    launch with a mistake does is no merit of it.
+    launch with a mistake does is no merit of it. One that is alone has nothing to be a share of.
     """
     agreeing = {True: Cell("the same"), False: Cell("another"), None: Cell("")}
     lines = [[_finding(each) for each in counted], [agreeing[each] for each in same]]
@@ -161,7 +161,7 @@ def cells_of(counted: Sequence[CountedLaunch | str | None], same: Sequence[bool 
                 if figure is None
                 else Cell(
                     short(figure),
-                    figure / largest if largest else 0.0,
+                    figure / largest if largest and len(counted) > 1 else 0.0,
                     figure == best and isinstance(each, CountedLaunch) and not each.mistakes,
                 )
                 for figure, each in zip(figures, counted, strict=True)

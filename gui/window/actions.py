@@ -134,7 +134,7 @@ class Actions(QObject):
     def _fill_file(self, own: OwnKernel) -> None:
         files, menu = self._files, self._begin("File")
         self._add(menu, "open", "Open…", files.ask_open, "Ctrl+O")
-        self._add(menu, "open kernel", "Open kernel or recording…", own.ask, "Ctrl+Shift+O")
+        self._add(menu, "open kernel", "Open kernel, program or recording…", own.ask, "Ctrl+Shift+O")
         self.recent = self._submenu(menu, "Open recent")
         self.recent.aboutToShow.connect(self._fill_recent)
         self.samples = self._submenu(menu, "Sample images")

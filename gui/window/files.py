@@ -23,12 +23,15 @@ from gui.widgets.ask_file import ask_open, ask_save
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 
-_READABLE = "Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;All files (*)"
+_PROGRAMS = "Kernels, programs and scripts (*.cu *.py)"
+_READABLE = (
+    f"Images (*.pgm *.ppm *.pbm *.pnm *.png *.jpg *.jpeg *.tif *.tiff *.bmp *.gif *.webp);;{_PROGRAMS};;All files (*)"
+)
 _IMAGE_RESULT = (
     "PNG image (*.png);;Gray image (*.pgm);;Color image (*.ppm);;NumPy array, float32 (*.npy);;Table (*.csv)"
 )
-_NUMBERS = "Numbers (*.npy *.csv *.txt);;All files (*)"
-_TEXTS = "Texts (*.txt);;All files (*)"
+_NUMBERS = f"Numbers (*.npy *.csv *.txt);;{_PROGRAMS};;All files (*)"
+_TEXTS = f"Texts (*.txt);;{_PROGRAMS};;All files (*)"
 _COUNT_RESULT = "Table (*.csv);;NumPy array (*.npy)"
 
 

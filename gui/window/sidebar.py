@@ -169,7 +169,7 @@ class Sidebar(QFrame):
             ("Open…", "Open an image, or numbers for arrays (Ctrl+O), or drop a file on the window", self.open_wanted),
             (
                 "Open kernel…",
-                "Open a .cu file of yours, or a recording (Ctrl+Shift+O), or drop one on the window",
+                "Open a .cu file of yours, a PyCUDA script, or a recording (Ctrl+Shift+O), or drop one on the window",
                 self.open_kernel_wanted,
             ),
             ("Preferences", "Theme, text size, engine (Ctrl+,)", self.preferences_wanted),

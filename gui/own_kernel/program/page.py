@@ -97,7 +97,18 @@ class ProgramPage(Ground):
         listed.head.addWidget(self.count)
         listed.head.addStretch(1)
         listed.head.addWidget(self.step_button)
-        listed.body.addWidget(self.launches, 1)
+        self.hint = label(
+            "Run the program (F5): its launches are listed here. A double click, or Enter, steps one.",
+            "muted",
+            wrap=True,
+            name="What is listed here",
+        )
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.hint.setMargin(look().px(16))
+        self.listed = QStackedWidget()
+        self.listed.addWidget(self.hint)
+        self.listed.addWidget(self.launches)
+        listed.body.addWidget(self.listed, 1)
         upper = split(Qt.Orientation.Vertical, listed, self.results, sizes=(look().px(250), look().px(250)))
         left, right = QWidget(), QWidget()
         left.setLayout(column(bar, upper))
@@ -169,6 +180,7 @@ class ProgramPage(Ground):
         self.tabs.setCurrentIndex(0)
         self._ran = WholeProgram(self.file, self.document.text, words)
         self.launches.launches.forget()
+        self.listed.setCurrentWidget(self.hint)
         self.step_button.setEnabled(False)
         self.count.setText("")
         self.results.begin()
@@ -217,6 +229,7 @@ class ProgramPage(Ground):
         if not news.launches:
             return
         self.launches.launches.add(news.launches)
+        self.listed.setCurrentWidget(self.launches)
         self.count.setText(_launches(len(self.launches.listed)))
         if not self.launches.current:
             self.launches.selectRow(0)

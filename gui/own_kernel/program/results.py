@@ -11,7 +11,7 @@ from gpu.errors import Diagnostic
 from gpu.messages.kernels import CountedLaunch
 from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import Check, Mistake, lines_in_words, verdict_of_launch
-from gui.own_kernel.counts_table import CountsTable
+from gui.own_kernel.counts_table import LINES, RESULT, CountsTable
 from gui.own_kernel.program.output import OutputPane
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, as_count
 
@@ -44,6 +44,7 @@ class ProgramResults(Card):
         self.findings.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.findings.setAccessibleName("Findings")
         self.counts = CountsTable()
+        self.counts.hideRow(LINES.index(RESULT))  # of another launch's
         self.stack = QStackedWidget()
         pages = dict(zip(_TABS, (self.output, self.findings, self.counts), strict=True))
         for widget in pages.values():

@@ -480,7 +480,7 @@ def test_the_tab_the_parts_sizes_and_the_folders_are_as_they_were_the_last_time(
     settle(qtbot, window)
     press(qtbot, window, Qt.Key.Key_S, CTRL | Qt.KeyboardModifier.ShiftModifier)
     assert (shots / "shot.png").is_file()
-    given["Open kernel or recording"] = str(kernels / "mine.cu")
+    given["Open kernel, program or recording"] = str(kernels / "mine.cu")
     press(qtbot, window, Qt.Key.Key_O, CTRL | Qt.KeyboardModifier.ShiftModifier)
     window.pages.come_back()
     window.choose_pattern("scan")
@@ -503,7 +503,7 @@ def test_the_tab_the_parts_sizes_and_the_folders_are_as_they_were_the_last_time(
     press(qtbot, again, Qt.Key.Key_S, CTRL | Qt.KeyboardModifier.ShiftModifier)
     press(qtbot, again, Qt.Key.Key_O, CTRL | Qt.KeyboardModifier.ShiftModifier)
     folders = {title: path if path.is_dir() else path.parent for title, path in asked}
-    assert folders == {"Open image": images, "Save screenshot": shots, "Open kernel or recording": kernels}
+    assert folders == {"Open image": images, "Save screenshot": shots, "Open kernel, program or recording": kernels}
 
 
 def test_the_title_bar_says_what_is_open(qtbot, window, color, tmp_path):

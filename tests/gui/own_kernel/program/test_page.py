@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFileDialog
 
+from gui.own_kernel.program.page import ProgramPage
 from tests.gui.window.test_main_window import drop, press
 from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, steadiest
 
@@ -285,3 +287,39 @@ def test_a_script_that_is_no_text_is_not_opened(make_window, tmp_path):
     window.files.open(path)
     assert window.banner.message.text() == "script.py is not a text file."
     assert window.own.shown is None
+
+
+def test_edits_of_a_script_outlive_the_window(qtbot, make_window, drafts, tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text("print(1)\n")
+    window = make_window()
+    window.files.open(path)
+    window.own.shown.document.replace("print(2)\n")
+    assert window.leave() == ""
+    assert [draft.text for draft in drafts.found()] == ["print(2)\n"]
+    again = make_window()
+    again.begin()
+    assert "script.py" in again.kept.banner.message.text()
+    again.kept.banner.action.click()
+    assert isinstance(again.own.shown, ProgramPage)
+    assert again.own.shown.source.code.toPlainText() == "print(2)\n"
+
+
+def test_a_script_is_saved_as_one(qtbot, make_window, tmp_path, monkeypatch):
+    path = tmp_path / "script.py"
+    path.write_text("print(1)\n")
+    window = make_window()
+    window.files.open(path)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "copy"), ""))
+    window.own.shown.source.ask_save()
+    assert (tmp_path / "copy.py").read_text() == "print(1)\n"
+
+
+def test_a_script_is_opened_by_keys(qtbot, make_window, tmp_path, monkeypatch):
+    path = tmp_path / "script.py"
+    path.write_text("print(1)\n")
+    window = make_window()
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
+    press(qtbot, window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: window.own.shown is not None)
+    assert window.header.title.text() == "Script"
