@@ -61,6 +61,10 @@ def _nobody() -> None:
     """Tell nobody."""
 
 
+def _nobody_of(kernel: str, place: str) -> None:
+    """Tell nobody of a launch."""
+
+
 @dataclass
 class Journal:
     """All launches of a script.
@@ -79,6 +83,8 @@ class Journal:
         (a launch's number from 1, its threads) -> whether it is recorded, where there is a folder.
     max_lane_events : int or None
         How many statements of single lanes of a launch are recorded at most; None for as many as in any recording.
+    begun : callable
+        Called with a launch's kernel and place before it runs.
     entered : callable
         Called when a launch has been taken down.
     """
@@ -89,6 +95,7 @@ class Journal:
     fast: bool = False
     recorded: Callable[[int, int], bool] = _every_launch
     max_lane_events: int | None = None
+    begun: Callable[[str, str], None] = _nobody_of
     entered: Callable[[], None] = _nobody
     entries: list[LaunchEntry] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)

@@ -131,6 +131,7 @@ class LoadedModule:
         failure: Finding | None = None
         target: Path | None = None
         refused = False
+        taking.begun(name, place)
         begun = time.perf_counter()
         try:
             if taking.traces is not None and taking.recorded(len(taking.entries) + 1, _threads(*extents)):

@@ -96,10 +96,13 @@ class ProgramNews(Progress):
     output : str
         What it has written, to standard output and standard error as they came.
     launches : tuple of ProgramLaunch
+    under_way : str
+        The launch that takes a while: "launch 3: scale, at script.py:12"; "" where there is nothing new to say of one.
     """
 
     fraction: float | None = None
     output: str = ""
+    under_way: str = ""
     launches: tuple[ProgramLaunch, ...] = field(default=())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from gpu.driver.journal import Journal, JournalNews, begin
 from gpu.errors import CompileError, LockstepError
 
-ASKED, NEWS, FAILED, RECORDINGS = "asked.json", "news", "failed.json", "recordings"
+ASKED, NEWS, UNDER_WAY, FAILED, RECORDINGS = "asked.json", "news", "underway", "failed.json", "recordings"
 """Names in the folder of a run."""
 MOST_THREADS = 4096
 """Of a launch that is recorded unasked."""
@@ -39,6 +39,7 @@ def main(folder: Path) -> int:
         recordings,
         recorded=_small(recordings) if only is None else lambda number, threads: number == only,
         max_lane_events=MOST_LANE_EVENTS,
+        begun=lambda kernel, place: _say_under_way(folder, len(journal.entries) + 1, kernel, place),
     )
     told = JournalNews(journal)
     with (folder / NEWS).open("ab", buffering=0) as news:
@@ -55,6 +56,10 @@ def main(folder: Path) -> int:
             said = {"compile": isinstance(error, CompileError), "message": error.message, "advice": error.advice}
             (folder / FAILED).write_text(json.dumps({**said, "detail": error.detail}), encoding="utf-8")
             return 1
+
+
+def _say_under_way(folder: Path, number: int, kernel: str, place: str) -> None:
+    (folder / UNDER_WAY).write_text(f"launch {number}: {kernel}, at {place}", encoding="utf-8")
 
 
 def _small(recordings: Path) -> Callable[[int, int], bool]:

@@ -20,10 +20,12 @@ from gpu.driver.journal import Journal, take_down
 from gpu.errors import CompileError, EngineUnavailableError, InputError, SourcePosition
 from gpu.messages.programs import ProgramEnd, ProgramNews
 from gpu.messages.requests import RunProgram
-from gpu.run.programs.child import ASKED, FAILED, NEWS
+from gpu.run.programs.child import ASKED, FAILED, NEWS, UNDER_WAY
 from gpu.run.programs.told import Teller
 
 _ROOT = Path(__file__).parents[3]
+SLOW_S = 1.0
+"""Seconds that a launch takes before it is told which one is under way."""
 _LOOK_S = 0.05
 """Seconds between two looks at what has come."""
 MOST_AT_ONCE = 1 << 15
@@ -118,6 +120,7 @@ def _follow(
     journal, teller = Journal(), Teller(request.program)
     rest, read = b"", 0
     ended_at = None
+    slow = _SlowLaunch(folder)
     while True:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK_S)
@@ -131,12 +134,34 @@ def _follow(
         taken, _ = take_down(journal, rest)
         rest = rest[taken:]
         said, launches = output.taken(), teller.news(journal)
-        if said or launches:
-            tell(ProgramNews(output=said, launches=launches))
+        under_way = slow.news(len(journal.entries))
+        if said or launches or under_way:
+            tell(ProgramNews(output=said, launches=launches, under_way=under_way))
         if ended_at is not None and output.empty and (output.closed or time.monotonic() > ended_at + _LAST_S):
             return len(journal.entries)
         if ended_at is not None:
             time.sleep(_LOOK_S / 5)
+
+
+class _SlowLaunch:
+    """The launch that is under way, once it has been for a while: it may be one that never ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / UNDER_WAY
+        self._seen = self._told = ""
+        self._since = 0.0
+
+    def news(self, ended: int) -> str:
+        """Return which it is, when that is to be told; `ended` is how many launches have ended."""
+        with suppress(OSError):
+            seen = self._file.read_text(encoding="utf-8")
+            if seen != self._seen:
+                self._seen, self._since = seen, time.monotonic()
+        slow = self._seen.startswith(f"launch {ended + 1}:") and time.monotonic() - self._since > SLOW_S
+        if not slow or self._seen == self._told:
+            return ""
+        self._told = self._seen
+        return self._told
 
 
 class _Output:

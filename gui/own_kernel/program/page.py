@@ -226,6 +226,8 @@ class ProgramPage(Ground):
                     self.launches.launches.replace(replace(listed, recording=each.recording))
             return
         self.results.output.add(news.output)
+        if news.under_way or news.launches:
+            self.results.end.say(f"Under way: {news.under_way}" if news.under_way else "")
         if not news.launches:
             return
         self.launches.launches.add(news.launches)

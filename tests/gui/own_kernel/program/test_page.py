@@ -151,6 +151,28 @@ def test_output_comes_while_the_program_runs_and_stop_ends_it(qtbot, shown, prog
     assert opened.output == "1\n"
 
 
+def test_a_program_ends_with_its_page(program):
+    opened = program("import os, time\nprint(os.getpid())\nwhile True: time.sleep(0.01)\n", "endless.py")
+    opened.run(wait=False)
+    opened.until(lambda: opened.output.endswith("\n"))
+    process = int(opened.output)
+    program("print(1)\n", "next.py")
+    opened.until(lambda: not _is_there(process))
+
+
+def test_a_kernel_that_never_ends_is_named_and_stopped(shown, program):
+    head, _, _ = SCRIPT.partition("module =")
+    endless = "__global__ void wait(volatile int *x) {\\n    while (x[0] == 0) { }\\n}"
+    opened = program(
+        f"{head}x = cuda.to_device(np.zeros(32, np.int32))\n"
+        f"SourceModule('{endless}').get_function('wait')(x, block=(32, 1, 1))\n"
+    )
+    opened.run(wait=False)
+    opened.until(lambda: opened.end == "Under way: launch 1: wait, at script.py:8")
+    opened.stop()
+    assert opened.end == "Stopped."
+
+
 def _is_there(process):
     try:
         return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
