@@ -49,11 +49,22 @@ Command = Callable[[argparse.Namespace], int]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line, and takes every negative number for a value, -1e5 and -inf too."""
+    """Complains in one line, and takes every negative number for a value, -1e5 and -inf too.
+
+    What `fill` adds is added when the first word is parsed: only one command's options are ever wanted.
+    """
+
+    fill: Callable[[_Parser], None] | None = None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf|nan)")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         self.exit(REFUSED, f"{_on_one_line(f'{self.prog}: {message} (--help tells more)')}\n")
@@ -152,7 +163,6 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
 
 
 def _parser(desktop: Desktop) -> argparse.ArgumentParser:
-    from gpu.bench import command as benchmark
     from gpu.cli import program as cli_program
     from gpu.cli import pycuda as cli_pycuda
     from gpu.cli import simulate as cli_simulate
@@ -167,7 +177,8 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     parser.set_defaults(command=lambda options: desktop.open(None))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _add_run(commands)
+    running = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
+    running.fill = _add_run
 
     listing = commands.add_parser("list", help="the patterns, their variants and parameters", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="print JSON")
@@ -217,9 +228,27 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     )
     cli_program.add_options(programs)
     programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
-    _add_model(commands)
+    modeling = commands.add_parser(
+        "model",
+        help="how long a pattern, or a kernel of any CUDA C++ file, would take on a GPU",
+        description="Models a pattern's launches on a GPU that is described, or, as `model FILE.cu KERNEL`, one launch "
+        "of a file's kernel.",
+        allow_abbrev=False,
+    )
+    modeling.fill = _add_model
 
-    _add_lessons(commands)
+    lessons = commands.add_parser(
+        "lessons", help="the lessons, and whether each holds what it promises", allow_abbrev=False
+    )
+    lessons.fill = _add_lessons
+    grading = commands.add_parser(
+        "grade",
+        help="submissions for a lesson's task, judged by the simulator",
+        description="Judges .cu files, each in a process of its own without network, with 30 s and 1 GB: on many "
+        "inputs, in several orders of threads, before all checkers.",
+        allow_abbrev=False,
+    )
+    grading.fill = _add_grade
 
     contending = commands.add_parser(
         "atomics",
@@ -228,11 +257,10 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
         "threads in every order.",
         allow_abbrev=False,
     )
-    _add_atomics(contending)
+    contending.fill = _add_atomics
 
     benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
-    benchmark.add_options(benching)
-    benching.set_defaults(command=_tidily(lambda options: benchmark.run(options, desktop.measure)))
+    benching.fill = partial(_add_bench, desktop)
 
     touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
     touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
@@ -250,11 +278,10 @@ def _tidily(command: Command) -> Command:
     return run
 
 
-def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_run(run: _Parser) -> None:
     from gpu.engines import EXECUTORS, NAMES
     from gpu.patterns import all_patterns
 
-    run = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
     patterns = run.add_subparsers(title="patterns", metavar="PATTERN", required=True)
     for pattern in all_patterns().values():
         own = patterns.add_parser(
@@ -312,18 +339,11 @@ def _completed(arguments: Sequence[str]) -> list[str]:
     return cli_model.completed(arguments, tuple(all_patterns()) if arguments[:1] == ["model"] else ())
 
 
-def _add_model(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_model(modeling: _Parser) -> None:
     from gpu.cli import model as cli_model
     from gpu.cli import simulate as cli_simulate
     from gpu.patterns import all_patterns
 
-    modeling = commands.add_parser(
-        "model",
-        help="how long a pattern, or a kernel of any CUDA C++ file, would take on a GPU",
-        description="Models a pattern's launches on a GPU that is described, or, as `model FILE.cu KERNEL`, one launch "
-        "of a file's kernel.",
-        allow_abbrev=False,
-    )
     what = modeling.add_subparsers(title="patterns, or a file", metavar="PATTERN|FILE.cu", required=True)
     for pattern in all_patterns().values():
         own = what.add_parser(pattern.name, help=pattern.summary, description=pattern.summary, allow_abbrev=False)
@@ -493,26 +513,27 @@ def _model_kernel(options: argparse.Namespace) -> int:
     return OK
 
 
-def _add_lessons(commands: argparse._SubParsersAction[_Parser]) -> None:
-    from gpu.cli import grade as cli_grade
+def _add_lessons(lessons: _Parser) -> None:
     from gpu.cli import lessons as cli_lessons
 
-    lessons = commands.add_parser(
-        "lessons", help="the lessons, and whether each holds what it promises", allow_abbrev=False
-    )
     cli_lessons.add_options(lessons)
-    grading = commands.add_parser(
-        "grade",
-        help="submissions for a lesson's task, judged by the simulator",
-        description="Judges .cu files, each in a process of its own without network, with 30 s and 1 GB: on many "
-        "inputs, in several orders of threads, before all checkers.",
-        allow_abbrev=False,
-    )
+
+
+def _add_grade(grading: _Parser) -> None:
+    from gpu.cli import grade as cli_grade
+
     cli_grade.add_options(grading)
     grading.set_defaults(command=_tidily(cli_grade.run))
 
 
-def _add_atomics(parser: argparse.ArgumentParser) -> None:
+def _add_bench(desktop: Desktop, benching: _Parser) -> None:
+    from gpu.bench import command as benchmark
+
+    benchmark.add_options(benching)
+    benching.set_defaults(command=_tidily(lambda options: benchmark.run(options, desktop.measure)))
+
+
+def _add_atomics(parser: _Parser) -> None:
     from gpu.cli import atomics as cli_atomics
 
     cli_atomics.add_options(parser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from gpu.simulator import ir
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.checkers.findings import finding_of
 from gpu.simulator.checkers.heap import HeapRecords
-from gpu.simulator.compiled.launch import CompiledKernel
 from gpu.simulator.executor.launch import Argument, SimulatedKernel
 from gpu.simulator.executor.lockstep import LockstepCompiler
 from gpu.simulator.executor.memory import FlatMemory
@@ -33,6 +32,9 @@ from gpu.simulator.trace.trace import Trace
 from gpu.simulator.trace.traced_values import TracedValues
 from gpu.simulator.trace.types import TraceFinding
 from gpu.simulator.types import Type
+
+if TYPE_CHECKING:
+    from gpu.simulator.compiled.launch import CompiledKernel
 
 Array = npt.NDArray[Any]
 
@@ -143,6 +145,8 @@ class SimulatedModule:
 
     def compiled(self, name: str) -> CompiledKernel:
         """Return a kernel that runs as machine code, on the same variables as `kernel`; raises as that does."""
+        from gpu.simulator.compiled.launch import CompiledKernel  # LLVM, which lockstep does without
+
         if name not in self._compiled:
             function = self.kernel(name).function
             memories = {key: address.memory for key, address in self._variables.items()}

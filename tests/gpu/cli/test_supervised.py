@@ -96,3 +96,13 @@ def test_it_ends_with_its_parent(waiting, name: str):
     looking = select.poll()
     looking.register(writing, 0)
     assert looking.poll(60_000) == [(writing, select.POLLERR)], "whoever read the pipe is gone"
+
+
+def test_what_lockstep_does_without_is_not_imported():
+    program = (
+        "import sys, gpu.kernel.simulate\nfrom gpu.cli.main import main, Desktop\n"
+        "try: main(['simulate', '--help'], Desktop(None, None, None))\nexcept SystemExit: pass\n"
+        "print([each for each in ('llvmlite', 'gpu.patterns.scan', 'gpu.bench.command') if each in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
