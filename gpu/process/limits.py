@@ -12,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+from gpu.process.job import hold_to
 from gpu.process.network import leave_the_network
 
 _MOST_FILES = 4096
@@ -38,6 +39,9 @@ def limit_memory() -> None:
     Not where CUDA runs: it reserves more addresses than there is memory.
     """
     if sys.platform == "win32":
+        import psutil
+
+        hold_to(psutil.virtual_memory().total, ctypes.WinDLL("kernel32"))
         return
     most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):  # such as "max"; there is no such file outside of a container
