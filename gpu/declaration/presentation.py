@@ -102,9 +102,12 @@ class MatrixPresentation:
     ----------
     product : Product or None
         Which of them is the product of which, where one is.
+    turned : bool
+        Whether an element's row is its column in the result.
     """
 
     product: Product | None = None
+    turned: bool = False
     kind: ClassVar[Kind] = "values"
     dimensions: ClassVar[int] = 2
 

@@ -103,6 +103,7 @@ class MatricesView(RunView):
         super().__init__()
         assert isinstance(pattern.presentation, MatrixPresentation)
         self._product, self._result = pattern.presentation.product, pattern.result
+        self._turned = pattern.presentation.turned
         self.shown: dict[str, MatrixCard] = {}
         self.rates = RatesCard(pattern)
         self.product = label("", "caption", wrap=True, name="The element under the pointer")
@@ -145,7 +146,7 @@ class MatricesView(RunView):
             first = next(iter(self.shown.values()))
             for line, each in enumerate(self.shown.values()):
                 self._grid.addWidget(each, 0, line)
-                if each is not first:
+                if each is not first and not self._turned:
                     each.pane.link(first.pane)
         for line in range(self._grid.rowCount()):
             self._grid.setRowStretch(line, 1)
@@ -172,10 +173,14 @@ class MatricesView(RunView):
             for each in self.shown.values():
                 each.pane.mark(None)
         else:
-            column, row = pixel
             for each in self.shown.values():
-                each.pane.mark(pixel)
-                each.pane.mark_row(row)
+                same = not self._turned or each is self.shown[name]
+                column, row = pixel if same else pixel[::-1]
+                each.pane.mark((column, row))
+                if same:
+                    each.pane.mark_row(row)
+                else:
+                    each.pane.mark_column(column)
                 each.say(each.place(row, column))
 
     def _read_product(self, product: Product, name: str, pixel: tuple[int, int] | None) -> None:

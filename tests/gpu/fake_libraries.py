@@ -20,11 +20,18 @@ def _gemm(transa: str, transb: str, a: Array, b: Array, out: Array, alpha: float
     out[:] = alpha * (a.astype(np.float64) @ b) + before
 
 
+def _geam(transa: str, transb: str, alpha: float, a: Array, beta: float, b: Array, out: Array) -> None:
+    assert (transa, transb, beta) == ("T", "N", 0)
+    assert a.dtype == b.dtype == out.dtype == np.float32
+    assert a.shape == b.shape[::-1] == out.shape[::-1]
+    out[:] = alpha * a.T
+
+
 def _argsort(keys: Array) -> Array:
     return np.argsort(keys, kind="stable")
 
 
-LIBRARY: Any = SimpleNamespace(argsort=_argsort, cublas=SimpleNamespace(gemm=_gemm))
+LIBRARY: Any = SimpleNamespace(argsort=_argsort, cublas=SimpleNamespace(gemm=_gemm, geam=_geam))
 
 
 class LibraryEngine(SimulatorEngine):

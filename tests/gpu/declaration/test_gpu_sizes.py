@@ -33,6 +33,7 @@ def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
         ("sort", "n", 2**24, 2**21),
         ("matmul", "n", 2048, 1024),
         ("softmax", "rows", 2**15, 2**12),
+        ("transpose", "n", 2**13, 2**12),
         ("nbody", "bodies", 2**16, 2**13),
         ("histogram", "n", 2**26, 2**23),
     ],
@@ -81,6 +82,8 @@ CLEARLY = 1.25
 def contradictions(pattern: Pattern, size: int) -> list[tuple[str, str]]:
     """Return pairs of variants that an H200 put into another order at a size than at the largest that it took."""
     runs = [run for each in recorded.read_all() if each.device == H200.name for run in each.of(pattern.name)]
+    if not runs:
+        pytest.skip(f"no H200 has been recorded with {pattern.name}")
     largest = max(run.size for run in runs)
     there = {run.variant: run.median_ms for run in runs if run.size == largest}
     here = {run.variant: run.median_ms for run in runs if run.size == min(size, largest)}

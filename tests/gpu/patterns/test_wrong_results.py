@@ -45,6 +45,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "matmul": ({"n": 20, "m": 7, "k": 33}, {"n": 9, "beta": 0.5}, {"n": 16, "input": "digits"}),
     "softmax": ({"n": 40, "rows": 5}, {"n": 16, "rows": 8, "input": "infinities"}),
+    "transpose": ({"n": 20, "rows": 7}, {"n": 9, "input": "digits"}),
     "nbody": ({"preset": "plummer", "bodies": 100}, {"preset": "figure-eight"}),
 }
 

@@ -39,6 +39,8 @@ ELEMENTS = {
     ("sort", "radix"): (5,),
     ("matmul", "registers-1d"): (2, 3),
     ("softmax", "shuffle"): (2, 3),
+    ("transpose", "padded"): (2, 3),
+    ("transpose", "copy"): (2, 3),
 }
 """Of each pattern, and of each way in which results come to be written: once, by atomics, in place, by a last block."""
 

@@ -84,7 +84,9 @@ def test_the_sorts(variant: str, result: str) -> None:
         (name, variant.name, params)
         for name, params in (("matmul", {"n": 21, "m": 18, "k": 13, "tile": "4"}), ("matmul", {"n": 40, "tile": "8"}),
                              ("softmax", {"n": 70, "rows": 3, "block": "8"}),
-                             ("softmax", {"n": 130, "rows": 2, "block": "64"}))
+                             ("softmax", {"n": 130, "rows": 2, "block": "64"}),
+                             ("transpose", {"n": 21, "rows": 18, "tile": "4"}),
+                             ("transpose", {"n": 40, "rows": 8, "tile": "16"}))
         for variant in find_pattern(name).variants
         if not variant.library and not (variant.alone and "m" not in params)
     ],

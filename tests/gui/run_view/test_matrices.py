@@ -121,6 +121,23 @@ def test_input_and_softmax_are_read_together(qtbot, window):
     np.testing.assert_allclose(shown["Softmax"].values.sum(axis=1), 1, rtol=1e-5)
 
 
+def test_an_element_and_the_place_that_it_went_to_are_read_together(qtbot, window):
+    window.choose_pattern("transpose")
+    window.page.form.change(n=7, rows=3)
+    settle(qtbot, window)
+    given, turned = window.page.view.shown.values()
+    assert (given.shape, turned.shape) == ((3, 7), (7, 3))
+    for here, there in ((given, turned), (turned, given)):
+        column, row = here.shape[1] - 1, 1
+        with qtbot.waitSignal(here.pane.hovered):
+            point_at(qtbot, here.pane, column, row)
+        assert here.text.toolTip().startswith(f"[{row}][{column}] = ")
+        assert there.text.toolTip().startswith(f"[{column}][{row}] = ")
+        assert here.text.toolTip().split(" = ")[1] == there.text.toolTip().split(" = ")[1]
+        assert here.pane.item.band == QRectF(0, row, here.shape[1], 1)
+        assert there.pane.item.band == QRectF(row, 0, 1, there.shape[0])
+
+
 def test_a_file_is_read_as_a_matrix(qtbot, multiplying, tmp_path):
     np.save(tmp_path / "a.npy", np.ones((3, 4)))
     multiplying.files.open(tmp_path / "a.npy")

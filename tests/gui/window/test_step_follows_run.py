@@ -25,6 +25,7 @@ _OWN_SIZES = {
     "sort": {"n", "bits", "block"},
     "matmul": {"n", "m", "k", "tile"},
     "softmax": {"n", "rows", "block"},
+    "transpose": {"n", "rows", "tile"},
 }
 """What is chosen for a Step alone: how much there is, and how it is divided."""
 
