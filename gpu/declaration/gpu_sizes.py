@@ -24,6 +24,11 @@ def side(each: int) -> SizeRule:
     return lambda multiprocessors: _power(math.sqrt(multiprocessors * each))
 
 
+def cube(each: int) -> SizeRule:
+    """Return the rule for the edge of a cube, of which each multiprocessor gets so many points, about."""
+    return lambda multiprocessors: _power(math.cbrt(multiprocessors * each))
+
+
 def _power(amount: float) -> int:
     """Return the power of two that is nearest in ratio."""
     return 1 << max(0, round(math.log2(amount)))

@@ -28,14 +28,14 @@ _COLORS = np.array(
 _NOT_A_NUMBER = (214, 39, 40)
 
 
-def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
+def input_parameter(kinds: tuple[str, ...] = KINDS, default: str = "random") -> Choice:
     """Return the parameter that says where the values come from: one of `kinds`, or a file."""
     return Choice(
         name="input",
         label="Input",
         help="How the matrices are made, or that one comes from a file.",
         options=(*kinds, FROM_FILE),
-        default="random",
+        default=default,
         role=Role.SOURCE,
     )
 
@@ -112,20 +112,23 @@ def single(values: Array) -> Array:
     return np.ascontiguousarray(values, np.float32)
 
 
-def present(matrices: Mapping[str, Array]) -> Outputs:
+def present(matrices: Mapping[str, Array], first: int = 0) -> Outputs:
     """Return what a window shows of matrices.
 
     Parameters
     ----------
     matrices : mapping of str to array of shape (rows, columns)
         By the name that stands above each.
+    first : int
+        Which row of the whole their first one is, where they are rows of larger ones.
 
     Returns
     -------
     mapping of str to array
         For a matrix "A" there are `A`, its elements or, of more than `SHOWN` rows or columns, every second or further;
-        `A picture`, uint8, of the same shape and three channels; `A shape`, how many rows and columns it has; and
-        `A range`, float64, the least and the greatest of the elements that are shown and finite, NaN where none is.
+        `A picture`, uint8, of the same shape and three channels; `A shape`, how many rows and columns it has;
+        `A first`, which is `first`; and `A range`, float64, the least and the greatest of the elements that are shown
+        and finite, NaN where none is.
     """
     shown: dict[str, Array] = {}
     for name, values in matrices.items():
@@ -135,6 +138,7 @@ def present(matrices: Mapping[str, Array]) -> Outputs:
         shown[f"{name} picture"] = picture(shown[name], low, high)
         shown[f"{name} range"] = np.array([low, high])
         shown[f"{name} shape"] = np.array(values.shape)
+        shown[f"{name} first"] = np.array(first)
     return shown
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -172,7 +171,7 @@ PATTERN = Pattern(
     kernels=_FILE,
     presentation=MatrixPresentation(turned=True),
     parameters=(
-        replace(input_parameter((*KINDS, "ramp")), default="ramp"),
+        input_parameter((*KINDS, "ramp"), "ramp"),
         side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, role=Role.SIZE, on_gpu=side(2**19)),
         side_parameter("rows", "Rows", "How many rows there are; 0 takes as many as columns.", "rows", 0, 0),
         Choice(

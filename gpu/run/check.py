@@ -36,6 +36,8 @@ class Small:
         most `columns` either way, so that factors still fit together.
     image : tuple of int
         At most so many rows and columns of an image that is given.
+    points : int
+        At most so many along each edge of a grid of three dimensions.
     """
 
     elements: int
@@ -43,13 +45,14 @@ class Small:
     rows: int
     columns: int
     image: tuple[int, int]
+    points: int
 
 
-_CHECKED = Small(4999, 4999, 67, 67, (45, 67))
-_ORDERED = Small(1025, 129, 9, 35, (13, 35))
-_ALONE = Small(65, 65, 9, 11, (9, 11))
+_CHECKED = Small(4999, 4999, 67, 67, (45, 67), 19)
+_ORDERED = Small(1025, 129, 9, 35, (13, 35), 7)
+_ALONE = Small(65, 65, 9, 11, (9, 11), 4)
 """What one thread does takes long before the checkers' eyes, and is the same of few elements as of many."""
-_LONG = Small(1025, 1025, 67, 67, (45, 67)), Small(257, 129, 9, 35, (13, 35))
+_LONG = Small(1025, 1025, 67, 67, (45, 67), 19), Small(257, 129, 9, 35, (13, 35), 7)
 """What takes as many steps as there are elements is checked on fewer, and runs in other orders on still fewer."""
 _MANY_STEPS = 3000
 
@@ -209,7 +212,13 @@ def check_request(request: CheckPattern, tell: Tell) -> Check:
 
 def small_params(pattern: Pattern, params: Mapping[str, Any], part: Small = _CHECKED) -> dict[str, Any]:
     """Return parameters for a check: as they are, but for fewer elements."""
-    sizes = {"elements": part.elements, "bodies": part.bodies, "rows": part.rows, "columns": part.columns}
+    sizes = {
+        "elements": part.elements,
+        "bodies": part.bodies,
+        "rows": part.rows,
+        "columns": part.columns,
+        "points": part.points,
+    }
     most = {
         each.name: sizes[each.unit] for each in pattern.parameters if isinstance(each, Integer) and each.unit in sizes
     }

@@ -25,10 +25,10 @@ from gpu.run.check import Small, small_inputs, small_params
 from gpu.run.drive import Tell, accept, drive, refuse_library
 from gpu.run.sized import opened
 
-_PART = Small(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64))
+_PART = Small(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64), points=16)
 """Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
 
-_ALONE = Small(elements=128, bodies=128, rows=16, columns=16, image=(32, 32))
+_ALONE = Small(elements=128, bodies=128, rows=16, columns=16, image=(32, 32), points=8)
 """As quick for one thread."""
 
 

@@ -30,6 +30,7 @@ class MatrixCard(QFrame):
         self.values: Array = np.zeros((1, 1), np.float32)
         self.span = (0.0, 0.0)
         self.shape = (1, 1)
+        self.first = 0
         self.pane = ImagePane(name)
         title = label(name, "card-title")
         title.setMinimumHeight(HEAD_HEIGHT)
@@ -80,6 +81,8 @@ class MatrixCard(QFrame):
         parts = [f"{self.shape[0]} × {self.shape[1]}"]
         if np.isfinite(low):
             parts.append(f"{as_figure(low)} … {as_figure(high)}".replace("e-0", "e-"))
+        if self.first:
+            parts.append(f"from row {self.first} on")
         if (apart := every(self.shape)) > 1:
             parts.append(f"1 of {apart} rows and columns shown")
         self.say(*parts)
@@ -87,7 +90,7 @@ class MatrixCard(QFrame):
     def place(self, row: int, column: int) -> str:
         """The element's row and column, and its value."""
         apart = every(self.shape)
-        return f"[{row * apart}][{column * apart}] = {float(self.values[row, column]):.7g}"
+        return f"[{self.first + row * apart}][{column * apart}] = {float(self.values[row, column]):.7g}"
 
 
 class MatricesView(RunView):
@@ -125,6 +128,7 @@ class MatricesView(RunView):
             rows, columns = outcome.arrays[f"{name} shape"].tolist()
             low, high = outcome.arrays[f"{name} range"].tolist()
             shown.values, shown.span, shown.shape = outcome.arrays[name], (low, high), (rows, columns)
+            shown.first = int(outcome.arrays[f"{name} first"])
             shown.pane.show_picture(outcome.arrays[name + _PICTURE])
             shown.stand(beside=self._product is not None and columns <= rows)
         if self._product is not None:
@@ -157,7 +161,7 @@ class MatricesView(RunView):
         """Ask for the thread that wrote an element of the result, which is presented last."""
         card = self.shown[name]
         apart = every(card.shape)
-        element = pixel[1] * apart, pixel[0] * apart
+        element = card.first + pixel[1] * apart, pixel[0] * apart
         title = f"{name}[{element[0]}][{element[1]}]"
         self.pointed.emit(PointedElement(self._result, element, title), card.pane.anchor())
 

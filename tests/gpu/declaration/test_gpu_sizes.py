@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpu.bench import recorded
-from gpu.declaration.gpu_sizes import elements, side
+from gpu.declaration.gpu_sizes import cube, elements, side
 from gpu.declaration.pattern import Pattern
 from gpu.declaration.roles import Role
 from gpu.engines.base import Device
@@ -21,6 +21,7 @@ SIMULATED = Device("simulator", "a processor", "compiled", 1024, 49152, 16)
 def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
     assert [elements(100)(count) for count in (1, 10, 14, 15)] == [128, 1024, 1024, 2048]
     assert [side(64)(count) for count in (1, 4, 6, 9)] == [8, 16, 16, 32]
+    assert [cube(64)(count) for count in (1, 8, 20, 27)] == [4, 8, 8, 16]
     assert elements(1)(1) == 1
 
 
@@ -34,6 +35,7 @@ def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
         ("matmul", "n", 2048, 1024),
         ("softmax", "rows", 2**15, 2**12),
         ("transpose", "n", 2**13, 2**12),
+        ("stencil", "n", 2**8, 2**7),
         ("nbody", "bodies", 2**16, 2**13),
         ("histogram", "n", 2**26, 2**23),
     ],

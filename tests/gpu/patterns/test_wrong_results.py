@@ -46,6 +46,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     "matmul": ({"n": 20, "m": 7, "k": 33}, {"n": 9, "beta": 0.5}, {"n": 16, "input": "digits"}),
     "softmax": ({"n": 40, "rows": 5}, {"n": 16, "rows": 8, "input": "infinities"}),
     "transpose": ({"n": 20, "rows": 7}, {"n": 9, "input": "digits"}),
+    "stencil": ({"n": 7, "rows": 5, "planes": 4, "input": "random"}, {"n": 5, "center": 0.4, "around": 0.1}),
     "nbody": ({"preset": "plummer", "bodies": 100}, {"preset": "figure-eight"}),
 }
 

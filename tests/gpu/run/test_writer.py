@@ -41,6 +41,7 @@ ELEMENTS = {
     ("softmax", "shuffle"): (2, 3),
     ("transpose", "padded"): (2, 3),
     ("transpose", "copy"): (2, 3),
+    ("stencil", "tiled"): (6, 3),
 }
 """Of each pattern, and of each way in which results come to be written: once, by atomics, in place, by a last block."""
 

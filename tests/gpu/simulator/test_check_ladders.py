@@ -86,7 +86,8 @@ def test_the_sorts(variant: str, result: str) -> None:
                              ("softmax", {"n": 70, "rows": 3, "block": "8"}),
                              ("softmax", {"n": 130, "rows": 2, "block": "64"}),
                              ("transpose", {"n": 21, "rows": 18, "tile": "4"}),
-                             ("transpose", {"n": 40, "rows": 8, "tile": "16"}))
+                             ("transpose", {"n": 40, "rows": 8, "tile": "16"}),
+                             ("stencil", {"n": 9, "rows": 7, "planes": 5, "tile": "4", "input": "random"}))
         for variant in find_pattern(name).variants
         if not variant.library and not (variant.alone and "m" not in params)
     ],

@@ -1,0 +1,351 @@
+"""The 7-point stencil on a grid of three dimensions.
+
+A grid is kept as a matrix whose rows are those of its planes, one plane below the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.arrays import refuse_missing_file
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.gpu_sizes import cube
+from gpu.declaration.matrices import accept_matrix, corner, input_parameter, make_matrix, present, single
+from gpu.declaration.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Outputs,
+    Params,
+    Pattern,
+    Preset,
+    Progress,
+    Real,
+    Textbook,
+    Variant,
+    Work,
+)
+from gpu.declaration.presentation import MatrixPresentation
+from gpu.declaration.roles import Role
+from gpu.declaration.rounding import gamma
+from gpu.engines.base import Engine
+from gpu.errors import InputError
+
+_FILE = "stencil.cu"
+_STEPPED = 4
+_MOST_POINTS = 2**28
+_LONGEST = 4096
+_WIDEST = 512
+"""Of what is as long as it is wide and high."""
+
+# By the edge of a cube: the edge of a face, and how many planes a block walks along.
+_FACES = {4: (4, 4), 8: (30, 32)}
+# By the same, the threads of a block where each has a point of its own, and where it has four of a row.
+_POINTS = {4: (4, 4, 4), 8: (32, 4, 2)}
+_QUADS = {4: (1, 4), 8: (32, 8)}
+
+_Shape = tuple[int, int, int]
+
+
+def _grid(values: Array, params: Params) -> _Shape:
+    """Return how many planes, rows and columns a grid has."""
+    rows = params["rows"] or params["n"]
+    return values.shape[0] // rows, rows, values.shape[1]
+
+
+def _points(tile: int) -> tuple[_Shape, _Shape]:
+    """Return what a block makes, along x, y and z, and its threads."""
+    return _POINTS[tile], _POINTS[tile]
+
+
+def _cubes(tile: int) -> tuple[_Shape, _Shape]:
+    return (tile, tile, tile), (tile + 2, tile + 2, tile + 2)
+
+
+def _faces(tile: int) -> tuple[_Shape, _Shape]:
+    face, length = _FACES[tile]
+    return (face, face, length), (face + 2, face + 2, 1)
+
+
+def _quads(tile: int) -> tuple[_Shape, _Shape]:
+    across, down = _QUADS[tile]
+    return (4 * across, down, _FACES[tile][1]), (across, down, 1)
+
+
+def _host_program(kernel_name: str, block_of: Callable[[int], tuple[_Shape, _Shape]]) -> HostProgram:
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        planes, rows, columns = _grid(inputs["values"], params)
+        tile = int(params["tile"])
+        face, length = _FACES[tile]
+        kernel = engine.build(_FILE, {"TILE": tile, "FACE": face, "LENGTH": length}).kernel(kernel_name)
+        given = engine.upload(single(inputs["values"]))
+        out = engine.allocate(inputs["values"].shape, np.float32)
+        yield Progress(0.1, "uploaded")
+        covers, block = block_of(tile)
+        grid = (-(-columns // covers[0]), -(-rows // covers[1]), -(-planes // covers[2]))
+        shape = (np.int32(planes), np.int32(rows), np.int32(columns))
+        factors = (np.float32(params["center"]), np.float32(params["around"]))
+        engine.launch(kernel, grid, block, given, out, *shape, *factors)
+        engine.free(given)
+        yield Progress(0.9, "computed")
+        result = engine.download(out)
+        engine.free(out)
+        return {"result": result}
+
+    return run
+
+
+def _make_input(params: Params, seed: int) -> Inputs:
+    refuse_missing_file(params)
+    columns, kind = params["n"], params["input"]
+    rows, planes = params["rows"] or columns, params["planes"] or columns
+    if planes * rows * columns > _MOST_POINTS:
+        raise InputError(f"The grid has {planes * rows * columns} points; up to {_MOST_POINTS} are made.")
+    if kind == "ball":
+        z, y, x = (np.linspace(-1, 1, length, dtype=np.float32) for length in (planes, rows, columns))
+        inside = z[:, None, None] ** 2 + y[None, :, None] ** 2 + x[None, None, :] ** 2 < 0.5
+        return {"values": inside.astype(np.float32).reshape(planes * rows, columns)}
+    return {"values": make_matrix(kind, planes * rows, columns, np.random.default_rng(seed))}
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    values = inputs["values"]
+    if values.size > _MOST_POINTS:
+        raise InputError(f"The grid has {values.size} points; up to {_MOST_POINTS} are taken.")
+    accept_matrix(values, "the grid", largest=_MOST_POINTS)
+    rows = params["rows"] or params["n"]
+    if values.shape[0] % rows:
+        raise InputError(
+            f"{values.shape[0]} rows are no whole number of planes of {rows} rows.",
+            advice="Rows says how many rows a plane has; planes stand below each other.",
+        )
+
+
+def _factors(params: Params) -> tuple[float, float]:
+    center, around = (float(np.float32(params[name])) for name in ("center", "around"))
+    return center, around
+
+
+def _weighted(values: Array, center: float, around: float) -> Array:
+    """Return the stencil of a grid of three dimensions in float64."""
+    result = np.multiply(values, center, dtype=np.float64)
+    for axis in range(3):
+        lower: list[slice] = [slice(None)] * 3
+        upper = list(lower)
+        lower[axis], upper[axis] = slice(None, -1), slice(1, None)
+        for to, source in ((lower, upper), (upper, lower)):
+            result[tuple(to)] += np.multiply(values[tuple(source)], around, dtype=np.float64)
+    return result
+
+
+def _reference(inputs: Inputs, params: Params) -> Array:
+    values = single(inputs["values"])
+    return _weighted(values.reshape(_grid(values, params)), *_factors(params)).reshape(values.shape)
+
+
+def _tolerance(inputs: Inputs, params: Params) -> Array:
+    """Bound the rounding of each point: of its seven terms none goes through more than seven sums and products."""
+    values = np.abs(single(inputs["values"]))
+    center, around = _factors(params)
+    terms = _weighted(values.reshape(_grid(values, params)), abs(center), abs(around))
+    return gamma(7) * terms.reshape(values.shape)
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    points = inputs["values"].size
+    return Cost(bytes_read=4 * points, bytes_written=4 * points, flops=8 * points)
+
+
+def _textbook(params: Params, n: int) -> Textbook:
+    """Five sums of neighbors, two products and the sum of both; the products beside the first sum."""
+    points = (params["planes"] or n) * (params["rows"] or n) * n
+    return Textbook(operations=8 * points, steps=7, peak=2 * points)
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    """Show the plane in the middle."""
+    planes, rows, _ = _grid(inputs["values"], params)
+    first = planes // 2 * rows
+    middle = slice(first, first + rows)
+    return present({"Input": inputs["values"][middle], "Result": outputs["result"][middle]}, first)
+
+
+def _side(name: str, label: str, text: str, least: int, most: int = _LONGEST, **more: Any) -> Integer:
+    return Integer(
+        name=name,
+        label=label,
+        help=text,
+        unit="points",
+        minimum=least,
+        maximum=most,
+        least="" if least else "as columns",
+        **more,
+    )
+
+
+def _case(side: int) -> Case:
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        from cupyx.scipy import ndimage
+
+        weights = np.zeros((3, 3, 3), np.float32)
+        weights[1, 1, :] = weights[1, :, 1] = weights[:, 1, 1] = 0.1
+        grid = cupy.random.default_rng(seed).random((side, side, side), dtype=cupy.float32)
+        out = cupy.empty_like(grid)
+        action = partial(ndimage.convolve, grid, cupy.asarray(weights), out, mode="constant")
+        yield Peer(f"CuPy {cupy.__version__} ndimage.convolve", action)
+
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        weights = torch.zeros(1, 1, 3, 3, 3, device="cuda")
+        weights[0, 0, 1, 1, :] = weights[0, 0, 1, :, 1] = weights[0, 0, :, 1, 1] = 0.1
+        grid = torch.rand(1, 1, side, side, side, device="cuda")
+        yield Peer("cuDNN (PyTorch conv3d)", lambda: torch.nn.functional.conv3d(grid, weights, padding=1))
+
+    return Case(f"7-point stencil, {side}^3 float32", {"n": side}, libraries={"torch": torch, "cupy": cupy})
+
+
+def _timed(side: int, tile: int = 8) -> Case:
+    return Case(f"7-point stencil, {side}^3 float32, tile {tile}", {"n": side, "tile": str(tile)})
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    from scipy import ndimage
+
+    center, around = _factors(params)
+    weights = around * ndimage.generate_binary_structure(3, 1).astype(np.float32)
+    weights[1, 1, 1] = center
+    grid = inputs["values"].reshape(_grid(inputs["values"], params))
+    yield Peer("SciPy ndimage.correlate", lambda: ndimage.correlate(grid, weights, mode="constant"))
+
+
+_BENCHMARK = Benchmark(
+    gpu=(_case(512),),
+    compiled=(_case(128),),
+    curve=SizeCurve(powers(5, 6, 7, 8, 9)),
+    wanted={"naive": "2 x SciPy"},
+    peers=_peers,
+    timed=(*map(_timed, (64, 128, 256, 512)), _timed(250), _timed(128, 4)),
+)
+
+
+PATTERN = Pattern(
+    name="stencil",
+    order=11,
+    title="Stencil",
+    summary="Each point of a 3-D grid and its neighbors.",
+    kernels=_FILE,
+    presentation=MatrixPresentation(),
+    parameters=(
+        input_parameter(("ball", "random", "digits", "ones"), "ball"),
+        _side("n", "Columns", "Points along x.", 1, _WIDEST, default=128, role=Role.SIZE, on_gpu=cube(2**17)),
+        _side("rows", "Rows", "Points along y: the rows of a plane; 0 takes as many as columns.", 0, default=0),
+        _side("planes", "Planes", "Points along z; 0 takes as many as columns.", 0, default=0),
+        Real(
+            name="center",
+            label="Center",
+            help="What a point itself is multiplied by.",
+            default=-6,
+            minimum=-1e6,
+            maximum=1e6,
+        ),
+        Real(
+            name="around",
+            label="Around",
+            help="What the sum of its six neighbors is multiplied by.",
+            default=1,
+            minimum=-1e6,
+            maximum=1e6,
+        ),
+        Choice(
+            name="tile",
+            label="Tile",
+            help="Points along each edge of a cube; blocks of the other rungs grow with it.",
+            options=("4", "8"),
+            default="8",
+        ),
+    ),
+    variants=(
+        Variant(
+            "naive",
+            "Naive",
+            run=_host_program("stencil_naive", _points),
+            idea="One thread a point, lanes along a row; the point and its six neighbors come from global memory.",
+            limit="Each point is fetched seven times: seven loads are issued for eight operations.",
+            kernels=("stencil_naive",),
+        ),
+        Variant(
+            "tiled",
+            "A cube in shared memory",
+            run=_host_program("stencil_tiled", _cubes),
+            idea="A block brings a cube and the halo around it into shared memory, where neighbors are read.",
+            limit="A block holds no larger cube: half of what it fetches is halo, half of its threads add nothing.",
+            kernels=("stencil_tiled",),
+        ),
+        Variant(
+            "coarse",
+            "Planes along z",
+            run=_host_program("stencil_coarse", _faces),
+            idea="A block has the threads of a wide face and walks along z, with three planes in shared memory.",
+            limit="Planes are copied from place to place, though along z each thread wants its own points alone.",
+            kernels=("stencil_coarse",),
+        ),
+        Variant(
+            "registers",
+            "Neighbors along z in registers",
+            run=_host_program("stencil_registers", _faces),
+            idea="The points before and behind a thread's own are in its registers; one plane is in shared memory.",
+            limit="Two barriers a plane, and each load brings one float.",
+            kernels=("stencil_registers",),
+        ),
+        Variant(
+            "vectors",
+            "Four points a thread",
+            run=_host_program("stencil_vectors", _quads),
+            idea="No shared memory: four points are each other's neighbors, the others come by 16-byte loads.",
+            limit="The memory's bandwidth.",
+            kernels=("stencil_vectors",),
+        ),
+    ),
+    benchmark=_BENCHMARK,
+    default_variant="registers",
+    result="result",
+    reference=_reference,
+    tolerance=_tolerance,
+    cost=_cost,
+    work=lambda inputs, params: Work(inputs["values"].size, "point"),
+    present=_present,
+    accept=_accept,
+    make_input=_make_input,
+    textbook=_textbook,
+    step_params={"n": _STEPPED, "rows": _STEPPED, "planes": _STEPPED, "tile": "4", "input": "digits"},
+    step_input=lambda inputs: corner(inputs, _STEPPED**2, _STEPPED),
+    presets=(
+        Preset(
+            "The edge of a ball",
+            "Six neighbors minus six times the point itself, Laplace's operator: it is 0 but where points differ.",
+            {"n": 96},
+        ),
+        Preset(
+            "A step of heat",
+            "A tenth of each neighbor and four tenths of the point: what is hot flows away, and out of the grid.",
+            {"n": 24, "center": 0.4, "around": 0.1},
+        ),
+        Preset(
+            "One plane",
+            "With one plane nothing is behind or before: three planes are fetched for one, two of them zeros.",
+            {"n": 256, "planes": 1},
+            "registers",
+        ),
+        Preset(
+            "Odd sizes",
+            "No cube and no face divides these, and rows are not whole quads long.",
+            {"n": 67, "rows": 35, "planes": 21, "input": "random"},
+        ),
+    ),
+)
