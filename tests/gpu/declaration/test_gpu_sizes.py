@@ -36,6 +36,7 @@ def test_a_size_is_the_power_of_two_that_is_nearest() -> None:
         ("softmax", "rows", 2**15, 2**12),
         ("transpose", "n", 2**13, 2**12),
         ("stencil", "n", 2**8, 2**7),
+        ("spmv", "n", 2**20, 2**17),
         ("nbody", "bodies", 2**16, 2**13),
         ("histogram", "n", 2**26, 2**23),
     ],

@@ -47,6 +47,11 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
     "softmax": ({"n": 40, "rows": 5}, {"n": 16, "rows": 8, "input": "infinities"}),
     "transpose": ({"n": 20, "rows": 7}, {"n": 9, "input": "digits"}),
     "stencil": ({"n": 7, "rows": 5, "planes": 4, "input": "random"}, {"n": 5, "center": 0.4, "around": 0.1}),
+    "spmv": (
+        {"n": 40},
+        {"n": 30, "matrix": "power-law", "entries": 4},
+        {"n": 16, "matrix": "poisson", "input": "ramp"},
+    ),
     "nbody": ({"preset": "plummer", "bodies": 100}, {"preset": "figure-eight"}),
 }
 

@@ -42,6 +42,8 @@ ELEMENTS = {
     ("transpose", "padded"): (2, 3),
     ("transpose", "copy"): (2, 3),
     ("stencil", "tiled"): (6, 3),
+    ("spmv", "vector"): (5,),
+    ("spmv", "coo"): (5,),
 }
 """Of each pattern, and of each way in which results come to be written: once, by atomics, in place, by a last block."""
 

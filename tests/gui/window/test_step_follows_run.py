@@ -26,6 +26,7 @@ _OWN_SIZES = {
     "matmul": {"n", "m", "k", "tile"},
     "softmax": {"n", "rows", "block"},
     "transpose": {"n", "rows", "tile"},
+    "spmv": {"n", "block"},
     "stencil": {"n", "rows", "planes", "tile"},
 }
 """What is chosen for a Step alone: how much there is, and how it is divided."""

@@ -1,0 +1,432 @@
+"""The product of a sparse matrix and a vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration import arrays
+from gpu.declaration.arrays import block_parameter, size_parameter, values_parameter, whole_warps
+from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.gpu_sizes import elements
+from gpu.declaration.pattern import (
+    Array,
+    Choice,
+    Cost,
+    HostProgram,
+    Inputs,
+    Integer,
+    Outputs,
+    Params,
+    Pattern,
+    Preset,
+    Progress,
+    Textbook,
+    Variant,
+    Work,
+)
+from gpu.declaration.presentation import ArrayPresentation
+from gpu.declaration.rounding import UNIT
+from gpu.engines.base import Buffer, Engine
+from gpu.errors import InputError
+from gpu.warp import WARP
+
+_FILE = "spmv.cu"
+_ITEMS = 8
+_KINDS = ("random", "signed", "ones", "ramp")
+_FLOAT = {"dtype": "float32"}
+_MOST_ROWS = 2**24
+_MOST_ENTRIES = 2**28
+_SKEW = 0.7
+"""The row that is the k-th longest has a part of the entries that falls with this power of k."""
+
+_MOST_FILLED, _SMALL = 8, 2**16
+"""ELL is filled up to so many times the entries; where it is small, to any number."""
+
+
+def _lengths(params: Params, n: int) -> Array:
+    """Return how many entries rows have, in no order, int64, shape (n,)."""
+    each = min(params["entries"], n)
+    match params["matrix"]:
+        case "poisson":
+            lengths: Array = np.diff(_poisson(n)["offsets"]).astype(np.int64)
+            return lengths
+        case "power-law":
+            parts = np.arange(1.0, n + 1) ** -_SKEW
+            return np.minimum(np.rint(parts * (each * n / max(parts.sum(), 1))), n).astype(np.int64)
+    return np.full(n, each, np.int64)
+
+
+def _poisson(n: int) -> dict[str, Array]:
+    """Return the matrix of Poisson's equation on a grid whose rows are as long as there are rows, about."""
+    width = max(1, math.isqrt(n))
+    row = np.arange(n)
+    beside = np.stack([row - width, row - 1, row, row + 1, row + width], axis=1)
+    there = (beside >= 0) & (beside < n)
+    there[:, 1] &= row % width > 0
+    there[:, 3] &= row % width < width - 1
+    factors = np.broadcast_to(np.array([-1, -1, 4, -1, -1], np.float32), beside.shape)
+    return {"offsets": _ends(there.sum(axis=1)), "columns": beside[there].astype(np.int32), "entries": factors[there]}
+
+
+def _ends(lengths: Array) -> Array:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+
+
+def _matrix(params: Params, n: int, seed: int) -> dict[str, Array]:
+    """Make a matrix: digits as entries where x is of whole numbers, so that sums are exact in any order."""
+    if params["matrix"] == "poisson":
+        return _poisson(n)
+    lengths, rng = _lengths(params, n), np.random.default_rng((seed, 1))
+    count = int(lengths.sum())
+    _refuse(count)
+    lengths = rng.permutation(lengths)
+    # In each of a row's equal stretches of columns is one of its entries: so they ascend.
+    rank = np.arange(count) - np.repeat(_ends(lengths)[:-1].astype(np.int64), lengths)
+    of_row = np.repeat(lengths, lengths)
+    begin, end = rank * n // of_row, (rank + 1) * n // of_row
+    columns = (begin + (rng.random(count) * (end - begin)).astype(np.int64)).astype(np.int32)
+    whole = params["input"] in ("ones", "ramp")
+    entries = rng.integers(1, 10, count).astype(np.float32) if whole else rng.random(count, np.float32)
+    return {"offsets": _ends(lengths), "columns": columns, "entries": entries}
+
+
+def _refuse(count: int) -> None:
+    if count > _MOST_ENTRIES:
+        raise InputError(f"The matrix has {count} entries; up to {_MOST_ENTRIES} are made.")
+
+
+def _make_input(params: Params, seed: int) -> Inputs:
+    x = arrays.make_input({**params, **_FLOAT}, seed)
+    return {**x, **_matrix(params, x["values"].size, seed)}
+
+
+def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
+    """Make a matrix that goes with the vector of a file, or with what was cut off one."""
+    n = given["values"].size
+    if "offsets" in given and given["offsets"].size == n + 1 and given["offsets"][-1] == given["entries"].size:
+        return given
+    return {**given, **_matrix(params, n, seed)}
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    arrays.accept_values(inputs, _FLOAT)
+    if inputs["values"].size > _MOST_ROWS:
+        raise InputError(f"The vector has {inputs['values'].size} elements; up to {_MOST_ROWS} are taken.")
+
+
+def _x(inputs: Inputs) -> Array:
+    return arrays.typed(inputs, _FLOAT)
+
+
+def _blocks(items: int, each: int) -> tuple[int, int, int]:
+    return max(1, -(-items // each)), 1, 1
+
+
+def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], list[Buffer]]) -> HostProgram:
+    """Upload x, launch with what the matrix takes, and download y, which is zero before."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        x = engine.upload(_x(inputs))
+        y = engine.allocate(inputs["values"].shape, np.float32)
+        engine.fill(y, 0)
+        yield Progress(0.1, "uploaded")
+        matrix = launch(engine, inputs, params, x, y)
+        for each in (x, *matrix):
+            engine.free(each)
+        yield Progress(0.9, "multiplied")
+        result = engine.download(y)
+        engine.free(y)
+        return {"result": result}
+
+    return run
+
+
+def _of_entries(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+    block, count = int(params["block"]), inputs["entries"].size
+    rows = np.repeat(np.arange(inputs["values"].size, dtype=np.int32), np.diff(inputs["offsets"]))
+    kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_coo")
+    matrix = [engine.upload(each) for each in (rows, inputs["columns"], inputs["entries"])]
+    engine.launch(kernel, _blocks(count, block), (block, 1, 1), *matrix, x, y, np.int32(count))
+    return matrix
+
+
+def _of_columns(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+    """Launch a thread a row, on entries that stand by their ranks in their rows."""
+    block, n, offsets = int(params["block"]), inputs["values"].size, inputs["offsets"]
+    lengths = np.diff(offsets)
+    width = int(lengths.max(initial=0))
+    rank = np.arange(inputs["entries"].size) - np.repeat(offsets[:-1], lengths)
+    row = np.repeat(np.arange(n), lengths)
+    columns, entries = np.full((width, n), -1, np.int32), np.zeros((width, n), np.float32)
+    columns[rank, row], entries[rank, row] = inputs["columns"], inputs["entries"]
+    kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_ell")
+    matrix = [engine.upload(columns), engine.upload(entries)]
+    engine.launch(kernel, _blocks(n, block), (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(width))
+    return matrix
+
+
+def _why_not_ell(inputs: Inputs, params: Params) -> str:
+    longest, n, count = int(np.diff(inputs["offsets"]).max(initial=0)), inputs["values"].size, inputs["entries"].size
+    if longest * n <= max(_MOST_FILLED * count, _SMALL):
+        return ""
+    return (
+        f"The longest row has {longest} entries, and ELL makes all rows as long: {longest * n} places for {count} "
+        f"entries, more than {_MOST_FILLED} times as many."
+    )
+
+
+def _of_rows(
+    kernel_name: str, *, lanes: Callable[[Inputs], int] = lambda inputs: 1, warps: bool = True
+) -> Callable[[Engine, Inputs, Params, Buffer, Buffer], list[Buffer]]:
+    """Launch so many lanes for each row of CSR."""
+
+    def launch(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+        block, n, each = whole_warps(params) if warps else int(params["block"]), inputs["values"].size, lanes(inputs)
+        kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "LANES": each}).kernel(kernel_name)
+        matrix = _csr(engine, inputs)
+        engine.launch(kernel, _blocks(n * each, block), (block, 1, 1), *matrix, x, y, np.int32(n))
+        return matrix
+
+    return launch
+
+
+def _balanced(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+    block, n, count = whole_warps(params), inputs["values"].size, inputs["entries"].size
+    kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "ITEMS": _ITEMS}).kernel("spmv_balanced")
+    matrix = _csr(engine, inputs)
+    blocks = _blocks(count, _ITEMS * block)
+    engine.launch(kernel, blocks, (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(count))
+    return matrix
+
+
+def _csr(engine: Engine, inputs: Inputs) -> list[Buffer]:
+    return [engine.upload(inputs[name]) for name in ("offsets", "columns", "entries")]
+
+
+def _fitting(inputs: Inputs) -> int:
+    """Return the power of two that is nearest to how many entries rows have, in ratio: lanes of a warp at most."""
+    mean = inputs["entries"].size / max(inputs["values"].size, 1)
+    return min(WARP, 1 << max(0, round(math.log2(max(mean, 1)))))
+
+
+def _multiplied(inputs: Inputs, *, magnitudes: bool = False) -> Array:
+    """Return the product in float64, or that of the magnitudes."""
+    from scipy import sparse
+
+    n, x, entries = inputs["values"].size, _x(inputs).astype(np.float64), inputs["entries"].astype(np.float64)
+    if magnitudes:
+        x, entries = np.abs(x), np.abs(entries)
+    if not n:
+        return np.zeros(0)
+    product: Array = sparse.csr_array((entries, inputs["columns"], inputs["offsets"]), shape=(n, n)) @ x
+    return product
+
+
+def _tolerance(inputs: Inputs, params: Params) -> Array:
+    """Bound the rounding of each row, whatever the order its d products are summed up in.
+
+    None goes through more than d + 1 roundings: its own, and those of the sums of d terms to zero.
+    """
+    roundings = (np.diff(inputs["offsets"]) + 1.0) * UNIT
+    bound: Array = roundings / (1 - roundings) * _multiplied(inputs, magnitudes=True)
+    return bound
+
+
+def _cost(inputs: Inputs, params: Params) -> Cost:
+    n, count = inputs["values"].size, inputs["entries"].size
+    return Cost(bytes_read=8 * count + 4 * (n + 1) + 4 * n, bytes_written=4 * n, flops=2 * count)
+
+
+def _textbook(params: Params, n: int) -> Textbook:
+    """All products at once, and a tree for the sum of each row."""
+    lengths = _lengths(params, n)
+    count, longest = int(lengths.sum()), int(lengths.max(initial=0))
+    if not count:
+        return Textbook(0, 0, 0)
+    return Textbook(2 * count - int((lengths > 0).sum()), steps=1 + (longest - 1).bit_length(), peak=count)
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    return arrays.present(inputs, _FLOAT, outputs["result"])
+
+
+def _case(n: int, **params: Any) -> Case:
+    def matrix_of(seed: int) -> Mapping[str, Array]:
+        return _make_input(PATTERN.check({"n": n, **params}), seed)
+
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        from cupyx.scipy import sparse
+
+        made = matrix_of(seed)
+        parts = tuple(cupy.asarray(made[name]) for name in ("entries", "columns", "offsets"))
+        matrix, x = sparse.csr_matrix(parts, shape=(n, n)), cupy.asarray(made["values"])
+        yield Peer(f"cuSPARSE (CuPy {cupy.__version__})", lambda: matrix @ x)
+
+    def torch(torch: Any, seed: int) -> Iterator[Peer]:
+        made = matrix_of(seed)
+        parts = [torch.from_numpy(made[name]).cuda() for name in ("offsets", "columns", "entries")]
+        matrix, x = torch.sparse_csr_tensor(*parts, size=(n, n)), torch.from_numpy(made["values"]).cuda()
+        yield Peer(f"cuSPARSE (PyTorch {torch.__version__})", lambda: matrix @ x)
+
+    work = f"sparse matrix x vector, {params.get('matrix', 'random')}, 2^{n.bit_length() - 1} rows"
+    return Case(work, {"n": n, **params}, libraries={"torch": torch, "cupy": cupy})
+
+
+def _timed(n: int, matrix: str, entries: int = 16, block: int = 256) -> Case:
+    work = f"sparse matrix x vector, {matrix}, {n} rows of {entries}, blocks of {block}"
+    return Case(work, {"n": n, "matrix": matrix, "entries": entries, "block": str(block)})
+
+
+def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
+    from scipy import sparse
+
+    n = inputs["values"].size
+    matrix = sparse.csr_array((inputs["entries"], inputs["columns"], inputs["offsets"]), shape=(n, n))
+    yield Peer("SciPy csr_array @", lambda: matrix @ inputs["values"])
+
+
+_BENCHMARK = Benchmark(
+    gpu=(_case(2**22), _case(2**22, matrix="power-law"), _case(2**24, matrix="poisson")),
+    compiled=(_case(2**18),),
+    curve=SizeCurve(powers(12, 14, 16, 18, 20, 22)),
+    wanted={"scalar": "half of SciPy"},
+    peers=_peers,
+    timed=(
+        *(_timed(2**power, "random") for power in (14, 18, 22)),
+        *(_timed(2**20, "power-law", 16, block) for block in (256, 64)),
+        _timed(2**22, "poisson", 5),
+        _timed(2**18, "random", 100),
+    ),
+)
+
+
+PATTERN = Pattern(
+    name="spmv",
+    order=12,
+    title="Sparse product",
+    summary="A sparse matrix times a vector: y = A x.",
+    kernels=_FILE,
+    presentation=ArrayPresentation(),
+    parameters=(
+        arrays.input_parameter(_KINDS),
+        size_parameter(2**16, _MOST_ROWS, _KINDS, elements(2**13)),
+        values_parameter(),
+        Choice(
+            name="matrix",
+            label="Matrix",
+            help="Rows with as many entries each in random columns, rows of very different lengths, or Poisson's "
+            "equation on a square: 4 on the diagonal, and -1 for each of four neighbors.",
+            options=("random", "power-law", "poisson"),
+            default="random",
+        ),
+        Integer(
+            name="entries",
+            label="Entries",
+            help="How many entries a row has, on average.",
+            unit="a row",
+            default=16,
+            minimum=1,
+            maximum=256,
+            only_if=("matrix", ("random", "power-law")),
+        ),
+        block_parameter(),
+    ),
+    variants=(
+        Variant(
+            "coo",
+            "COO, atomics",
+            run=_host_program(_of_entries),
+            idea="One thread an entry, which has its row and its column; atomics add the products up.",
+            limit="An atomic for each entry, where a row needs one sum; those of a row wait for each other.",
+            kernels=("spmv_coo",),
+        ),
+        Variant(
+            "scalar",
+            "CSR, a thread a row",
+            run=_host_program(_of_rows("spmv_scalar", warps=False)),
+            idea="Entries stand row after row; a thread goes through its row and keeps the sum in a register.",
+            limit="Lanes read entries a row apart, and wait for the longest row among theirs.",
+            kernels=("spmv_scalar",),
+        ),
+        Variant(
+            "ell",
+            "ELL, by columns",
+            run=_host_program(_of_columns),
+            idea="The first entries of all rows stand side by side, then the second ones: lanes read neighbors.",
+            limit="All rows are filled up to the longest, and a warp waits for its longest.",
+            kernels=("spmv_ell",),
+            obstacle=_why_not_ell,
+        ),
+        Variant(
+            "vector",
+            "CSR, a warp a row",
+            run=_host_program(_of_rows("spmv_vector", lanes=lambda inputs: WARP)),
+            idea="The lanes of a warp read a row's entries side by side, and hand each other their sums.",
+            limit="Rows that are shorter than a warp leave lanes idle.",
+            kernels=("spmv_vector",),
+            threads=whole_warps,
+        ),
+        Variant(
+            "fitted",
+            "CSR, fitting lanes",
+            run=_host_program(_of_rows("spmv_fitted", lanes=_fitting)),
+            idea="About as many lanes a row as rows have entries: a warp has several rows.",
+            limit="Rows that differ: short ones leave lanes idle, a long one keeps a few at work alone.",
+            kernels=("spmv_fitted",),
+            threads=whole_warps,
+        ),
+        Variant(
+            "balanced",
+            "Balanced: equal parts",
+            run=_host_program(_balanced),
+            idea="Every block takes as many entries, whatever their rows, and adds rows up in shared memory.",
+            limit="The memory's bandwidth, and x, which is read in any order.",
+            kernels=("spmv_balanced",),
+            threads=whole_warps,
+        ),
+    ),
+    benchmark=_BENCHMARK,
+    default_variant="vector",
+    result="result",
+    reference=lambda inputs, params: _multiplied(inputs),
+    tolerance=_tolerance,
+    cost=_cost,
+    work=lambda inputs, params: Work(2 * inputs["entries"].size, "FLOP", "G"),
+    present=_present,
+    accept=_accept,
+    make_input=_make_input,
+    complete=_complete,
+    textbook=_textbook,
+    step_params={"n": 16, "block": "16", "matrix": "poisson", "input": "ramp"},
+    step_input=lambda inputs: {"values": inputs["values"][:32]},
+    presets=(
+        Preset(
+            "Rows of very different lengths",
+            "One row has a hundredth of all entries, most have a few: who has it alone keeps all others waiting.",
+            {"matrix": "power-law"},
+            "balanced",
+        ),
+        Preset(
+            "Poisson's equation",
+            "Each row has a point's four neighbors, five entries at most: a warp a row leaves 27 lanes idle.",
+            {"matrix": "poisson", "input": "ones"},
+            "vector",
+        ),
+        Preset(
+            "Long rows",
+            "With 256 entries a row each warp reads eight times 128 bytes side by side.",
+            {"n": 4096, "entries": 256},
+            "vector",
+        ),
+        Preset(
+            "A vector of ones",
+            "The sums of the rows: for Poisson's equation 0 inside, and more at the edges of the square.",
+            {"n": 1024, "matrix": "poisson", "input": "ones"},
+            "scalar",
+        ),
+    ),
+)
