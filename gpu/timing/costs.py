@@ -236,6 +236,8 @@ class CostTable:
             return self._long_sum(instruction)
         if opcode == "shl" and not wide and self._only_read_by(instruction, ("add",)):
             return _FREE
+        if opcode == "shr" and not wide and self._only_read_by(instruction, ("add",)) and self._is_once(instruction):
+            return _FREE  # the high part of a shifted address: i / 32, and what is added to that
         if opcode in _BITS and not wide and self._only_read_by(instruction, _BITS) and self._is_once(instruction):
             return _FREE
         if opcode in ("popc", "clz", "bfind", "brev"):
@@ -253,11 +255,26 @@ class CostTable:
         last = instruction.operands[-1]
         if not last.startswith("%") and self._only_addresses(instruction):
             return _FREE
+        if self._is_narrowed(instruction.operands[0], set()):
+            return OperationCost(COMPUTE, INTEGER, 1, self._integer * 0.7, latency)
         for operand in instruction.operands[1:]:
             makers = self._writers.get(operand, [])
             if len(makers) == 1 and makers[0].opcode == "mul" and "wide" in makers[0].words:
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
         return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer * 0.7, latency + 2)
+
+    def _is_narrowed(self, register: str, seen: set[str]) -> bool:
+        """Whether only the low half of a sum is used, as of an address in shared memory."""
+        seen.add(register)
+        readers = [reader for reader, _ in self._readers.get(register, [])]
+        return bool(readers) and all(
+            (reader.opcode == "cvt" and reader.words[0][1:] == "32")
+            or (
+                reader.opcode in ("add", "sub")
+                and (reader.operands[0] in seen or self._is_narrowed(reader.operands[0], seen))
+            )
+            for reader in readers
+        )
 
     def _only_read_by(self, instruction: PtxInstruction, opcodes: Sequence[str]) -> bool:
         readers = self._readers.get(instruction.operands[0], [])

@@ -148,12 +148,17 @@ def test_more_warps_hide_the_latency_of_a_chain(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slower", "faster"),
-    [("interleaved", "grid-stride"), ("neighbored", "neighbored-less"), ("grid-stride", "peak")],
+    ("ladder", "block", "slower", "faster"),
+    [
+        ("reduction", 256, "interleaved", "grid-stride"),
+        ("reduction", 256, "neighbored", "neighbored-less"),
+        ("reduction", 256, "grid-stride", "peak"),
+        ("scan", 512, "brent-kung", "brent-kung-padded"),
+    ],
 )
-def test_the_ladder_of_reduction_comes_out_in_its_order(slower, faster) -> None:
-    pattern = find_pattern("reduction")
-    params = pattern.check({"n": 1 << 22, "dtype": "float32"})
+def test_a_ladder_comes_out_in_its_order(ladder, block, slower, faster) -> None:
+    pattern = find_pattern(ladder)
+    params = pattern.check({"n": 1 << 22, "dtype": "float32", "block": block})
     inputs = pattern.inputs({}, params, 1)
     times = [model_pattern(pattern.variant(name), inputs, params, "h200").time_us for name in (slower, faster)]
     assert times[0] > times[1]
