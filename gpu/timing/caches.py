@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpu.timing import native
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.memory import WINDOW_BITS
-from gpu.timing.ptx.path import Repeated, Request, SampledPath, Step, Visit
+from gpu.timing.ptx.path import PERIOD, Repeated, Request, SampledPath, Step, Visit
 
 Array = npt.NDArray[Any]
 
@@ -48,6 +48,10 @@ class ArrayTraffic:
         What goes on to memory before the launch ends.
     added : float
         That atomics ask of the last cache, where they are done.
+    wanted_by : float
+        How many multiprocessors load a sector, the mean.
+    alike : bool
+        As of DistinctSectors.
     scattered : float
         How much longer memory takes for these sectors than for as many side by side.
     """
@@ -58,6 +62,8 @@ class ArrayTraffic:
     to_memory: float = 0.0
     scattered: float = 1.0
     added: float = 0.0
+    wanted_by: float = 1.0
+    alike: bool = False
 
 
 @dataclass
@@ -145,7 +151,36 @@ def through_first_cache(steps: Sequence[Step], warps: int, size: int) -> dict[in
         sums = np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
         missed = counts - np.diff(sums[request.starts[: here + 1]])
         found[id(request)] = CachedRequest(request, missed)
+    _forget_jumps(steps, found)
     return found
+
+
+def _forget_jumps(steps: Sequence[Step], found: dict[int, CachedRequest]) -> None:
+    """Let the first round behind those that were left out miss what the last one before them did.
+
+    Rounds that are left out put nothing into the cache. What they would have left there is not missed behind them.
+    """
+    usual: dict[tuple[int, int], list[CachedRequest]] = {}
+    behind = 0
+    for step in steps:
+        if isinstance(step, Repeated):
+            if behind <= 0:  # a loop within the round has been left out, too
+                usual = defaultdict(list)
+                inside = [visit for visit, _ in visits(step.round)]
+                for visit in inside:
+                    for place, request in zip(visit.places, visit.requests, strict=True):
+                        if id(request) in found:
+                            usual[visit.block, place].append(found[id(request)])
+                behind = -(-len(inside) // PERIOD)
+            continue
+        if behind <= 0:
+            continue
+        behind -= 1
+        for place, request in zip(step.places, step.requests, strict=True):
+            own, before = found.get(id(request)), usual.get((step.block, place), [])
+            alike = [each.missed for each in before if own is not None and each.missed.size == own.missed.size]
+            if own is not None and alike:
+                found[id(request)] = CachedRequest(request, np.minimum(own.missed, np.mean(alike, axis=0)))
 
 
 def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
@@ -175,9 +210,8 @@ def window_of(request: Request) -> int:
     return int(request.sectors[0] >> _WINDOW_SHIFT)
 
 
-def _of_block(steps: Sequence[Step], block: int, warps_per_block: int, *, stores: bool) -> dict[int, Array]:
-    """Return the sectors that one block of the sample stores to, or else loads or adds to, by array."""
-    first, end = block * warps_per_block, (block + 1) * warps_per_block
+def sectors_of(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> dict[int, Array]:
+    """Return the sectors that some warps of the sample store to, or else load or add to, by array."""
     pieces: list[Array] = []
     for step in steps:
         if not isinstance(step, Visit):
@@ -215,16 +249,37 @@ class GridSharing:
     below: int
 
 
+class DistinctSectors(NamedTuple):
+    """Of an array the different sectors that a wave and the grid want.
+
+    Parameters
+    ----------
+    wave, grid : float
+    pairs : float
+        1 where they lie side by side, 2 where each lies alone.
+    alike : bool
+        Whether all blocks of a row of the grid, or of a column, want the same.
+    """
+
+    wave: float
+    grid: float
+    pairs: float
+    alike: bool
+
+
 def distinct(
     steps: Sequence[Step], warps_per_block: int, sharing: GridSharing, *, stores: bool
-) -> dict[int, tuple[float, float, float, float]]:
-    """Return for each array the distinct sectors of a block, of a wave and of the grid, and how they lie in pairs.
+) -> dict[int, DistinctSectors]:
+    """Return for each array the distinct sectors that are loaded, or stored to.
 
     What a block has that its neighbor has not is taken to be what every further block along that axis adds.
     """
-    own = _of_block(steps, sharing.one, warps_per_block, stores=stores)
-    beside = _of_block(steps, sharing.beside, warps_per_block, stores=stores) if sharing.beside >= 0 else {}
-    below = _of_block(steps, sharing.below, warps_per_block, stores=stores) if sharing.below >= 0 else {}
+
+    def of_block(block: int) -> dict[int, Array]:
+        first, end = block * warps_per_block, (block + 1) * warps_per_block
+        return sectors_of(steps, first, end, stores=stores) if block >= 0 else {}
+
+    own, beside, below = of_block(sharing.one), of_block(sharing.beside), of_block(sharing.below)
     across, rows = sharing.grid
     found = {}
     for window, sectors in own.items():
@@ -234,7 +289,8 @@ def distinct(
         wave = sectors.size * (1 + x * (wide - 1)) * (1 + y * (tall - 1))
         grid = sectors.size * (1 + x * (across - 1)) * (1 + y * (rows - 1))
         pairs = 2.0 * np.unique(sectors >> 1).size / sectors.size
-        found[window] = float(sectors.size), wave, grid, pairs
+        alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (beside, below))
+        found[window] = DistinctSectors(wave, grid, pairs, alike)
     return found
 
 

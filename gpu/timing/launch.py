@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy.typing as npt
 
 from gpu.timing import caches, multiprocessor, unrolling
 from gpu.timing.caches import CachedRequest, GridSharing
+from gpu.timing.costs import BARRIER
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import Occupancy, occupancy
 from gpu.timing.ptx.machine import PtxMachine
@@ -46,6 +49,9 @@ _STORE_LINE = 4.0
 _CODE_FETCHES, _FETCHED_SECTORS, _FETCHED_BYTES = 10.7, 818, 2580
 """How often each sector of a kernel's code is asked of the last cache, and what is asked of it and of memory besides,
 whatever is launched: an H200's. The groups of its multiprocessors fetch code whether a block runs there or not."""
+_MERGED, _MERGED_LOOSELY = 0.4, 0.1
+"""Which share of what very many multiprocessors want together never comes to the last cache, as what stands before it
+makes one request of several that are alike: where barriers keep blocks in step, and where none do. An H200's."""
 _ASKING = ("ld", "ldu", "st", "atom", "red")
 _KEPT = 0.64
 """Which share of the last cache is what was asked for last; what was stored of that has not gone to memory yet."""
@@ -170,6 +176,10 @@ class LaunchModel:
         self._instructions = instructions
         estimated = float(self._code.slots_of_block[: len(blocks)].sum())
         self._code_bytes = SIZE * (float(len(instructions)) or estimated)
+        self._waits = [
+            any(cost == BARRIER for cost in self._code.kinds[first:end])
+            for first, end in pairwise(self._code.first_operation)
+        ]
         self._depends_on_data = any(
             each.opcode == "bra" and each.guard for block in blocks for each in block.instructions
         )
@@ -334,11 +344,7 @@ class LaunchModel:
         body = max(cycles / clock / 1e3, hot_us, dram_us)
         time = gpu.launch_us + body
         breakdown["latency"] = max(0.0, body - max(each for name, each in breakdown.items() if name != "launch"))
-        # Half of what comes from memory, or goes there, is in the other part of a last cache of two.
-        elsewhere = 1 - 1 / gpu.last_cache_parts
-        crossing = elsewhere * (stored + counted["atomics"] + sum(each.from_memory for each in traffic.arrays.values()))
-        fetched = _FETCHED_SECTORS + _CODE_FETCHES * self._code_bytes / _SECTOR
-        seen = loaded + stored + crossing + counted["atomics"] + fetched
+        seen = self._last_cache_sectors(path, traffic, counted["atomics"])
         return LaunchEstimate(
             time, sample.held, self._registers, instructions, counted["requests"], seen,
             memory_sectors * _SECTOR + _FETCHED_BYTES + self._code_bytes, counted["passes"], counted["conflicts"],
@@ -346,6 +352,20 @@ class LaunchModel:
             loads_under_way(self._unrolled, self._code, path.steps, sample.slots * shape.warps),
             self._machine.kernel.shared_bytes + shape.shared_bytes,
         )  # fmt: skip
+
+    def _last_cache_sectors(self, path: SampledPath, traffic: caches.LaunchTraffic, atomics: float) -> float:
+        """Return what the last cache sees: what comes to it, and what one part of it wants of another."""
+        arrays, parts = traffic.arrays.values(), self._gpu.last_cache_parts
+        # Half of what one multiprocessor wants is in the other part of two; of what many want, all is for some of them.
+        crossing = sum(
+            each.stored * (1 - 1 / parts) + each.from_memory * (1 - math.pow(parts, -each.wanted_by)) for each in arrays
+        )
+        waits = any(self._waits[visit.block] for visit, _ in caches.visits(path.steps))
+        merged = _MERGED if waits else _MERGED_LOOSELY
+        loaded = sum(each.loaded * (1 - each.alike * merged * (1 - 1 / each.wanted_by)) for each in arrays)
+        stored = sum(each.stored for each in arrays)
+        fetched = _FETCHED_SECTORS + _CODE_FETCHES * self._code_bytes / _SECTOR
+        return loaded + stored + crossing + atomics * (2 - 1 / parts) + fetched
 
     def _traffic(
         self,
@@ -379,17 +399,21 @@ class LaunchModel:
                 own.added += amount
         weights = self._left_out(path)
         loads = caches.distinct(path.steps, width, sharing, stores=False)
+        of_one = caches.sectors_of(path.steps, 0, warps, stores=False)
         stores = caches.distinct(path.steps, width, sharing, stores=True)
         cache = 0.5 * gpu.last_cache_bytes / _SECTOR
         wave_of_all = sum(
-            min(each[1] * weights.get(window, 1.0), sizes.get(window, 1 << 60) / _SECTOR)
+            min(each.wave * weights.get(window, 1.0), sizes.get(window, 1 << 60) / _SECTOR)
             for window, each in loads.items()
         )
         waves = max(1.0, sharing.grid[0] * sharing.grid[1] / sharing.at_once)
-        for window, (_, wave, grid, pairs) in loads.items():
+        for window, (wave, grid, pairs, alike) in loads.items():
             own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
             most = sizes.get(window, 1 << 60) / _SECTOR
             further = weights.get(window, 1.0) * more.get((window, "ld"), 1.0)
+            if window in of_one:
+                own.wanted_by = min(max(1.0, of_one[window].size * scale / grid), shape.blocks, gpu.multiprocessors)
+            own.alike = alike
             grid, wave = grid * further, wave * further
             new = grid if 2 * wave_of_all <= cache else max(grid, min(wave, most) * waves)
             if new > most:
@@ -398,7 +422,7 @@ class LaunchModel:
             own.from_memory = min(new * pairs, max(new, most), (own.loaded + own.added) * pairs)
             own.scattered = self._scattered(pairs)
         written = []
-        for window, (_, _, grid, pairs) in stores.items():
+        for window, (_, grid, pairs, _) in stores.items():
             own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
             most = sizes.get(window, 1 << 60) / _SECTOR
             new = min(grid * weights.get(window, 1.0) * more.get((window, "st"), 1.0), own.stored)
@@ -597,12 +621,7 @@ def _chosen(shape: GridShape, gpu: GpuDescription, slots: int, held: int) -> tup
     total, apart = shape.blocks, gpu.multiprocessors
     waves = total // (apart * slots)
     base = waves // 2 * apart * slots + min(apart, total) // 2
-    # Neighbors go to one multiprocessor in pairs, as far as it holds two.
-    places = [2 * apart * (number // 2) + number % 2 for number in range(slots)]
-    if slots % 2:
-        places[-1] = 2 * apart * (slots // 2)
-    if slots > 1 and base % 2:
-        base -= 1
+    places = [apart * number for number in range(slots)]
     base = max(0, min(base, total - 1 - max(places)))
     chosen = [min(base + place, total - 1) for place in places]
     return _with_neighbors(chosen, shape, min(total, apart * held))

@@ -16,7 +16,7 @@ from gpu.timing.ptx.flow import END, NaturalLoop, joins, loops
 from gpu.timing.ptx.lanes import SampleLanes, together
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
 from gpu.timing.ptx.operations import COMPARISONS, DTYPES, converted, operand_types, operation
-from gpu.timing.ptx.path import Repeated, SampledPath, Visit
+from gpu.timing.ptx.path import PERIOD, Repeated, SampledPath, Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel, placed
 from gpu.timing.ptx.running import SPECIALS, BlockMemory, GridShape, LoopState, SampledBlocks
 from gpu.timing.ptx.values import constant_of, of_lanes, read_as, widened
@@ -29,8 +29,6 @@ _MOST_VISITS = 40_000
 _ROUNDS_BEFORE = 10
 """Rounds of a loop that are run before the rest may be left out: their differences say how it goes on."""
 _ROUNDS_BEHIND = 2
-_PERIOD = 8
-"""Rounds that are repeated together: a sector of memory lasts for as many loads of a word."""
 _MOST_TURNS = 4
 """Different rounds in which a loop's comparisons turn, that are heeded: lanes that turn one by one would leave nothing
 out."""
@@ -176,12 +174,12 @@ class PtxMachine:
         state.starts.append(len(run.path.steps))
         state.registers.append({name: run.registers[name] for name in loop.written if name in run.registers})
         del state.registers[:-3]
-        del state.starts[: -_PERIOD - 1]
+        del state.starts[: -PERIOD - 1]
         if state.rounds >= _ROUNDS_BEFORE and not state.rounds % 2:
             rest = self._rounds_left(run, loop, state)
-            if rest > _ROUNDS_BEHIND + _PERIOD:
+            if rest > _ROUNDS_BEHIND + PERIOD:
                 rest = min(rest, self._rounds_alike(run, loop, state))
-            skipped = (rest - _ROUNDS_BEHIND) // _PERIOD * _PERIOD
+            skipped = (rest - _ROUNDS_BEHIND) // PERIOD * PERIOD
             if skipped > 0:
                 self._leave_out(run, loop, state, skipped)
                 run.loops[loop] = LoopState(state.mask, rounds=skipped - rest)
@@ -236,7 +234,7 @@ class PtxMachine:
                 distance, change = moving
                 # Where they are equal on the way: "less" says something else there, or a round later.
                 away = np.ceil(-distance / np.where(change == 0, 1, change))
-                near = away[(change != 0) & (away >= -_PERIOD)]
+                near = away[(change != 0) & (away >= -PERIOD)]
                 turns.update(np.unique(near).astype(np.int64).tolist()[: _MOST_TURNS + 1])
         if not turns or len(turns) > _MOST_TURNS:
             return 1 << 62
@@ -282,8 +280,8 @@ class PtxMachine:
 
     def _leave_out(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int) -> None:
         """Move every register that moves by the same in each round so many rounds ahead."""
-        start = state.starts[-_PERIOD - 1]
-        run.path.steps.append(Repeated(skipped // _PERIOD, tuple(run.path.steps[start:])))
+        start = state.starts[-PERIOD - 1]
+        run.path.steps.append(Repeated(skipped // PERIOD, tuple(run.path.steps[start:])))
         older, old, now = state.registers
         for name in loop.written:
             if name not in older or name not in old or name not in now:

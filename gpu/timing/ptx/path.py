@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
+PERIOD = 8
+"""Rounds that are repeated together: a sector of memory lasts for as many loads of a word."""
+
 
 @dataclass(frozen=True, eq=False)
 class Request:

@@ -91,6 +91,58 @@ extern "C" __global__ void walk(const float *from, float *to, int rows, int abov
     assert many - none == pytest.approx(600 * 1024 / 8, rel=0.01)  # loads; the stores are as many as before
 
 
+SHARING = """
+extern "C" __global__ void overlapping(const float *from, float *to, int more) {
+    float sum = 0;
+    for (int i = threadIdx.x; i < 1024 + more; i += 256) sum += from[blockIdx.x * 1024 + i];
+    if (sum == 1.0f) to[threadIdx.x] = sum;
+}
+extern "C" __global__ void together(const float *from, float *to, int own) {
+    __shared__ float s[1024];
+    float sum = 0;
+    for (int i = 0; i < 16; ++i) {
+        s[threadIdx.x] = from[(i + own * blockIdx.x) * 1024 + threadIdx.x];
+        __syncthreads();
+        sum += s[1023 - threadIdx.x];
+        __syncthreads();
+    }
+    if (sum == 1.0f) to[threadIdx.x] = sum;
+}
+extern "C" __global__ void windows(const float *from, float *to, int rows) {
+    float sum = 0;
+    for (int i = 0; i < rows; ++i) sum += from[(threadIdx.y + i) * 1024 + threadIdx.x];
+    to[threadIdx.y * 32 + threadIdx.x] = sum;
+}
+"""
+
+
+def sectors_of(tmp_path, kernel, grid, block, last, size=1 << 24):
+    path = tmp_path / "sharing.cu"
+    path.write_text(SHARING, "utf-8")
+    arguments = [f"zeros:{size}", "zeros:4096", last]
+    return model_kernel(path, SHARING, kernel, grid, block, arguments, "h200").data()["l2_sectors"]
+
+
+def test_blocks_side_by_side_are_on_different_multiprocessors(tmp_path) -> None:
+    """What two of them both want is asked of the last cache twice, however many one multiprocessor holds."""
+    none, some = (sectors_of(tmp_path, "overlapping", 4 * 132, 256, more) for more in (0, 256))
+    crossing = 0.5 * 4 * 132 * 128 * (1 - 0.5**0.25)  # a quarter of all is wanted by two
+    assert some - none == pytest.approx(4 * 132 * 32 + crossing, rel=0.15)
+
+
+def test_what_all_blocks_want_at_once_is_asked_for_less_often(tmp_path) -> None:
+    apart, same = (sectors_of(tmp_path, "together", 132, 1024, own) for own in (16, 0))
+    loaded = 132 * 16 * 128
+    assert apart == pytest.approx(1.5 * loaded, rel=0.02)  # half of it crosses from one part of the cache to the other
+    assert same == pytest.approx(0.6 * loaded, rel=0.05)
+
+
+def test_rounds_that_are_left_out_are_in_the_first_cache_behind_them(tmp_path) -> None:
+    """A window that moves down by a row a round wants one new row, also in the first round behind those left out."""
+    few, many = (sectors_of(tmp_path, "windows", 1, (32, 16), rows) for rows in (8, 256))
+    assert many - few == pytest.approx(1.5 * 248 * 4, rel=0.02)
+
+
 def test_a_few_blocks_that_work_stand_for_themselves(tmp_path) -> None:
     few = """
 extern "C" __global__ void some(const float *from, float *to, int n) {
