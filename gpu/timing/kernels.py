@@ -82,7 +82,7 @@ class ModeledFile:
                 if each.space in ("const", "global") and each.name not in self._variables:
                     self._variables[each.name] = _initial(each)
                     self._fill(each.name, self._variables[each.name])
-            machine = PtxMachine(kernel, self._addresses())
+            machine = PtxMachine(kernel, self._addresses(), values=False)
             code = machine_kernels.get(kernel.name) if machine_kernels is not None else None
             if code is None:
                 model = LaunchModel(machine, self._gpu, estimated_registers(kernel))

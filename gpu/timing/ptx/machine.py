@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gpu.errors import KernelError
 from gpu.timing.ptx import exchanges
+from gpu.timing.ptx.deciding import ASKS, deciding
 from gpu.timing.ptx.flow import END, NaturalLoop, joins, loops
 from gpu.timing.ptx.lanes import SampleLanes, together
 from gpu.timing.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BITS, SampledMemory
@@ -32,6 +33,7 @@ _ROUNDS_BEHIND = 2
 _MOST_TURNS = 4
 """Different rounds in which a loop's comparisons turn, that are heeded: lanes that turn one by one would leave nothing
 out."""
+_KEPT = (*ASKS, "bar", "barrier")
 _DEVICE_RUNTIME = "__cudaCDP2"
 """How the names of what CUDA's device runtime has begin: launches, streams."""
 _MOST_SPINS = 6
@@ -48,10 +50,14 @@ class PtxMachine:
         Of its file, those in "global" and "const" memory.
     addresses : mapping of str to int
         Where those are.
+    values : bool
+        Whether what decides neither a way nor an address is computed, too, and stored.
     """
 
-    def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64]) -> None:
+    def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], *, values: bool = True) -> None:
         self.kernel = kernel
+        everything = values or _has_own_registers(kernel)
+        self._deciding = None if everything else deciding(kernel)
         self._addresses = addresses
         self._joins = joins(kernel.blocks)
         self._loops = loops(kernel.blocks)
@@ -61,7 +67,11 @@ class PtxMachine:
         self._ever_read = {name for block in kernel.blocks for each in block.instructions for name in each.read}
         self._waiting = {loop for loop in self._loops.values() if _only_waits(kernel, loop)}
         self._code = [
-            [self._compiled(instruction, place) for place, instruction in enumerate(block.instructions)]
+            [
+                code
+                for place, instruction in enumerate(block.instructions)
+                if (code := self._compiled(instruction, place)) is not None
+            ]
             for block in kernel.blocks
         ]
 
@@ -299,9 +309,17 @@ class PtxMachine:
 
     # Instructions.
 
-    def _compiled(self, instruction: PtxInstruction, place: int) -> Callable[[SampledBlocks, SampleLanes], Any]:
-        """Return what runs an instruction; of a jump it gives back who takes it, and who does not."""
+    def _decides(self, instruction: PtxInstruction) -> bool:
+        return self._deciding is None or instruction in self._deciding
+
+    def _compiled(self, instruction: PtxInstruction, place: int) -> Callable[[SampledBlocks, SampleLanes], Any] | None:
+        """Return what runs an instruction; of a jump it gives back who takes it, and who does not.
+
+        None of what does nothing but compute what decides nothing.
+        """
         run = self._unguarded(instruction, place)
+        if not (instruction.ends_block or instruction.opcode in _KEPT or self._decides(instruction)):
+            return None
         guard, negated = instruction.guard, instruction.negated
         if instruction.ends_block:
             if not guard:
@@ -651,11 +669,14 @@ class PtxMachine:
         puts = [self._put(name, partly=bool(instruction.guard)) for name in names]
         widths = [self._width(name) for name in names]
         volatile = "volatile" in instruction.words or "relaxed" in instruction.words or "acquire" in instruction.words
+        decides = self._decides(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             addresses = where(state)
             kind, places = state.resolve(space, addresses, mask)
             state.ask(place, kind, "ld", places, dtype.itemsize * count, mask, volatile=volatile)
+            if not decides:
+                return
             values = state.load(kind, places, dtype, count, mask)
             for value, put, width in zip(values, puts, widths, strict=True):
                 put(state, mask, widened(value, width))
@@ -666,6 +687,7 @@ class PtxMachine:
         where, space, dtype, count = self._memory_operand(instruction, instruction.operands[0])
         names = _listed(instruction.operands[1])
         stored = f"b{8 * dtype.itemsize}"
+        decides = self._decides(instruction)
         gets = []
         for name in names:
             own = self._width(name) if name[:1] == "%" else dtype.itemsize
@@ -675,6 +697,8 @@ class PtxMachine:
             addresses = where(state)
             kind, places = state.resolve(space, addresses, mask)
             state.ask(place, kind, "st", places, dtype.itemsize * count, mask)
+            if not decides:
+                return
             values = [read_as(get(state), DTYPES[stored]) for get in gets]
             state.store(kind, places, values, DTYPES[stored], mask)
 
@@ -687,11 +711,14 @@ class PtxMachine:
             raise KernelError("The model knows only textures of one dimension.")
         base, index = self._get(texture.strip(), "s64"), self._get(names[0], "s32")
         puts = [self._put(name) for name in _listed(instruction.operands[0])]
+        decides = self._decides(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             size = 1  # of an element: textures over memory are of bytes here
             addresses = base(state) + index(state).astype(np.int64) * size
             state.ask(place, "global", "ld", addresses, size, mask)
+            if not decides:
+                return
             (value,) = state.load("global", addresses, DTYPES["u8"], 1, mask)
             puts[0](state, mask, value.astype(np.uint32))
             for put in puts[1:]:
@@ -708,6 +735,7 @@ class PtxMachine:
         modes = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
         mode = next(word for word in instruction.words if word in modes)
         kind_of = "atom" if returns else "red"
+        decides = self._decides(instruction)
         counts_up = mode == "add" and operands[1] == "1" and not self._is_read(instruction.operands[0])
         whole_sum = mode == "add" and instruction.type in ("u32", "s32") and not self._is_read(instruction.operands[0])
 
@@ -715,6 +743,8 @@ class PtxMachine:
             kind, places = state.resolve(space, where(state), mask)
             uniform = whole_sum and not places.ndim
             state.ask(place, kind, kind_of, places, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform)
+            if not decides:
+                return
             old = state.atomic(kind, mode, places, [get(state) for get in gets], dtype, mask)
             if put is not None:
                 put(state, mask, old)
@@ -739,6 +769,11 @@ class _Meeting:
 
 def _listed(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{} ").split(",")]
+
+
+def _has_own_registers(kernel: PtxKernel) -> bool:
+    """Whether some registers are named otherwise than the compiler does: who reads them is not known."""
+    return any(not name.startswith("%") for name in kernel.widths)
 
 
 def _private_registers(kernel: PtxKernel) -> frozenset[str]:

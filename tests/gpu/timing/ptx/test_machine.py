@@ -17,13 +17,21 @@ from gpu.timing.ptx.running import GridShape
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
 
 
-def run(body: str, *arrays: np.ndarray, grid: int = 1, block: int = 64, blocks: range | None = None, rewritten=True):
+def run(
+    body: str,
+    *arrays: np.ndarray,
+    grid: int = 1,
+    block: int = 64,
+    blocks: range | None = None,
+    rewritten=True,
+    values=True,
+):
     names = [f"p{number}" for number in range(len(arrays))]
     text = f"{HEAD}.visible .entry k({', '.join(f'.param .u64 {name}' for name in names)})\n{{\n{body}\n}}\n"
     kernel = parse(text).kernel("k")
     memory = SampledMemory(dict(enumerate(array.reshape(-1).view(np.uint8) for array in arrays)))
     parameters = np.array([memory.address(number) for number in range(len(arrays))], np.int64).view(np.uint8)
-    machine = PtxMachine(assembled(kernel) if rewritten else kernel, {})
+    machine = PtxMachine(assembled(kernel) if rewritten else kernel, {}, values=values)
     path = machine.run(GridShape((grid, 1, 1), (block, 1, 1)), parameters, blocks or range(grid), memory)
     return path, memory
 
@@ -243,3 +251,44 @@ def test_a_loop_that_waits_for_another_block_is_not_waited_for() -> None:
 def test_an_instruction_that_is_not_known_is_named() -> None:
     with pytest.raises(KernelError, match=r"instruction frob\.s32"):
         run("frob.s32 %r1, %r2; ret;", np.zeros(1, np.int32))
+
+
+def test_what_decides_nothing_is_not_computed_and_asks_the_same() -> None:
+    """A walk along links in shared memory, that adds up floats on its way: the links decide, the floats do not."""
+    body = f"""{STORE}
+        .shared .align 4 .b8 links[256];
+        ld.param.u64 %rd4, [p1];
+        add.s32 %r2, %r1, 7;
+        and.b32 %r2, %r2, 63;
+        mov.u32 %r3, links;
+        shl.b32 %r4, %r1, 2;
+        add.s32 %r5, %r3, %r4;
+        st.shared.u32 [%r5], %r2;
+        bar.sync 0;
+        mov.f32 %f1, 0f00000000;
+        mov.u32 %r6, %r1;
+    $L1:
+        mul.wide.u32 %rd5, %r6, 4;
+        add.s64 %rd6, %rd4, %rd5;
+        ld.global.f32 %f2, [%rd6];
+        add.f32 %f1, %f1, %f2;
+        shl.b32 %r7, %r6, 2;
+        add.s32 %r8, %r3, %r7;
+        ld.shared.u32 %r6, [%r8];
+        setp.gt.u32 %p1, %r6, 9;
+        @%p1 bra $L1;
+        st.global.f32 [%rd3], %f1;
+        ret;
+    """
+    values = np.arange(64, dtype=np.float32)
+    sums, nothing = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    whole, _ = run(body, sums, values)
+    less, _ = run(body, nothing, values, values=False)
+    assert sums.any()
+    assert not nothing.any()
+    assert len(whole.steps) == len(less.steps) > 5
+    for one, other in zip(whole.steps, less.steps, strict=True):
+        assert np.array_equal(one.lanes, other.lanes)
+        for asked, again in zip(one.requests, other.requests, strict=True):
+            assert np.array_equal(asked.sectors, again.sectors)
+            assert np.array_equal(asked.passes, again.passes)
