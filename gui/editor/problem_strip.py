@@ -68,7 +68,7 @@ class ProblemStrip(QFrame):
             self._say("It compiles.")
         else:
             self._tone("bad" if shown.diagnostic.severity == "error" else "warn")
-            self._say(f"Line {shown.line}: {_in_short(shown.diagnostic.message)}")
+            self._say(f"Line {shown.line}: {_in_short(shown.diagnostic.message, shown.line)}")
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -91,9 +91,13 @@ class ProblemStrip(QFrame):
         restyle(self.message, "tone", tone)
 
 
-def _in_short(message: str) -> str:
-    """Return a message without what is plain beside the text: the file's name, and the block where there is one."""
+def _in_short(message: str, line: int) -> str:
+    """Return a message without what is plain beside its line: the file's name, the block where there is one, zeros."""
     message = message.replace("Race reported between", "Race between").replace(" access at ", " at ")
+    places = re.findall(r"by thread \((\d+),(\d+),(\d+)\)", message)
+    if all(place[1:] == ("0", "0") for place in places):  # of threads in a row one number says it
+        message = re.sub(r"by thread \((\d+),0,0\)", r"by thread \1", message)
     message = re.sub(r"[\w.-]+\.cuh?:(\d+)(?::\d+)?", r"line \1", message)
+    message = message.replace(f" at line {line} by", " by", 1)
     blocks = set(re.findall(r" in block \([\d,]+\)", message))
     return message.replace(blocks.pop(), "") if len(blocks) == 1 else message

@@ -79,13 +79,15 @@ class FinishedRun:
 class PointedElement:
     """An element of a result at which somebody points: the output's name, its index there, and what it is called.
 
-    `run` is what it is a result of, None for the newest run.
+    `run` is what it is a result of, None for the newest run. Of a color image `planes` has its index in red, green and
+    blue, of which one is asked for.
     """
 
     output: str
     element: tuple[int, ...]
     title: str
     run: RunPattern | None = None
+    planes: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class OwnKernelPage(Ground):
         self.stack = QStackedWidget()
         for title, content, corner in (
             ("Run", self._run_tab(), None),
-            ("Step", self.step, self.step.chosen),
+            ("Step", self.step, self.step.corner()),
             ("Compare", self.compare, self.compare.views),
         ):
             self.tabs.addTab(title)

@@ -85,12 +85,15 @@ class FilteredImageView(RunView):
             self.filter.show_params(params)
 
     def _point(self, pixel: tuple[int, int]) -> None:
-        """Ask for the thread that wrote a pixel of the result, of a color image its red."""
+        """Ask for the thread that wrote a pixel of the result."""
         outcome, (x, y) = self._outcome, pixel
         if outcome is not None:
-            gray = outcome.arrays[self._result].ndim == 2
-            element, which = ((y, x), "") if gray else ((y, x, 0), ", its red")
-            self.pointed.emit(PointedElement(self._result, element, f"Pixel x {x}, y {y}{which}"), self.after.anchor())
+            shape = outcome.arrays[self._result].shape
+            planes = tuple((y, x, plane) for plane in range(shape[2])) if len(shape) > 2 else ()
+            pixel_of = PointedElement(
+                self._result, planes[0] if planes else (y, x), f"Pixel x {x}, y {y}", planes=planes
+            )
+            self.pointed.emit(pixel_of, self.after.anchor())
 
     def _made(self, outcome: FinishedRun) -> str:
         """Return by what an image was filtered."""

@@ -118,13 +118,15 @@ class ImageCountsView(RunView):
         self._words["empty bins"].setText("empty bins" if image is not None else f"in no bin ({names[-1]})")
 
     def _point(self, number: int) -> None:
-        """Ask for the threads that counted in a bin, of a color image in its red."""
+        """Ask for the threads that counted in a bin."""
         outcome = self._outcome
         if outcome is not None and number < outcome.arrays[self._pattern.result].shape[1]:
             named = self._pattern.names(outcome.params) if self._pattern.names and outcome.image is None else ()
-            which = ", of red" if len(outcome.arrays[self._pattern.result]) > 1 else ""
-            title = f"Bin {named[number] if named else number}{which}"
-            self.pointed.emit(PointedElement(self._pattern.result, (0, number), title), self.levels.plot.anchor())
+            title = f"Bin {named[number] if named else number}"
+            colors = len(outcome.arrays[self._pattern.result])
+            planes = tuple((plane, number) for plane in range(colors)) if colors > 1 else ()
+            bin_of = PointedElement(self._pattern.result, (0, number), title, planes=planes)
+            self.pointed.emit(bin_of, self.levels.plot.anchor())
 
     def _kind(self, outcome: FinishedRun) -> str:
         return self._pattern.takes(outcome.params)

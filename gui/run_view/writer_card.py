@@ -5,13 +5,15 @@ from __future__ import annotations
 from PyQt6.QtCore import QPoint, pyqtSignal
 from PyQt6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
-from gpu.messages.writer import Index3, Writer, WrittenElement
+from gpu.messages.writer import MOST_STATEMENTS, Index3, Writer, WrittenElement
 from gui.painting.theme import look
-from gui.widgets.basic import Card, ElidedButton, as_count, button, label, row
+from gui.plots.histogram_plot import CHANNELS
+from gui.widgets.basic import Card, ElidedButton, Segments, as_count, button, label, row
 
 _WIDTH = 360
 _ALONE = "Step to the moment at which it is written: its block is recorded, at true size"
 _SMALLER = "Step to where the like is written in a smaller run: its block does too much to be stepped through"
+PLANES = CHANNELS[3]
 _APART = 18
 """Pixels between an element and the card."""
 
@@ -27,6 +29,8 @@ class WriterCard(Card):
 
     step_wanted = pyqtSignal()
     closed = pyqtSignal()
+    plane_wanted = pyqtSignal(int)
+    """The number of a color, whose element is asked for."""
 
     def __init__(self, over: QWidget) -> None:
         super().__init__("")
@@ -39,17 +43,22 @@ class WriterCard(Card):
         self.close_button = button("×", "flat", tip="Close (Esc)", name="Close")
         self.close_button.setProperty("small", True)
         self.close_button.clicked.connect(self.dismiss)
+        self.plane = Segments(PLANES, "Color")
+        self.plane.picked.connect(lambda name: self.plane_wanted.emit(PLANES.index(name)))
+        self.plane.hide()
         self.head.addStretch(1)
+        self.head.addWidget(self.plane)
         self.head.addWidget(self.close_button)
         self.who = label("", "card-title", wrap=True, name="Block and thread")
         self.where = label("", "caption", wrap=True, name="Kernel and launch")
         self.line = ElidedButton("The line that wrote it", "Show this line of the kernel")
         self.moved = label("", wrap=True, name="Transactions")
         self.others = label("", "caption", wrap=True, name="Other writers")
+        self.smaller = label("", "caption", wrap=True, name="What is stepped through")
         self.step = button("Step from here", "primary", tip="Step to the moment at which it is written")
         self.step.clicked.connect(self.step_wanted)
         self.body.setSpacing(6)
-        for each in (self.who, self.where, self.line, self.moved, self.others):
+        for each in (self.who, self.where, self.line, self.moved, self.others, self.smaller):
             self.body.addWidget(each)
         self.body.addLayout(row(self.step, 0))
         self.hide()
@@ -57,12 +66,13 @@ class WriterCard(Card):
     @property
     def texts(self) -> tuple[str, ...]:
         """All that it says, from above."""
-        labels: tuple[QLabel, ...] = (self.title, self.who, self.where, self.moved, self.others)
+        labels: tuple[QLabel, ...] = (self.title, self.who, self.where, self.moved, self.others, self.smaller)
         return tuple(each.text() for each in labels if each.isVisibleTo(self))
 
-    def ask(self, title: str, where: QPoint) -> None:
-        """Say that an element is looked up, which stands there on the screen."""
+    def ask(self, title: str, where: QPoint, *, colored: bool = False) -> None:
+        """Say that an element is looked up, which stands there; of a color image that of a color."""
         self._where = where
+        self.plane.setVisible(colored)
         self.title.setText(title)
         self._say("Looking for its thread…")
 
@@ -85,7 +95,9 @@ class WriterCard(Card):
             f"It writes {written.array}[{as_count(written.index)}].",
             _moved(writer),
             _others(written) if several else "",
+            "" if written.steps_alone else _too_much(written),
         )
+        self.step.setText("Step from here" if written.steps_alone else "Step in a smaller run")
         self.step.setToolTip(_ALONE if written.steps_alone else _SMALLER)
         if (focus := QApplication.focusWidget()) is not None and self._over.isAncestorOf(focus):
             self._before = focus
@@ -99,8 +111,9 @@ class WriterCard(Card):
             before.setFocus()
         self.closed.emit()
 
-    def _say(self, who: str, where: str = "", moved: str = "", others: str = "") -> None:
-        for part, text in ((self.who, who), (self.where, where), (self.moved, moved), (self.others, others)):
+    def _say(self, who: str, where: str = "", moved: str = "", others: str = "", smaller: str = "") -> None:
+        parts = (self.who, self.where, self.moved, self.others, self.smaller)
+        for part, text in zip(parts, (who, where, moved, others, smaller), strict=True):
             part.setText(text)
             part.setVisible(bool(text))
         for each in (self.line, self.step):
@@ -150,6 +163,15 @@ def _moved(writer: Writer) -> str:
     if writer.queue > 1:
         text += f"; {writer.queue} lanes queue for one address"
     return f"{text}."
+
+
+def _too_much(written: WrittenElement) -> str:
+    """Return why the block is not stepped through itself, and what helps."""
+    return (
+        f"Its block executes {as_count(written.statements)} statements, a lane's each: more than the "
+        f"{as_count(MOST_STATEMENTS)} that can be looked at one by one. A smaller run is stepped to where the like is "
+        "written; smaller blocks, or fewer elements for each, let the block itself be stepped."
+    )
 
 
 def _others(written: WrittenElement) -> str:

@@ -32,6 +32,8 @@ VARIABLES_LEGEND = "tinted: just given a value  ·  32 bits that all lanes share
 WARPS_LEGEND = "click or drag: that cycle, that warp's line  ·  wheel: on, Ctrl+wheel: nearer"
 LAUNCHES_LEGEND = "dashed: to run  ·  filled: runs  ·  tinted: waits  ·  click: go there"
 
+_OF_A_PROBLEM = 18
+"""Lines of text less that there are for counts while a problem of the text is told."""
 _COUNTED = (
     (35, frozenset(ROWS)),
     (21, frozenset(ROWS) - {"in all"}),
@@ -57,7 +59,9 @@ class Panes(QWidget):
         self._has_phases = False
         self._make_pictures(orders, beside)
         self.right = self._make_right(source)
-        self.right.installEventFilter(self)
+        self._strip = source.strip
+        for each in (self.right, self._strip):
+            each.installEventFilter(self)
         self.time = self._make_time(player)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.setChildrenCollapsible(False)
@@ -188,7 +192,8 @@ class Panes(QWidget):
         return time
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        if event is not None and event.type() == QEvent.Type.Resize:
+        shares = (QEvent.Type.Resize, QEvent.Type.ShowToParent, QEvent.Type.HideToParent)
+        if event is not None and event.type() in shares and (watched is self.right or event.type() != shares[0]):
             self._share_room()
         return super().eventFilter(watched, event)
 
@@ -200,7 +205,7 @@ class Panes(QWidget):
         """Leave out what comes last: large text in a low window leaves little room, and the code comes first."""
         roomy = self.height() >= 38 * look().text_px
         self.lanes.show_details(roomy)
-        lines = self.right.height() / look().text_px
+        lines = self.right.height() / look().text_px - _OF_A_PROBLEM * self._strip.isVisibleTo(self.right)
         self.counters.show_rows(next(rows for least, rows in _COUNTED if lines >= least))
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)

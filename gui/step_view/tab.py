@@ -45,7 +45,7 @@ from gui.step_view.time.prefetch import Prefetcher
 from gui.step_view.time.snapshots import Snapshot, Snapshots, snapshots_of
 from gui.step_view.warps.asked import Timed, TimelineJobs
 from gui.step_view.warps.canvas import WarpCanvas
-from gui.widgets.basic import ElidedButton
+from gui.widgets.basic import ElidedButton, row
 from gui.widgets.view_keys import ViewKeys
 
 if TYPE_CHECKING:
@@ -171,6 +171,12 @@ class StepTab(QWidget):
         self.stepper.busy_changed.connect(self._show_busy)
         self.sources.settled.connect(self._take_edit)
         self._describe_settings()
+
+    def corner(self) -> QWidget:
+        """Return what stands in the line of a page's tabs: what is recorded, and what it can be saved as."""
+        made = QWidget()
+        made.setLayout(row(self.chosen, self.panes.export))
+        return made
 
     # --- what is recorded
 

@@ -152,7 +152,7 @@ class PatternPage(Ground):
         self.variant = pattern.variant(settings.variant)
         """The variant that is shown."""
         self.step = StepTab(stepped_variant(pattern, self.variant), sources, jobs, timed)
-        self.add_tab("Step", self.step, self.step.chosen)
+        self.add_tab("Step", self.step, self.step.corner())
         self.pointing = Pointing(self.view, jobs, engine)
         self.pointing.step_wanted.connect(self._step_from)
         self.pointing.line_wanted.connect(self._show_line)

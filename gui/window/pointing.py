@@ -11,7 +11,7 @@ from gpu.messages.writer import WrittenElement
 from gui.model.jobs import Jobs
 from gui.model.records import PointedElement
 from gui.run_view.view import RunView
-from gui.run_view.writer_card import WriterCard
+from gui.run_view.writer_card import PLANES, WriterCard
 
 _CHANNEL = "writer"
 
@@ -38,12 +38,14 @@ class Pointing(QObject):
         self._view, self._jobs, self._engine = view, jobs, engine
         self._run: RunPattern | None = None
         self._asked: FindWriter | None = None
+        self._pointed: tuple[PointedElement, QPoint] | None = None
         self._written: WrittenElement | None = None
         self.card = WriterCard(view)
         view.pointed.connect(self._ask)
         self.card.step_wanted.connect(self._step)
         self.card.line.clicked.connect(self._show_line)
         self.card.closed.connect(self._forget)
+        self.card.plane_wanted.connect(lambda _: self._ask(*self._pointed) if self._pointed is not None else None)
 
     def take_run(self, run: RunPattern | None) -> None:
         """Ask of that run from now on; None for none. What was shown was another's."""
@@ -74,9 +76,12 @@ class Pointing(QObject):
         run = self._run if pointed.run is None else pointed.run
         if run is None:
             return
-        asked = FindWriter(run, pointed.output, pointed.element, self._engine.device)
-        self._asked, self._written = asked, None
-        self.card.ask(pointed.title, where)
+        element, colored = pointed.element, len(pointed.planes) == len(PLANES)
+        if colored:  # the color that was chosen last
+            element = pointed.planes[PLANES.index(self.card.plane.chosen)]
+        asked = FindWriter(run, pointed.output, element, self._engine.device)
+        self._asked, self._written, self._pointed = asked, None, (pointed, where)
+        self.card.ask(pointed.title, where, colored=colored)
         self._jobs().post(_CHANNEL, asked, lambda event: self._take(asked, event), priority=2)
 
     def _take(self, asked: FindWriter, event: Result | Failure) -> None:

@@ -463,6 +463,13 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
     assert said.text().endswith("and an atomic needs none." if size[1] == 250 else "…"), said.text()
     assert pane.strip.height() < pane.code.height()
     assert said.toolTip().endswith("and an atomic needs none.")
+    assert f"Line {line}: Race between Write at line 113 by thread 128 and Read at" in said.toolTip()
+
+
+def test_threads_of_blocks_with_rows_are_told_with_both_numbers(pane):
+    told = RACE.replace("(128,0,0)", "(4,2,0)")
+    pane.document.show_diagnostics(pane.document.text, [Diagnostic(1, 1, 3, "error", told)])
+    assert "by thread (4,2,0) and Read at line 113 by thread (0,0,0)" in pane.strip.message.toolTip()
 
 
 def test_the_line_that_is_typed_in_stays_in_view_when_a_problem_is_told_below(qtbot, pane):

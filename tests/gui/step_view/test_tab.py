@@ -338,7 +338,7 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
     assert tab.player.end > 99
     assert transport.count.text() == f"step {tab.player.end} of {tab.player.end}"
     lines = {
-        tab.panes.picture: [*tab.panes.kinds.buttons.values(), *tab.panes.zooms.values(), tab.panes.export],
+        tab.panes.picture: [*tab.panes.kinds.buttons.values(), *tab.panes.zooms.values()],
         transport.parentWidget().parentWidget(): [
             transport.count, *transport.buttons.values(), transport.speed, transport.loop, tab.panes.verdict,
         ],

@@ -73,6 +73,29 @@ def test_a_pixel_that_is_clicked_shows_its_thread_and_steps_from_there(qtbot, wi
     assert not step.chosen.text().startswith("Of the run")
 
 
+def test_of_a_color_image_the_color_is_chosen_and_stays_so(qtbot, window, color):
+    window.bench.open(color)
+    page, card = shown(qtbot, window, "convolution", "naive")
+    click_pixel(qtbot, page.view.after, 37, 20)
+    answered(qtbot, card)
+    assert card.plane.isVisible()
+    assert card.texts[0] == "Pixel x 37, y 20"
+    blocks = [card.who.text()]
+    for color in ("green", "blue"):
+        qtbot.mouseClick(card.plane.buttons[color], Qt.MouseButton.LeftButton)
+        answered(qtbot, card)
+        blocks.append(card.who.text())
+    assert [request.element[2] for request in asked()] == [0, 1, 2]
+    assert len(set(blocks)) == 3, "each color is a plane of blocks"
+    click_pixel(qtbot, page.view.after, 38, 20)
+    answered(qtbot, card)
+    assert asked()[-1].element == (20, 38, 2)
+    qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.stepping and page.step.models is not None and page.step.at_rest)
+    (request,) = asked(StepWriter)
+    assert request.find.element == (20, 38, 2)
+
+
 @pytest.mark.parametrize(
     ("pattern", "variant", "title"),
     [
@@ -211,6 +234,9 @@ def test_a_block_that_does_too_much_leaves_the_smaller_run(qtbot, window):
     click_pixel(qtbot, page.view.shown["C"].pane, 34, 12)
     answered(qtbot, card)
     assert "smaller run" in card.step.toolTip()
+    assert card.step.text() == "Step in a smaller run"
+    assert "more than the 500\u2009000 that can be looked at one by one" in card.smaller.text()
+    assert page.view.rect().contains(card.geometry())
     qtbot.mouseClick(card.step, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stepping)
     assert not asked(StepWriter)

@@ -135,6 +135,9 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     assert remedy.text() == f"Insert __syncthreads(); before line {place + 1}"
     walk.record()
     assert walk.step.panes.verdict.text().startswith("it races: line")
+    told = walk.step.source.strip.message
+    assert wait(lambda: told.text() == told.toolTip() != "", PATIENCE_S), told.text()
+    assert "race" in told.text().lower()
     walk.press(Key.Key_F2)
     walk.click(remedy)
     walk.press(Key.Key_Escape, Key.Key_F5)
