@@ -52,7 +52,6 @@ class ModeledBeside(QObject):
     def name_gpu(self) -> None:
         """Say on the button for which GPU."""
         gpu = find_gpu(self._modeling.gpu)
-        self.button.setText(f"+ modeled, {short_name(gpu.name)}")
         self.button.setToolTip(f"What the timing model says of {short_name(gpu.name)} beside, dotted")
 
     def words(self, beside: str) -> str:

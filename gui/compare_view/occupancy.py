@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu.messages.modeled import KernelTime, as_duration
 from gpu.timing.gpus import GpuDescription
@@ -14,6 +14,7 @@ from gui.plots.throughput_plot import ThroughputPlot
 from gui.qt.later import queue
 from gui.widgets.basic import label, row
 from gui.widgets.number_box import NumberBox
+from gui.widgets.wrapping import WrappingLayout
 
 _SIZES = tuple(range(32, 1025, 32))
 _MOST_SHARED = 232448
@@ -44,12 +45,14 @@ class OccupancyView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
-        layout.addLayout(
-            row(
-                label("Threads", "caption"), self.threads, label("Registers", "caption"), self.registers,
-                label("Shared bytes", "caption"), self.shared, 0,
-            )
-        )  # fmt: skip
+        fields = WrappingLayout(across=12, down=4)
+        for name, box in (("Threads", self.threads), ("Registers", self.registers), ("Shared bytes", self.shared)):
+            field, line = QWidget(), row(label(name, "caption"), box)
+            # No narrower than its digits want: a field that has no room goes to the next line.
+            line.setSizeConstraint(QHBoxLayout.SizeConstraint.SetFixedSize)
+            field.setLayout(line)
+            fields.addWidget(field)
+        layout.addLayout(fields)
         layout.addWidget(self.said)
         layout.addWidget(self.plot, 3)
         layout.addWidget(self.timed)

@@ -274,10 +274,12 @@ class CompareTab(QWidget):
         self.card = plot = Card(self._by.title, margins=(12, 8, 12, 6))
         plot.body.removeItem(plot.head)
         # What is chosen goes below the title where both have no room.
-        head, chosen = WrappingLayout(across=8, down=4, spread=True), QWidget()
-        chosen.setLayout(row(self.scale, self.unit, self.beside.button, self.quantity))
+        head = WrappingLayout(across=8, down=4, spread=True)
         head.addWidget(plot.title)
-        head.addWidget(chosen)
+        for items in ((self.scale, self.unit), (self.beside.button, self.quantity)):
+            chosen = QWidget()
+            chosen.setLayout(row(*items))
+            head.addWidget(chosen)
         plot.body.addLayout(head)
         plot.body.addWidget(self.about)
         plot.body.addWidget(self.curves, 1)

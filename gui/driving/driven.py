@@ -24,8 +24,11 @@ _BACKGROUND_MS = 2000
 
 
 @contextmanager
-def driven(engine: str) -> Iterator[MainWindow]:
-    """Open the window on an engine, as it takes it, and close it in the end."""
+def driven(engine: str, folder: Path | None = None) -> Iterator[MainWindow]:
+    """Open the window on an engine, as it takes it, and close it in the end.
+
+    What it remembers is kept in a folder; without one it begins as on a machine that never saw it, and forgets all.
+    """
     if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))):
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from gui.app import application
@@ -36,10 +39,13 @@ def driven(engine: str) -> Iterator[MainWindow]:
     from gui.window.main_window import MainWindow
 
     with tempfile.TemporaryDirectory(prefix="lockstep-driven-") as scratch:
-        memory = SavedSettings(Path(scratch, "settings.json"))
-        window = MainWindow(memory, engine, drafts=Drafts(Path(scratch, "drafts")))
+        home = folder or Path(scratch)
+        memory = SavedSettings(home / "settings.json")
+        first = not memory.geometry
+        window = MainWindow(memory, engine, drafts=Drafts(home / "drafts"))
         try:
-            window.resize(*SIZE)
+            if first:
+                window.resize(*SIZE)
             window.show()
             window.begin()
             yield window

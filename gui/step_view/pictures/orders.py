@@ -71,6 +71,7 @@ class OrdersView(QWidget):
         for title, view in zip(self.titles, self.views, strict=True):
             side = QVBoxLayout()
             side.setSpacing(2)
+            view.setMinimumSize(120, 90)  # side by side they must not take the source its room
             title.setContentsMargins(14, 0, 0, 0)
             title.setMinimumWidth(1)  # what is left at the end must not push the other one out
             side.addWidget(title)

@@ -11,6 +11,7 @@ from gui.painting.colors import mixed
 from gui.painting.theme import look
 from gui.step_view.warps.states import NAMES, SHORT, state_color
 from gui.widgets.basic import Card, ElidedLabel, as_count
+from gui.widgets.wrapping import WrappingLayout
 
 WAYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
 """Keys, and how many blocks more at once they choose."""
@@ -186,6 +187,9 @@ class WarpsCard(Card):
         super().__init__("Resident blocks", margins=(12, 6, 12, 8))
         self.body.setSpacing(4)
         self.title.hide()
+        self.choices = WrappingLayout(across=8, down=4)
+        """What else is chosen of what is modeled."""
+        self.body.addLayout(self.choices)
         self.resident = ElidedLabel("card-title", "Blocks at once")
         self.bars = ResidencyBars()
         self.speed = ElidedLabel("caption", "How long the blocks take")

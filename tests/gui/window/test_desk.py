@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import (
     QAbstractScrollArea,
     QApplication,
     QComboBox,
+    QFileDialog,
     QLabel,
     QPushButton,
     QStyle,
@@ -20,6 +21,8 @@ from PyQt6.QtWidgets import (
 )
 
 from gui.driving.driven import driven, wait
+from gui.painting.theme import look
+from gui.widgets.ask_file import remember_in
 from gui.widgets.basic import ElidedButton, ElidedLabel
 from gui.widgets.elided_box import ElidedBox
 from tests.gui.window.walker import PATIENCE_S, Key, Walker
@@ -254,6 +257,63 @@ def test_title_bar_and_footer_are_there(walk, step):
     line = walk.window.status
     assert line.isVisible()
     assert walk.window.rect().contains(QRect(line.mapTo(walk.window, QPoint(0, 0)), line.size()))
+
+
+# --- what is remembered
+
+
+def dragged(splitter, by):
+    """Drag a splitter's handle to the right; return the sizes that this leaves."""
+    handle = splitter.handle(1)
+    QTest.mousePress(handle, Qt.MouseButton.LeftButton, pos=handle.rect().center())
+    QTest.mouseMove(handle, handle.rect().center() + QPoint(by, 0))
+    QTest.mouseRelease(handle, Qt.MouseButton.LeftButton, pos=handle.rect().center() + QPoint(by, 0))
+    return splitter.sizes()
+
+
+@pytest.mark.long
+def test_the_next_time_all_is_as_it_was_left(walker, tmp_path):
+    home, saved = tmp_path / "home", tmp_path / "saved"
+    for each in (home, saved):
+        each.mkdir()
+    try:
+        with driven("null", home) as window:
+            first = Walker(window)
+            first.rest()
+            window.resize(960, 740)  # no wider than the screen that is pretended
+            first.turn_to("scan")
+            first.press(Key.Key_3)
+            first.rest()
+            first.answer(saved / "window.png")
+            first.press(Key.Key_E, modifier=CTRL)
+            assert wait((saved / "window.png").is_file, PATIENCE_S)
+            run = dragged(first.page.splitter, -60)
+            first.record()
+            first.press(Key.Key_T, modifier=CTRL)
+            variant = first.page.variant.name
+        with driven("null", home) as window:
+            again = Walker(window)
+            assert wait(lambda: again.page.stepping and again.step.at_rest, PATIENCE_S)
+            assert (window.width(), window.height()) == (960, 740)
+            assert (again.page.pattern.name, again.page.variant.name) == ("scan", variant)
+            assert look().theme.name == "light"
+            again.press(Key.Key_F2)
+            assert again.page.splitter.sizes() == pytest.approx(run, abs=2)
+            seen = []
+
+            def read():
+                dialog = QApplication.activeModalWidget()
+                if not isinstance(dialog, QFileDialog):
+                    return QTimer.singleShot(20, read)
+                seen.append(dialog.directory().absolutePath())
+                return QTest.keyClick(dialog, Key.Key_Escape)
+
+            QTimer.singleShot(0, read)
+            again.press(Key.Key_E, modifier=CTRL)
+            assert seen == [str(saved)]
+    finally:
+        remember_in(walker.window.memory)
+        walker.window.appearance.changed.emit()
 
 
 # --- what is cut
