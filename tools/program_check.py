@@ -38,6 +38,8 @@ _LIBRARIES = re.compile(
     r"|cuda/|cute/|nvrtc|GL/|boost/|opencv|omp\.h|cuco)"
 )
 _SAYS_RIGHT = re.compile(r"\bPASS(ED)?\b|\bSUCCESS(FUL)?\b", re.IGNORECASE)
+_MISTAKE = "ended by a mistake"
+"""What the command says of a launch."""
 _SAYS_WRONG = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch", re.IGNORECASE)
 
 
@@ -256,11 +258,11 @@ def run_hecbench(folder: Path) -> CheckedProgram:
     name = folder.name.removesuffix("-cuda")
     if code is None:
         return CheckedProgram(name, False, f"it computes for more than {_SECONDS} s")
-    if code == 0 and not _SAYS_WRONG.search(said) and not _SAYS_RIGHT.search(said) and "mistake" not in complained:
+    if code == 0 and not _SAYS_WRONG.search(said) and not _SAYS_RIGHT.search(said) and _MISTAKE not in complained:
         return CheckedProgram(name, None, "prints no verdict")
     if code or _SAYS_WRONG.search(said) or not _SAYS_RIGHT.search(said):
         return CheckedProgram(name, False, _reason(code, said, complained))
-    if "ended by a mistake" in complained:
+    if _MISTAKE in complained:
         return CheckedProgram(name, False, "a launch ended by a mistake")
     return CheckedProgram(name, True)
 
@@ -285,7 +287,7 @@ def _program(
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None, "", ""
-    if "SIGXCPU" in done.stderr.decode(errors="replace"):
+    if re.search("SIGXCPU|crashed: SIGKILL", done.stderr.decode(errors="replace")):
         return None, "", ""
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import call_arguments, called_prototype, is_reference_function, names_method
 from gpu.simulator.frontend.child_launches import CONFIGURE
-from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, is_kernel, start_of
+from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, is_kernel, is_own, start_of
 from gpu.simulator.frontend.classes import has_body, is_implicit
 from gpu.simulator.frontend.closures import is_closure
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.cuda_functions import call_by_name, is_written_out
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.types import is_reference, refuse, value_type
+from gpu.simulator.intrinsics import INTRINSICS
 from gpu.simulator.types import FUNCTION_POINTER, VOID, Pointer
 
 
@@ -28,13 +29,23 @@ def call(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return _closure_as_pointer(lower, cursor, callee.owner)
     if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
         return _implicit_method(lower, cursor)
-    if not has_body(callee):
+    if not has_body(callee) or _is_known_by_name(callee):
         return call_by_name(lower, cursor)
     pointer = reference(lower, cursor)
     if pointer is not None:
         assert isinstance(pointer.type, Pointer)
         return ir.Load(pointer.type.element, ir.Element(pointer.type.element, pointer, None, start_of(cursor)))
     return _call_with_body(lower, cursor, callee)
+
+
+def _is_known_by_name(callee: Cursor) -> bool:
+    """Whether a function that the shim defines, for constants, is one that the executor has."""
+    return (
+        callee.kind == CursorKind.FUNCTION_DECL
+        and callee.spelling in INTRINSICS
+        and not is_own(callee)
+        and all(each.canonical is callee.result_type.canonical for each in callee.type.argument_types)
+    )
 
 
 def reference(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
@@ -150,7 +161,8 @@ def lowered_arguments(lower: Lowering, cursor: Cursor, callee: Cursor) -> list[i
     for number, parameter in enumerate(callee.arguments):
         argument = given[number] if number < len(given) else None
         if argument is None or not is_written_out(argument):
-            argument = default_argument(parameter, cursor)
+            # What is nothing but `T()` of a number is as empty; its parameter has no default then.
+            argument = default_argument(parameter, cursor, argument)
         lowered.append(lowered_argument(lower, argument, parameter))
     return lowered
 
@@ -163,9 +175,9 @@ def lowered_argument(lower: Lowering, argument: Cursor, parameter: Cursor) -> ir
     return lower.converted(argument, value_type(type))
 
 
-def default_argument(parameter: Cursor, call: Cursor) -> Cursor:
-    """Return what a parameter is given where a call leaves it out."""
-    values = [child for child in parameter.children if child.is_expression]
+def default_argument(parameter: Cursor, call: Cursor, given: Cursor | None = None) -> Cursor:
+    """Return what a parameter is given where a call leaves it out; without a default it is what is given."""
+    values = [child for child in parameter.children if child.is_expression] or ([given] if given is not None else [])
     if not values:
         raise refuse(call, f"a call without its argument {parameter.spelling}")
     return values[-1]

@@ -25,11 +25,14 @@ def innermost(type: ClangType) -> ClangType:
 
 def initializer(declaration: Cursor) -> Cursor | None:
     """Return a variable's or a member's own initializer; a type's arguments and extents are expressions before it."""
-    name = declaration.location.offset
-    expressions = [child for child in declaration.children if child.is_expression and child.end.offset > name]
-    if not expressions:
+    if declaration.kind == CursorKind.VAR_DECL:
+        last = declaration.variable_initializer
+    else:
+        name = declaration.location.offset
+        expressions = [child for child in declaration.children if child.is_expression and child.end.offset > name]
+        last = expressions[-1] if expressions else None
+    if last is None:
         return None
-    last = expressions[-1]
     is_array = declaration.type.canonical.kind == TypeKind.CONSTANTARRAY
     # Where an element makes a temporary object clang wraps the braces.
     while is_array and last.kind == CursorKind.UNEXPOSED_EXPR and len(last.children) == 1:

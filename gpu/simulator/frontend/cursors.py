@@ -143,6 +143,7 @@ class Cursor:
     parent = _cursor("clang_getCursorSemanticParent")
     template = _cursor("clang_getSpecializedCursorTemplate")
     type = _type("clang_getCursorType")
+    variable_initializer = _cursor("clang_Cursor_getVarDeclInitializer")
     result_type = _type("clang_getCursorResultType")
     enum_type = _type("clang_getEnumDeclIntegerType")
     field_offset = _number("clang_Cursor_getOffsetOfField")

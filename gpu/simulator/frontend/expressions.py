@@ -28,6 +28,7 @@ from gpu.simulator.frontend.operators import (
     unary,
 )
 from gpu.simulator.frontend.scope import Scope
+from gpu.simulator.frontend.statement_expressions import statement_expression
 from gpu.simulator.frontend.types import decayed, is_reference, refuse, value_type
 from gpu.simulator.types import BOOL, Pointer, Scalar, Struct, Type, Void
 
@@ -181,6 +182,8 @@ _VALUES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Expression]] = {
     CursorKind.CONDITIONAL_OPERATOR: conditional,
     CursorKind.CALL_EXPR: _call,
     CursorKind.INIT_LIST_EXPR: lambda lower, cursor: braces(lower, cursor, lower.type_of(cursor)),
+    CursorKind.COMPOUND_LITERAL_EXPR: lambda lower, cursor: lower.converted(only_child(cursor), lower.type_of(cursor)),
+    CursorKind.StmtExpr: statement_expression,
     CursorKind.LAMBDA_EXPR: value_of_lambda,
     CursorKind.CXX_NEW_EXPR: new,
     CursorKind.CXX_DELETE_EXPR: delete,

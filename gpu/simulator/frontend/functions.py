@@ -29,7 +29,8 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
     function.parameters = (*this, *parameters)
     initial = _member_initializers(expressions)
     body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
-    function.body = ir.Block((*moved, *initial, *Statements(expressions).block(body)), scope=True)
+    statements = Statements(expressions).block(body)
+    function.body = ir.Block((*moved, *scope.declared_first, *initial, *statements), scope=True)
 
 
 def _declare_this(scope: Scope) -> list[tuple[str, Type]]:

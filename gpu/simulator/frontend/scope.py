@@ -57,6 +57,8 @@ class Scope:
         self.this: ir.Expression | None = None
         # Of a lambda's body: the address of what it has captured.
         self.closure: ir.Local | None = None
+        # What is declared within an expression, which is where no statement can be.
+        self.declared_first: list[ir.Statement] = []
         self._variables: dict[Cursor, Variable] = {}
         self._addressed = addressed_variables(body)
 

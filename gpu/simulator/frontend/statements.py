@@ -93,6 +93,8 @@ class Statements:
             return ir.Return(self._returned(cursor), position)
         if kind == CursorKind.CALL_EXPR and cursor.spelling == "__syncthreads":
             return ir.Barrier(position)
+        if kind in (CursorKind.CONDITIONAL_OPERATOR, CursorKind.PAREN_EXPR) and cursor.type.kind == TypeKind.VOID:
+            return self._without_value(cursor)
         if kind.is_expression():
             return ir.Evaluate(self._expressions.discarded(cursor), position, _text_of(cursor))
         if kind.is_unexposed() and len(children := cursor.children) == 1:
@@ -140,6 +142,14 @@ class Statements:
         chosen, other = self._statement(then), self._statement(orelse[0]) if orelse else None
         made = ir.If(decided, chosen, other, start_of(cursor), condition.text)
         return ir.Block((*before, made), scope=True) if before else made
+
+    def _without_value(self, cursor: Cursor) -> ir.Statement:
+        """Lower `c ? f() : g()` of type void as an if: what is called may be a barrier."""
+        if cursor.kind == CursorKind.PAREN_EXPR:
+            return self._statement(cursor.children[-1])
+        condition, chosen, other = cursor.children
+        decided = self._expressions.condition(condition)
+        return ir.If(decided, self._statement(chosen), self._statement(other), start_of(cursor), condition.text)
 
     def _for(self, cursor: Cursor) -> ir.Statement:
         first, condition, step, body = _parts_of_for(cursor)

@@ -34,10 +34,11 @@ typedef short int16_t;
 typedef unsigned short uint16_t;
 typedef int int32_t;
 typedef unsigned int uint32_t;
-typedef long long int64_t;
-typedef unsigned long long uint64_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
 typedef unsigned long uintptr_t;
 typedef long intptr_t;
+typedef long ssize_t;
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
@@ -68,25 +69,30 @@ typedef unsigned long ulong;
 #define INT16_MIN (-32768)
 #define INT32_MAX INT_MAX
 #define INT32_MIN INT_MIN
-#define INT64_MAX LLONG_MAX
-#define INT64_MIN LLONG_MIN
+#define INT64_MAX LONG_MAX
+#define INT64_MIN LONG_MIN
 #define UINT8_MAX 255
 #define UINT16_MAX 65535
 #define UINT32_MAX UINT_MAX
-#define UINT64_MAX ULLONG_MAX
+#define UINT64_MAX ULONG_MAX
 #define SIZE_MAX ULONG_MAX
+#define PTRDIFF_MAX LONG_MAX
+#define PTRDIFF_MIN LONG_MIN
+#define INTPTR_MAX LONG_MAX
+#define UINTPTR_MAX ULONG_MAX
 #define INT8_C(value) value
 #define INT16_C(value) value
 #define INT32_C(value) value
-#define INT64_C(value) value##ll
+#define INT64_C(value) value##l
 #define UINT8_C(value) value
 #define UINT16_C(value) value
 #define UINT32_C(value) value##u
-#define UINT64_C(value) value##ull
+#define UINT64_C(value) value##ul
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-7f
 #define DBL_MAX 1.7976931348623157e+308
+#define DBL_MIN 2.2250738585072014e-308
 #define DBL_EPSILON 2.2204460492503131e-16
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
@@ -94,7 +100,18 @@ typedef unsigned long ulong;
 #define CUDART_NAN_F NAN
 #define CUDART_PI_F 3.141592654f
 #define M_PI 3.14159265358979323846
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_2_SQRTPI 1.12837916709551257390
+#define M_SQRT2 1.41421356237309504880
+#define M_SQRT1_2 0.70710678118654752440
 #define M_E 2.7182818284590452354
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_LOG2E 1.44269504088896340736
+#define M_LOG10E 0.43429448190325182765
 #define warpSize 32
 
 #define LOCKSTEP_FOR_NUMBERS(declare)                                                                                  \

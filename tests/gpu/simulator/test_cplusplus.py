@@ -16,6 +16,34 @@ Array = np.ndarray[Any, Any]
 
 # Each: what stands before the function, and its body, as `check_program` takes them.
 PROGRAMS = {
+    "statements within an expression, also of macros within macros": (
+        """#define SMALLER(x, y) ({ __typeof__(x) _x = (x); __typeof__(y) _y = (y); _x < _y ? _x : _y; })
+        struct Pair { int a, b; };
+        DEVICE int first(const Pair &p) { return p.a; }""",
+        """
+        int n = in[0];
+        for (int k = 0; k < SMALLER(i, 5); k++) out[k] = SMALLER(SMALLER(n, in[k]), i - 3);
+        out[5] = ({ Pair p = {i, 2}; p.b += i; ; p.b * first(p); });
+        out[6] = i % 2 ? ({ int q; q = n++; q; }) : -1;
+        out[7] = n;
+        """,
+    ),
+    "compound literals": (
+        """struct Two { int x, y; };
+        DEVICE Two add(Two a, Two b) { return (Two){a.x + b.x, a.y + b.y}; }
+        DEVICE int sum(const Two &a) { return a.x + a.y; }""",
+        """
+        Two two = add((Two){i, in[0]}, (Two){in[1]});
+        out[0] = two.x; out[1] = two.y; out[2] = sum((Two){1, i}); out[3] = ((Two){i, 7}).y; out[4] = (int){i};
+        """,
+    ),
+    "a choice of what gives no value": (
+        "DEVICE void set(int *p, int v) { *p = v; }",
+        """
+        (i > 3) ? set(out, i) : set(out + 1, 2);
+        i % 2 ? (i % 3 ? set(out + 2, 1) : (void)0) : set(out + 3, 5);
+        """,
+    ),
     "a lambda copies and refers": (
         "",
         """

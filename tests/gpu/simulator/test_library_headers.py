@@ -169,3 +169,37 @@ def test_an_instantiation_of_a_kernel_that_is_called_kernel() -> None:
         block=1,
     )
     assert out[0] == 8
+
+
+def test_constants_are_made_with_the_smaller_and_the_larger_of_two() -> None:
+    [out] = run_kernel(
+        """
+        template <int N> struct Sizes { static constexpr int bytes = std::min(N * 4, 256), most = max(3u, 2); };
+        __global__ void fill(float *out) {
+            constexpr int bytes = Sizes<40>::bytes;
+            out[0] = bytes; out[1] = Sizes<100>::bytes + Sizes<1>::most; out[2] = std::min(out[0], 2.5f);
+        }
+        """,
+        "fill",
+        np.zeros(3, np.float32),
+        block=1,
+    )
+    assert list(out) == [160, 259, 2.5]
+
+
+def test_the_fixed_width_of_64_bits_is_long_as_nvcc_has_it() -> None:
+    """Who overloads for `int64_t` is called with `long`."""
+    [out] = run_kernel(
+        """
+        __device__ int bits(int32_t) { return 32; }
+        __device__ int bits(int64_t) { return 64; }
+        __device__ int bits(uint64_t) { return 65; }
+        template <typename T> __global__ void fill(T *out) {
+            out[0] = bits(T()) + bits(INT64_C(1)) + bits(UINT64_C(1));
+        }
+        """,
+        "fill<long>",
+        np.zeros(1, np.int64),
+        block=1,
+    )
+    assert list(out) == [64 + 64 + 65]

@@ -2,11 +2,17 @@
 // operators compute in float.
 #pragma once
 
+template <typename LockstepT, typename Half>
+struct __lockstep_only {};
+template <typename Half>
+struct __lockstep_only<Half, Half> {
+    using type = Half;
+};
 // Templates, so that nothing is converted for their sake.
 #define LOCKSTEP_HALF_OPERATOR(Half, op)                                                                               \
     template <typename LockstepT>                                                                                      \
-    LOCKSTEP_API inline typename __lockstep_if<__is_same(LockstepT, Half), LockstepT>::type operator op(               \
-        const LockstepT &a, const LockstepT &b) {                                                                      \
+    LOCKSTEP_API inline typename __lockstep_only<LockstepT, Half>::type operator op(const LockstepT &a,                \
+                                                                                    const LockstepT &b) {              \
         return LockstepT((float)a op(float) b);                                                                        \
     }                                                                                                                  \
     LOCKSTEP_API inline Half &operator op## = (Half & a, const Half &b) { return a = Half((float)a op(float) b); }

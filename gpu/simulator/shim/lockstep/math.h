@@ -1,18 +1,19 @@
 // The math library, the bit functions and the conversions.
 #pragma once
 
+// The bodies are for constants: the executor knows both by name.
 #define LOCKSTEP_MIN_MAX(T)                                                                                            \
-    LOCKSTEP_API T min(T a, T b);                                                                                      \
-    LOCKSTEP_API T max(T a, T b);
+    LOCKSTEP_API constexpr T min(T a, T b) { return b < a ? b : a; }                                                   \
+    LOCKSTEP_API constexpr T max(T a, T b) { return a < b ? b : a; }
 LOCKSTEP_FOR_NUMBERS(LOCKSTEP_MIN_MAX)
-LOCKSTEP_API inline unsigned int min(unsigned int a, int b) { return min(a, (unsigned int)b); }
-LOCKSTEP_API inline unsigned int min(int a, unsigned int b) { return min((unsigned int)a, b); }
-LOCKSTEP_API inline unsigned int max(unsigned int a, int b) { return max(a, (unsigned int)b); }
-LOCKSTEP_API inline double min(float a, double b) { return min((double)a, b); }
-LOCKSTEP_API inline double min(double a, float b) { return min(a, (double)b); }
-LOCKSTEP_API inline double max(float a, double b) { return max((double)a, b); }
-LOCKSTEP_API inline double max(double a, float b) { return max(a, (double)b); }
-LOCKSTEP_API inline unsigned int max(int a, unsigned int b) { return max((unsigned int)a, b); }
+LOCKSTEP_API constexpr unsigned int min(unsigned int a, int b) { return min(a, (unsigned int)b); }
+LOCKSTEP_API constexpr unsigned int min(int a, unsigned int b) { return min((unsigned int)a, b); }
+LOCKSTEP_API constexpr unsigned int max(unsigned int a, int b) { return max(a, (unsigned int)b); }
+LOCKSTEP_API constexpr double min(float a, double b) { return min((double)a, b); }
+LOCKSTEP_API constexpr double min(double a, float b) { return min(a, (double)b); }
+LOCKSTEP_API constexpr double max(float a, double b) { return max((double)a, b); }
+LOCKSTEP_API constexpr double max(double a, float b) { return max(a, (double)b); }
+LOCKSTEP_API constexpr unsigned int max(int a, unsigned int b) { return max((unsigned int)a, b); }
 
 LOCKSTEP_API inline unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
 LOCKSTEP_API inline unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
