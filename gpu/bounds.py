@@ -104,19 +104,27 @@ def _timer(which: int, seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory(most: int) -> Iterator[None]:
+    before = hold_memory(most)
+    try:
+        yield
+    finally:
+        if before is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def hold_memory(most: int) -> tuple[int, int] | None:
+    """Hold this process to so many bytes more than it has; return what it was held to, None where that is not known."""
     taken = _taken()
     if taken is None:
-        yield
-        return
+        return None
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_AS, (min([taken + most, *limits]), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+    return before
 
 
 def _taken() -> int | None:

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-OK, FAILED, REFUSED, STOPPED = 0, 1, 2, 130
+OK, FAILED, REFUSED, TOO_LONG, STOPPED = 0, 1, 2, 124, 130

@@ -163,6 +163,7 @@ def _refuse_empty_names(options: argparse.Namespace) -> None:
 
 
 def _parser(desktop: Desktop) -> argparse.ArgumentParser:
+    from gpu.cli import own_code
     from gpu.cli import program as cli_program
     from gpu.cli import pycuda as cli_pycuda
     from gpu.cli import simulate as cli_simulate
@@ -205,27 +206,13 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     cli_simulate.add_options(simulating)
     simulating.set_defaults(command=_tidily(_simulate))
 
-    scripts = commands.add_parser(
-        "pycuda",
-        help="a PyCUDA script on the simulator, without a GPU",
-        usage=cli_pycuda.USAGE,
-        description="Runs a script that uses PyCUDA, as it is, on the simulator.",
-        epilog=cli_pycuda.EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    cli_pycuda.add_options(scripts)
+    scripts = commands.add_parser("pycuda", help="a PyCUDA script on the simulator, without a GPU", **cli_pycuda.ABOUT)
+    own_code.add_options(scripts)
     scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
-
     programs = commands.add_parser(
-        "program",
-        help="a whole CUDA C++ program on the simulator, without a GPU",
-        usage=cli_program.USAGE,
-        description="Compiles a program's host code for this machine, and runs it with its kernels on the simulator.",
-        epilog=cli_program.EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        "program", help="a whole CUDA C++ program on the simulator, without a GPU", **cli_program.ABOUT
     )
+    own_code.add_options(programs)
     cli_program.add_options(programs)
     programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
     modeling = commands.add_parser(

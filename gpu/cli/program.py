@@ -10,23 +10,32 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from gpu.cli import interrupts, launches
+from gpu.cli import interrupts, own_code
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.supervised import end_with_parent
 from gpu.errors import InputError, KernelError, LockstepError
-from gpu.files import opening
 from gpu.files.scratch import ScratchFolder
-from gpu.schedules import HELP, NAMES, ROUND_ROBIN, Schedule
+from gpu.schedules import ROUND_ROBIN
 
 EPILOG = """\
 What stands behind -- is the program's own. Its host code is compiled by this machine's C++ compiler, its kernels run
 on the simulator. Times between events are this processor's.
 
 exit codes: the program's own, 128 and its signal's number where it crashes; with --check 1 where it ends with 0 and a
-launch made a mistake, 2 where a kernel is none that the simulator runs; 2 where nothing was run
+launch made a mistake, 2 where a kernel is none that the simulator runs; 2 where nothing was run; 124 where
+--max-seconds ended it
 """
 USAGE = "lockstep program FILE.cu [MORE.cu ...] [options] [-- ARGS ...]"
+ABOUT: dict[str, Any] = {
+    "usage": USAGE,
+    "description": "Compiles a program's host code for this machine, and runs it with its kernels on the simulator.",
+    "epilog": EPILOG,
+    "formatter_class": argparse.RawDescriptionHelpFormatter,
+    "allow_abbrev": False,
+}
+"""What its parser is made with."""
 
 
 def arguments_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -56,17 +65,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-l", metavar="LIBRARY", dest="libraries", action="append", default=[], help="link the host code with a library"
     )
     parser.add_argument(
-        "--check", action="store_true", help="say what each launch does wrong and what it costs; 1 if there is anything"
-    )
-    parser.add_argument(
         "--fast",
         action="store_true",
         help="run kernels as machine code, which checks nothing, where they keep no pointers in memory",
-    )
-    parser.add_argument("--report", metavar="FILE.json", type=Path, help="save findings and counts of every launch")
-    parser.add_argument("--schedule", metavar="|".join(NAMES), default=ROUND_ROBIN, help=HELP)
-    parser.add_argument(
-        "--trace", metavar="FOLDER", type=Path, help="record every step of every launch, each in a file that opens"
     )
 
 
@@ -80,13 +81,9 @@ def run(options: argparse.Namespace, words: Sequence[str]) -> int:
     for file in options.files:
         if not file.is_file():
             raise InputError(f"There is no file {file}.")
-    Schedule.of(options.schedule)
     if options.fast and (options.check or options.report or options.trace or options.schedule != ROUND_ROBIN):
         raise InputError("--fast checks nothing: it goes with neither --check, --report, --trace nor --schedule.")
-    if options.report is not None:
-        opening.check_target(options.report)
-    if options.trace is not None:
-        launches.make_folder(options.trace)
+    own_code.check_options(options)
     scratch = ScratchFolder()
     try:
         return _watched(options, words, Path(scratch.path))
@@ -104,6 +101,7 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
         os.close(held)
         threading.Thread(target=end_with_parent, args=(watched,), daemon=True).start()
         code = FAILED
+        own_code.hold(options)
         try:
             code = _program(options, words, folder, writing)
         finally:
@@ -132,17 +130,11 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
     _, refused = take_down(journal, bytes(received))
     if code < 0:
         if code != -signal.SIGPIPE:  # who reads has gone: a shell says nothing either
-            print(f"lockstep: The program crashed: {_signal_name(-code)}.", file=sys.stderr)
+            given = "" if options.max_memory is None else f" --max-memory gave it {options.max_memory >> 20:,} MB."
+            print(f"lockstep: The program crashed: {_signal_name(-code)}.{given}", file=sys.stderr)
         code = 128 - code
-    if journal.entries:
-        print("\n".join(launches.summary(journal)), file=sys.stderr)
-    if options.report is not None:
-        with opening.replacing(options.report) as file:
-            file.write(launches.as_json(journal, [*map(str, options.files), *words]).encode())
-    wrong = options.check and any(entry.findings for entry in journal.entries)
-    if code == OK and refused:
-        return REFUSED
-    return FAILED if code == OK and wrong else code
+    code = own_code.report(options, journal, [*map(str, options.files), *words], code)
+    return REFUSED if code == OK and refused else code
 
 
 def _signal_name(number: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,18 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpu import bounds
+from gpu.cli.amounts import MOST_DIGITS, megabytes, seconds, whole
 from gpu.errors import InputError, KernelError
 from gpu.files import opening
 from gpu.files.sources import Sources
 from gpu.schedules import HELP, NAMES, ROUND_ROBIN
 
-_LONGEST = 1_000_000
-_LARGEST = 1 << 20
-
 if TYPE_CHECKING:
     from gpu.kernel.simulate import Simulation
 
-_MOST_DIGITS = 100
 EPILOG = """\
 arguments, one --arg for each of the kernel's parameters, in order:
   for a number     5, 0x1F, 1e-3, true; for a struct by value 1,2,3,4
@@ -58,7 +54,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grid", metavar="X[,Y[,Z]]", type=_extent, help="blocks (the file's own <<<...>>>)")
     parser.add_argument("--block", metavar="X[,Y[,Z]]", type=_extent, help="threads of a block (the file's own)")
     parser.add_argument(
-        "--shared", metavar="BYTES", type=_whole, help="size of the extern __shared__ array (the file's own)"
+        "--shared", metavar="BYTES", type=whole, help="size of the extern __shared__ array (the file's own)"
     )
     parser.add_argument(
         "-D",
@@ -108,12 +104,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="save array argument I, counted from 0, after the launch",
     )
     parser.add_argument(
-        "--max-steps", metavar="N", type=_whole, help="rounds of loops before they are taken for endless (200000)"
+        "--max-steps", metavar="N", type=whole, help="rounds of loops before they are taken for endless (200000)"
     )
     parser.add_argument(
         "--max-seconds",
         metavar="S",
-        type=_seconds,
+        type=seconds,
         default=bounds.SECONDS,
         help="computing before the file's text, or blocks that are simulated together, are taken for endless; all "
         f"blocks may take twelve times as long ({bounds.SECONDS:g})",
@@ -121,7 +117,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-memory",
         metavar="MB",
-        type=_megabytes,
+        type=megabytes,
         default=bounds.MEMORY,
         help=f"memory that all of it may take ({bounds.MEMORY >> 20})",
     )
@@ -226,35 +222,12 @@ def _extent(text: str) -> tuple[int, ...]:
     words = text.split(",")
     if not 1 <= len(words) <= 3 or not all(word.strip().isascii() and word.strip().isdigit() for word in words):
         raise argparse.ArgumentTypeError(f"{text!r} is not X, X,Y or X,Y,Z")
-    if len(text) > _MOST_DIGITS:
+    if len(text) > MOST_DIGITS:
         raise argparse.ArgumentTypeError(f"{text!r} is more than any GPU has")
     extents = tuple(int(word) for word in words)
     if min(extents) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is empty")
     return extents
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number" + " that can be" * text.isdigit())
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= _LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: it is in seconds, at most {_LONGEST}")
-    return seconds
-
-
-def _megabytes(text: str) -> int:
-    megabytes = _whole(text)
-    if not 0 < megabytes <= _LARGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: it is in MB, from 1 to {_LARGEST}")
-    return megabytes << 20
 
 
 def _dump(text: str) -> tuple[int, Path]:

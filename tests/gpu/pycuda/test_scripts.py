@@ -327,3 +327,42 @@ def test_a_script_or_a_module_that_is_not_there(script, tmp_path):
     ended = script("", "-m", "mine", "-x")
     assert ended.code == 0
     assert ended.said.startswith("__main__ ['-x'")
+
+
+def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script):
+    ended = script(
+        """
+        import numpy as np
+        import pycuda.autoinit
+        import pycuda.driver as cuda
+        from pycuda.compiler import SourceModule
+        module = SourceModule("__global__ void f(int *a) { a[0] += 1; while (a[1] == 0) {} }")
+        a = np.array([0, 1], np.int32)
+        module.get_function("f")(cuda.InOut(a), block=(1, 1, 1))
+        print(a[0], flush=True)
+        module.get_function("f")(cuda.InOut(a * 0), block=(1, 1, 1))
+        """,
+        "--max-seconds",
+        "4",
+    )
+    assert (ended.code, ended.said) == (124, "1\n"), ended.complained
+    assert (
+        "lockstep: It took longer than the 4 s of --max-seconds, and was ended.\nlockstep: 1 launch" in ended.complained
+    )
+
+
+def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):
+    ended = script(
+        """
+        import numpy as np
+        kept = []
+        try:
+            while True:
+                kept.append(np.ones(1 << 24))
+        except MemoryError:
+            print(0 < len(kept) < 10)
+        """,
+        "--max-memory",
+        "1000",
+    )
+    assert (ended.code, ended.said) == (0, "True\n"), ended.complained
