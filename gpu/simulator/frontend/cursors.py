@@ -109,6 +109,10 @@ _WITHOUT_CHILDREN = frozenset(
 _NOTHING = CursorKind.INVALID_FILE.value
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_printing = function("clang_getCursorPrettyPrinted", String)
+_policy = function("clang_getCursorPrintingPolicy", ctypes.c_void_p)
+_dispose_policy = function("clang_PrintingPolicy_dispose", None)
+
 _ONE_MACRO = re.compile(r"\w+\s*\(.*\)", re.DOTALL)
 
 
@@ -184,6 +188,15 @@ class Cursor:
     def text(self) -> str:
         """The text, blanks and comments made one blank each; "" of what a macro's text is all of."""
         return self.tree.text(_extent(self.raw))
+
+    @_AskedOnce
+    def printed(self) -> str:
+        """A declaration as clang writes it: without macros, and of a template's instantiation with its arguments."""
+        policy = ctypes.c_void_p(_policy(self.raw))
+        try:
+            return decoded(_printing(self.raw, policy))
+        finally:
+            _dispose_policy(policy)
 
     @_AskedOnce
     def children(self) -> tuple[Cursor, ...]:

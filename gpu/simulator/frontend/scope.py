@@ -59,6 +59,8 @@ class Scope:
         self.closure: ir.Local | None = None
         # What is declared within an expression, which is where no statement can be.
         self.declared_first: list[ir.Statement] = []
+        # What `add.cc` leaves for `addc`.
+        self.carry: ir.Local | None = None
         self._variables: dict[Cursor, Variable] = {}
         self._addressed = addressed_variables(body)
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpu.simulator import ir
 from gpu.simulator.frontend.addresses import is_assignment, is_reference_function
+from gpu.simulator.frontend.assembly import assembly
 from gpu.simulator.frontend.clang import Cursor, CursorKind, StorageClass, TypeKind, has_attribute, start_of
 from gpu.simulator.frontend.classes import INSTEAD_OF_DESTRUCTOR, destructor, initializer, is_constructed, is_implicit
 from gpu.simulator.frontend.construction import array_values, default_array
@@ -31,7 +32,6 @@ _INSTEAD = {
     "GOTO_STMT": "Use a loop with break or continue, or a function with an early return.",
     "LABEL_STMT": "Use a loop with break or continue, or a function with an early return.",
     "INDIRECT_GOTO_STMT": "Use a switch.",
-    "ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
     "MS_ASM_STMT": "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync.",
     "CXX_TRY_STMT": "Device code has no exceptions: return an error code.",
 }
@@ -62,6 +62,8 @@ class Statements:
             return [made for child in cursor.children for made in self._declaration(child)]
         if kind == CursorKind.NULL_STMT:
             return []
+        if kind == CursorKind.ASM_STMT:
+            return assembly(self._expressions, cursor)
         return [self._statement(cursor)]
 
     def _statement(self, cursor: Cursor) -> ir.Statement:
@@ -69,7 +71,7 @@ class Statements:
         position = start_of(cursor)
         if kind == CursorKind.COMPOUND_STMT:
             return ir.Block(tuple(self.block(cursor)), scope=True)
-        if kind in (CursorKind.DECL_STMT, CursorKind.NULL_STMT):
+        if kind in (CursorKind.DECL_STMT, CursorKind.NULL_STMT, CursorKind.ASM_STMT):
             return ir.Block(tuple(self._statements(cursor)))
         if kind == CursorKind.IF_STMT:
             return self._if(cursor)

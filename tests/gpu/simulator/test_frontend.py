@@ -72,7 +72,7 @@ def test_an_error_on_a_line_that_is_not_there_is_still_told() -> None:
 # A construct that is refused, its text within a kernel, and where.
 REFUSED = {
     "goto": ("again: out[0]++; goto again;", 5),
-    "assembly": ('asm("bar.sync 0;");', 5),
+    "assembly": ('asm("wgmma.fence;");', 5),
     "exceptions": ("throw 1;", 5),
     "a static variable": ("static int calls = 0; out[0] = ++calls;", 5),
     "a struct that is printed": ('printf("%f", float2{1, 2});', 18),
@@ -112,12 +112,12 @@ def test_what_is_refused_is_refused_whenever_it_is_asked_for() -> None:
     module = build("""
     __device__ int even(int n);
     __device__ int odd(int n) { return n == 0 ? 0 : even(n - 1); }
-    __device__ int even(int n) { if (n == 0) return 1; n = odd(n - 1); asm("nop;"); return n; }
+    __device__ int even(int n) { if (n == 0) return 1; n = odd(n - 1); asm("wgmma.fence;"); return n; }
     __global__ void first(int *a) { a[0] = even(4); }
     __global__ void second(int *a) { a[0] = odd(4); }
     """)
     for name in ("first", "second", "first", "second"):
-        with pytest.raises(CompileError, match="asm"):
+        with pytest.raises(CompileError, match="wgmma"):
             module.kernel(name)
 
 

@@ -1,0 +1,476 @@
+"""`asm` statements: PTX's instructions, lowered to what the IR has, or to calls of the shim's functions for them."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.frontend import ptx
+from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
+from gpu.simulator.frontend.conversions import convert, number_of
+from gpu.simulator.frontend.lowering import Lowering
+from gpu.simulator.frontend.types import refuse
+from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
+
+_UINT32, _UINT64, _UINT8 = Scalar("uint32"), Scalar("uint64"), Scalar("uint8")
+_FLOAT32, _FLOAT64 = Scalar("float32"), Scalar("float64")
+_KINDS = {"u": "uint", "b": "uint", "s": "int", "f": "float"}
+_OF_CONSTRAINT = {"h": Scalar("uint16"), "r": _UINT32, "l": _UINT64, "f": _FLOAT32, "d": _FLOAT64}
+_COMPARES = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "lo": "<",
+    "ls": "<=",
+    "hi": ">",
+    "hs": ">=",
+}
+_SHUFFLES = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "bfly": "__shfl_xor_sync"}
+_ATOMICS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec", "cas"))
+_ROUNDINGS = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+_WITHOUT_EFFECT = frozenset(
+    ("prefetch", "prefetchu", "discard", "applypriority", "nanosleep", "pmevent", "griddepcontrol")
+)
+_FENCES = {"cta": "__threadfence_block", "sys": "__threadfence_system"}
+_AXES = ("x", "y", "z")
+_SPECIAL = {"tid": "threadIdx", "ntid": "blockDim", "ctaid": "blockIdx", "nctaid": "gridDim"}
+_ORDERED = frozenset(("volatile", "relaxed", "acquire", "release", "acq_rel"))
+_BITS: dict[tuple[str, str], str] = {
+    ("float32", "i"): "__float_as_int",
+    ("float32", "u"): "__float_as_uint",
+    ("float64", "i"): "__double_as_longlong",
+    ("float64", "u"): "__double_as_longlong",
+}
+_INSTEAD = "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync."
+
+
+def assembly(lower: Lowering, cursor: Cursor) -> list[ir.Statement]:
+    """Lower an `asm` statement: operands are read first, and written when all its instructions are done."""
+    definition = lower.scope.definition
+    written = ptx.statements(definition.printed)
+    own = [each for each in definition.descendants() if each.kind == CursorKind.ASM_STMT]
+    places = [number for number, each in enumerate(own) if each.stands_with(cursor)]
+    if len(written) != len(own) or not places:
+        raise refuse(cursor, "this asm statement", instead=_INSTEAD)
+    found = written[places[0]]
+    if len({written[place] for place in places}) > 1:
+        raise refuse(cursor, "several asm statements of one macro", instead=_INSTEAD)
+    parsed = ptx.instructions(found.template)
+    if parsed is None:
+        raise refuse(cursor, "a jump, or what is no PTX, within asm", instead=_INSTEAD)
+    return _Assembly(lower, cursor).lowered(parsed, found.constraints) if parsed else []
+
+
+@dataclass
+class _Assembly:
+    """The registers of one statement while it is lowered."""
+
+    lower: Lowering
+    cursor: Cursor
+    registers: dict[str, ir.Expression] = field(default_factory=dict)
+    made: list[ir.Statement] = field(default_factory=list)
+
+    def lowered(self, parsed: list[ptx.Instruction], constraints: tuple[str, ...]) -> list[ir.Statement]:
+        outputs: list[tuple[ir.Place, ir.Local]] = []
+        # Clobbers that are spelled out have no expressions.
+        for number, (constraint, operand) in enumerate(zip(constraints, self.cursor.children, strict=False)):
+            name = f"%{number}"
+            if constraint[0] in "=+":
+                place = self.lower.place(operand)
+                if place is None:
+                    raise refuse(operand, "what this asm writes to")
+                held = place.type if isinstance(place.type, Scalar | Pointer) else _OF_CONSTRAINT["r"]
+                initial = self.lower.value(operand) if constraint[0] == "+" else None
+                outputs.append((place, self._declared(name, held, initial)))
+                continue
+            value = self.lower.value(operand)
+            self.registers[name] = value if isinstance(value, ir.Const) else self._declared(name, value.type, value)
+        for each in parsed:
+            if each.operation == ".reg":
+                for name in each.operands:
+                    self._declared(name, self._type(each.types[0], each), None)
+                continue
+            self._guarded(each)
+        for place, local in outputs:
+            self.made.append(self._evaluated(ir.Assign(place.type, place, local)))
+        return [ir.Block(tuple(self.made))]
+
+    def _declared(self, name: str, type: Type, value: ir.Expression | None) -> ir.Local:
+        local = ir.Local(type, self.lower.scope.new_slot(), name)
+        self.registers[name] = local
+        self.made.append(ir.Declare(local.slot, type, value, start_of(self.cursor), name))
+        return local
+
+    def _evaluated(self, expression: ir.Expression) -> ir.Statement:
+        return ir.Evaluate(expression, start_of(self.cursor))
+
+    def _guarded(self, each: ptx.Instruction) -> None:
+        if not each.guard:
+            self._instruction(each)
+            return
+        condition = self._value(each.guard, BOOL, each)
+        around, self.made = self.made, []
+        self._instruction(each)
+        inner, self.made = self.made, around
+        if each.negated:
+            condition = ir.Unary(BOOL, "!", condition)
+        self.made.append(ir.If(condition, ir.Block(tuple(inner)), None, start_of(self.cursor)))
+
+    def _instruction(self, each: ptx.Instruction) -> None:
+        special = getattr(self, f"_do_{each.operation}", None)
+        if special is not None:
+            special(each)
+        elif each.operation in _WITHOUT_EFFECT:
+            return
+        else:
+            target, *operands = each.operands or ("",)
+            name = "_".join((each.operation, *each.modifiers, *each.types))
+            self._store(target, self._call(each, name, operands), each)
+
+    def _call(self, each: ptx.Instruction, name: str, operands: list[str] | list[ir.Expression]) -> ir.Expression:
+        try:
+            callee = self.lower.scope.unit.known(f"__lockstep_ptx_{name}")
+        except StopIteration:
+            raise self._refused(each) from None
+        function = self.lower.scope.function_called(callee, start_of(self.cursor))
+        if len(operands) != len(function.parameters):
+            raise self._refused(each)
+        values = tuple(
+            self._value(operand, type, each) if isinstance(operand, str) else self._as(operand, type)
+            for operand, (_, type) in zip(operands, function.parameters, strict=True)
+        )
+        return ir.Call(function.type, function, values, start_of(self.cursor))
+
+    def _refused(self, each: ptx.Instruction) -> Exception:
+        return refuse(self.cursor, f"the instruction {each}", instead=_INSTEAD)
+
+    def _type(self, name: str, each: ptx.Instruction) -> Scalar:
+        if name == "pred":
+            return BOOL
+        if not re.fullmatch(r"[usb](8|16|32|64)|f(32|64)", name):
+            raise self._refused(each)
+        return Scalar(f"{_KINDS[name[0]]}{name[1:]}")
+
+    # Operands
+
+    def _value(self, text: str, type: Type, each: ptx.Instruction) -> ir.Expression:
+        """Return an operand as a value of a type: a register's bits are what they are."""
+        if text in self.registers:
+            return self._as(self.registers[text], type)
+        if text.startswith("!") and text[1:].strip() in self.registers:
+            return ir.Unary(BOOL, "!", self._value(text[1:].strip(), BOOL, each))
+        if text.startswith("%"):
+            return self._as(self._special(text.lstrip("%"), each), type)
+        number = _number(text)
+        if number is None or not isinstance(type, Scalar):
+            raise self._refused(each)
+        if isinstance(number, int):
+            bits = number & ((1 << 8 * type.size) - 1)
+            if type.is_float:
+                return number_of(type, number)
+            return number_of(
+                type, bits - (1 << 8 * type.size) if type.is_signed and bits >> (8 * type.size - 1) else bits
+            )
+        return number_of(type, number)
+
+    def _special(self, name: str, each: ptx.Instruction) -> ir.Expression:
+        word, _, axis = name.partition(".")
+        if word in _SPECIAL and axis in _AXES:
+            return ir.Special(_UINT32, _SPECIAL[word], _AXES.index(axis))
+        if word in ("clock", "clock64", "globaltimer"):
+            return ir.Clock(INT64)
+        return self._call(each, name, [])
+
+    def _as(self, value: ir.Expression, type: Type) -> ir.Expression:
+        if isinstance(type, Pointer):
+            return ir.Cast(type, value)
+        assert isinstance(type, Scalar)
+        if isinstance(value.type, Pointer):
+            value = ir.Cast(INT64, value)
+        assert isinstance(value.type, Scalar)
+        if value.type.is_float and not type.is_float and type != BOOL:
+            name = _BITS[value.type.name, "i" if type.is_signed else "u"]
+            bits = INT64 if value.type.size == 8 else INT32 if type.is_signed else _UINT32
+            return convert(ir.Intrinsic(bits, name, (value,)), type, self.cursor)
+        if type.is_float and not value.type.is_float:
+            name, bits = ("__longlong_as_double", INT64) if type.size == 8 else ("__uint_as_float", _UINT32)
+            return ir.Intrinsic(type, name, (convert(value, bits, self.cursor),))
+        return convert(value, type, self.cursor)
+
+    def _store(self, target: str, value: ir.Expression, each: ptx.Instruction) -> None:
+        if target == "_":
+            self.made.append(self._evaluated(value))
+            return
+        local = self.registers.get(target)
+        if not isinstance(local, ir.Local):
+            raise self._refused(each)
+        self.made.append(self._evaluated(ir.Assign(local.type, local, self._as(value, local.type))))
+
+    def _place(self, text: str, type: Scalar, each: ptx.Instruction, moved: int = 0) -> ir.Element:
+        found = re.fullmatch(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]", text)
+        number = _number(found[2] or "0") if found is not None else None
+        if found is None or not isinstance(number, int) or found[1] not in self.registers:
+            raise self._refused(each)
+        base = self.registers[found[1]]
+        if isinstance(base.type, Scalar) and base.type.size < 8:
+            raise refuse(self.cursor, "an address of 32 bits within asm", instead='Give it the pointer itself: "l"(p).')
+        pointer: ir.Expression = ir.Cast(Pointer(type), base)
+        if number + moved:
+            pointer = ir.Member(Pointer(type), pointer, number + moved)
+        volatile = not _ORDERED.isdisjoint(each.words)
+        return ir.Element(type, pointer, None, start_of(self.cursor), volatile, is_led_to=True)
+
+    def _parts(self, text: str) -> list[str]:
+        return [part.strip() for part in text.strip("{} ").split(",")]
+
+    # Instructions that are no functions
+
+    def _do_mov(self, each: ptx.Instruction) -> None:
+        target, source = each.operands
+        type = self._type(each.types[-1], each)
+        if source.startswith("{"):
+            parts = self._parts(source)
+            narrow = Scalar(f"uint{8 * type.size // len(parts)}")
+            whole: ir.Expression = number_of(type, 0)
+            for place, part in enumerate(parts):
+                value = convert(self._value(part, narrow, each), type, self.cursor)
+                shift = number_of(INT32, place * 8 * narrow.size)
+                whole = ir.Binary(type, "|", whole, ir.Binary(type, "<<", value, shift))
+            self._store(target, whole, each)
+        elif target.startswith("{"):
+            parts = self._parts(target)
+            narrow = Scalar(f"uint{8 * type.size // len(parts)}")
+            for place, part in enumerate(parts):
+                shift = number_of(INT32, place * 8 * narrow.size)
+                value = ir.Binary(type, ">>", self._value(source, type, each), shift)
+                self._store(part, convert(value, narrow, self.cursor), each)
+        else:
+            held = self.registers.get(source)
+            keeps = held is not None and isinstance(held.type, Pointer) and type.size == 8
+            self._store(target, held if keeps and held is not None else self._value(source, type, each), each)
+
+    def _do_cvta(self, each: ptx.Instruction) -> None:
+        self._do_mov(each)
+
+    def _do_setp(self, each: ptx.Instruction) -> None:
+        target, left, right, *more = each.operands
+        type = self._type(each.types[-1], each)
+        compare, *combine = each.modifiers
+        if compare not in _COMPARES or len(combine) != len(more) or len(more) > 1:
+            raise self._refused(each)
+        found: ir.Expression = ir.Binary(
+            BOOL, _COMPARES[compare], self._value(left, type, each), self._value(right, type, each)
+        )
+        if more:
+            found = self._call(each, f"{combine[0]}_pred", [found, self._value(more[0], BOOL, each)])
+        first, _, other = target.partition("|")
+        self._store(first.strip(), found, each)
+        if other and not more:
+            self._store(other.strip(), ir.Unary(BOOL, "!", self._value(first.strip(), BOOL, each)), each)
+        elif other:
+            raise self._refused(each)
+
+    def _do_selp(self, each: ptx.Instruction) -> None:
+        target, chosen, other, condition = each.operands
+        type = self._type(each.types[-1], each)
+        values = self._value(chosen, type, each), self._value(other, type, each)
+        self._store(target, ir.Select(type, self._value(condition, BOOL, each), *values), each)
+
+    def _do_cvt(self, each: ptx.Instruction) -> None:
+        target, source = each.operands
+        to, given = (self._type(name, each) for name in each.types)
+        rounding = [word for word in each.modifiers if word in _ROUNDINGS]
+        if set(each.modifiers) - {*_ROUNDINGS, "rz", "to", "space"} or "rz" in each.modifiers:
+            raise self._refused(each)
+        value = self._value(source, given, each)
+        if rounding and given.is_float:
+            value = ir.Intrinsic(given, _ROUNDINGS[rounding[0]] + ("f" if given.size == 4 else ""), (value,))
+        self._store(target, convert(value, to, self.cursor), each)
+
+    def _do_ld(self, each: ptx.Instruction) -> None:
+        target, address = each.operands
+        type = self._type(each.types[-1], each)
+        parts = self._parts(target) if target.startswith("{") else [target]
+        for number, part in enumerate(parts):
+            place = self._place(address, type, each, number * type.size)
+            self._store(part, ir.Load(type, place), each)
+
+    def _do_ldu(self, each: ptx.Instruction) -> None:
+        self._do_ld(each)
+
+    def _do_st(self, each: ptx.Instruction) -> None:
+        address, source = each.operands
+        type = self._type(each.types[-1], each)
+        parts = self._parts(source) if source.startswith("{") else [source]
+        for number, part in enumerate(parts):
+            place = self._place(address, type, each, number * type.size)
+            self.made.append(self._evaluated(ir.Assign(type, place, self._value(part, type, each))))
+
+    def _do_red(self, each: ptx.Instruction) -> None:
+        self.made.append(self._evaluated(self._atomic(each, each.operands, used=False)))
+
+    def _do_atom(self, each: ptx.Instruction) -> None:
+        target, *operands = each.operands
+        self._store(target, self._atomic(each, operands, used=True), each)
+
+    def _atomic(self, each: ptx.Instruction, operands: Any, *, used: bool) -> ir.Expression:
+        address, *values = operands
+        op = each.modifiers[0] if each.modifiers else ""
+        if op not in _ATOMICS or len(values) != (2 if op == "cas" else 1):
+            raise self._refused(each)
+        type = self._type(each.types[-1], each)
+        given = tuple(self._value(value, type, each) for value in values)
+        return ir.Atomic(type, op, self._place(address, type, each), given, used)
+
+    def _warp(
+        self, each: ptx.Instruction, target: str, type: Scalar, op: str, values: tuple[ir.Expression, ...]
+    ) -> None:
+        self._store(target, ir.Warp(type, op, values, start_of(self.cursor)), each)
+
+    def _do_shfl(self, each: ptx.Instruction) -> None:
+        target, source, by, how, *mask = each.operands
+        kind = each.modifiers[-1] if each.modifiers else ""
+        clamp = self._value(how, INT32, each)
+        if kind not in _SHUFFLES or not mask or "|" in target or not isinstance(clamp, ir.Const):
+            raise self._refused(each)
+        width = 32 - (int(clamp.value) >> 8 & 31)
+        values = (
+            self._value(mask[0], _UINT32, each),
+            self._value(source, _UINT32, each),
+            self._value(by, _UINT32 if kind in ("up", "down") else INT32, each),
+            number_of(INT32, width),
+        )
+        self._warp(each, target, _UINT32, _SHUFFLES[kind], values)
+
+    def _do_vote(self, each: ptx.Instruction) -> None:
+        target, predicate, *mask = each.operands
+        kind = each.modifiers[-1] if each.modifiers else ""
+        if kind not in ("ballot", "any", "all") or not mask:
+            raise self._refused(each)
+        asked = convert(self._value(predicate, BOOL, each), INT32, self.cursor)
+        values = (self._value(mask[0], _UINT32, each), asked)
+        type = _UINT32 if kind == "ballot" else INT32
+        vote: ir.Expression = ir.Warp(type, f"__{kind}_sync", values, start_of(self.cursor))
+        if kind != "ballot":
+            vote = ir.Binary(BOOL, "!=", vote, number_of(INT32, 0))
+        self._store(target, vote, each)
+
+    def _do_match(self, each: ptx.Instruction) -> None:
+        target, value, mask = each.operands
+        if each.modifiers != ("any",):
+            raise self._refused(each)
+        type = self._type(each.types[-1], each)
+        values = (self._value(mask, _UINT32, each), self._value(value, type, each))
+        self._warp(each, target, _UINT32, "__match_any_sync", values)
+
+    def _do_redux(self, each: ptx.Instruction) -> None:
+        target, value, mask = each.operands
+        type = self._type(each.types[-1], each)
+        values = (self._value(mask, _UINT32, each), self._value(value, type, each))
+        self._warp(each, target, type, f"__reduce_{each.modifiers[0]}_sync", values)
+
+    def _do_activemask(self, each: ptx.Instruction) -> None:
+        self._warp(each, each.operands[0], _UINT32, "__activemask", ())
+
+    def _do_bar(self, each: ptx.Instruction) -> None:
+        if each.modifiers == ("warp",):
+            lanes = self._value(each.operands[0], _UINT32, each)
+            self.made.append(self._evaluated(ir.Fence(VOID, "__syncwarp", start_of(self.cursor), lanes)))
+        elif each.modifiers or each.operands != ("0",):
+            raise refuse(self.cursor, "a barrier of some of a block's threads", instead="Use __syncthreads().")
+        else:
+            self.made.append(ir.Barrier(start_of(self.cursor)))
+
+    def _do_barrier(self, each: ptx.Instruction) -> None:
+        self._do_bar(each)
+
+    def _do_membar(self, each: ptx.Instruction) -> None:
+        name = next((_FENCES[word] for word in each.words if word in _FENCES), "__threadfence")
+        self.made.append(self._evaluated(ir.Fence(VOID, name, start_of(self.cursor))))
+
+    def _do_fence(self, each: ptx.Instruction) -> None:
+        self._do_membar(each)
+
+    def _do_trap(self, each: ptx.Instruction) -> None:
+        stops = ir.Assertion(VOID, number_of(BOOL, 0), "trap is not reached", start_of(self.cursor))
+        self.made.append(self._evaluated(stops))
+
+    def _with_carry(self, each: ptx.Instruction, first: ir.Expression, second: ir.Expression, type: str) -> None:
+        """Add or subtract with the carry that was kept, where it is asked for, and keep the next one."""
+        kind = "subc" if each.operation.startswith("sub") else "addc"
+        carry = self._carry()
+        before: ir.Expression = carry if each.operation in ("addc", "subc", "madc") else number_of(_UINT32, 0)
+        unsigned = "u" + type[1:]
+        held = [self._declared(f"lockstep {number}", value.type, value) for number, value in enumerate((first, second))]
+        operands = [*held, before]
+        value = self._call(each, f"{kind}_{unsigned}", operands)
+        result = self._declared("lockstep result", value.type, value)
+        if "cc" in each.modifiers:
+            carried = self._call(each, f"{kind}_carry_{unsigned}", operands)
+            self.made.append(self._evaluated(ir.Assign(_UINT32, carry, carried)))
+        self._store(each.operands[0], result, each)
+
+    def _carry(self) -> ir.Local:
+        """Return the carry, which lasts from one statement of a function to the next."""
+        scope = self.lower.scope
+        if scope.carry is None:
+            scope.carry = ir.Local(_UINT32, scope.new_slot(), "carry")
+            zero = number_of(_UINT32, 0)
+            scope.declared_first.append(ir.Declare(scope.carry.slot, _UINT32, zero, start_of(self.cursor), "carry"))
+        return scope.carry
+
+    def _sum(self, each: ptx.Instruction) -> None:
+        type = self._type(each.types[-1], each)
+        unsigned = Scalar(f"uint{8 * type.size}")
+        _, left, right = each.operands
+        self._with_carry(each, self._value(left, unsigned, each), self._value(right, unsigned, each), each.types[-1])
+
+    def _do_addc(self, each: ptx.Instruction) -> None:
+        self._sum(each)
+
+    def _do_subc(self, each: ptx.Instruction) -> None:
+        self._sum(each)
+
+    def _do_add(self, each: ptx.Instruction) -> None:
+        self._plain_or(each, self._sum)
+
+    def _do_sub(self, each: ptx.Instruction) -> None:
+        self._plain_or(each, self._sum)
+
+    def _do_mad(self, each: ptx.Instruction) -> None:
+        self._plain_or(each, self._do_madc)
+
+    def _plain_or(self, each: ptx.Instruction, with_carry: Any) -> None:
+        if "cc" in each.modifiers:
+            with_carry(each)
+            return
+        target, *operands = each.operands
+        self._store(target, self._call(each, "_".join((each.operation, *each.modifiers, *each.types)), operands), each)
+
+    def _do_madc(self, each: ptx.Instruction) -> None:
+        _, left, right, more = each.operands
+        type = self._type(each.types[-1], each)
+        product = self._call(each, f"mul_{each.modifiers[0]}_{each.types[-1]}", [left, right])
+        unsigned = Scalar(f"uint{8 * type.size}")
+        self._with_carry(each, self._as(product, unsigned), self._value(more, unsigned, each), each.types[-1])
+
+
+def _number(text: str) -> int | float | None:
+    """Return a number as PTX writes it."""
+    if found := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+        return float(struct.unpack(">f", bytes.fromhex(found[1]))[0])
+    if found := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
+        return float(struct.unpack(">d", bytes.fromhex(found[1]))[0])
+    try:
+        return int(text.rstrip("U"), 0)
+    except ValueError:
+        try:
+            return float(text)
+        except ValueError:
+            return None

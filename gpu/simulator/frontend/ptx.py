@@ -1,0 +1,128 @@
+"""PTX as text: the instructions of an `asm` statement, and what its operands are bound to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_STATEMENT = re.compile(r'\basm (?:volatile )?\("((?:[^"\\]|\\.)*)"(.*?)\);\n', re.DOTALL)
+_CONSTRAINT = re.compile(r'[:,] "([=+]?&?[a-zA-Z]+)" \(')
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_REGISTERS = re.compile(r"\.reg\s+(?:\.v\d\s+)?\.(\w+)\s+(.*)", re.DOTALL)
+_MANY = re.compile(r"([\w$%]+)<(\d+)>")
+_HINTS = frozenset(
+    (
+        *("volatile", "ftz", "approx", "full", "rn", "sync", "aligned", "uni", "relaxed", "acquire", "release"),
+        *("acq_rel", "weak", "gpu", "cta", "sys", "cluster", "cg", "ca", "cs", "cv", "lu", "wb", "wt", "nc"),
+        *("global", "shared", "local", "const", "param", "noftz", "level::eviction_priority"),
+    )
+)
+"""Modifiers that have no part in what an instruction computes."""
+_TYPE = re.compile(r"[usbf](?:8|16|32|64)|pred|f16x2|bf16x2|bf16")
+
+
+@dataclass(frozen=True)
+class WrittenAsm:
+    """An `asm` statement.
+
+    Parameters
+    ----------
+    template : str
+    constraints : tuple of str
+        Those of the operands, those written to first: "=r", "l".
+    """
+
+    template: str
+    constraints: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction, or a declaration of registers, which has a type and the operation `.reg`.
+
+    Parameters
+    ----------
+    operation : str
+        Its first word: "mad".
+    modifiers : tuple of str
+        The others, without types and hints: "lo".
+    types : tuple of str
+        "s32".
+    words : tuple of str
+        All, with the hints.
+    operands : tuple of str
+        Vectors in braces, addresses in brackets.
+    guard : str
+        The predicate that it needs, or "".
+    negated : bool
+        Whether it needs the predicate to be false.
+    """
+
+    operation: str
+    modifiers: tuple[str, ...]
+    types: tuple[str, ...]
+    words: tuple[str, ...]
+    operands: tuple[str, ...]
+    guard: str = ""
+    negated: bool = False
+
+    def __str__(self) -> str:
+        return ".".join((self.operation, *self.words))
+
+
+def statements(function: str) -> list[WrittenAsm]:
+    """Return the `asm` statements of a function as clang prints it, in order."""
+    return [
+        WrittenAsm(
+            found[1].encode("latin-1", "replace").decode("unicode_escape"),
+            tuple(_CONSTRAINT.findall(found[2])),
+        )
+        for found in _STATEMENT.finditer(function)
+    ]
+
+
+def instructions(template: str) -> list[Instruction] | None:
+    """Return the instructions of a template; None for what is none of PTX's, such as a label."""
+    found = []
+    for piece in _COMMENT.sub(" ", template).split(";"):
+        text = re.sub(r"^[\s{}]+", "", piece)
+        text = text if "{" in text else text.rstrip("} \t\n")
+        if not text.strip():
+            continue
+        registers = _REGISTERS.match(text)
+        if registers is not None:
+            found.append(Instruction(".reg", (), (registers[1],), (), tuple(_names(registers[2]))))
+            continue
+        parts = _INSTRUCTION.fullmatch(text.strip())
+        if parts is None or parts[3].endswith(":"):
+            return None
+        operation, *words = parts[3].split(".")
+        types = tuple(word for word in words if _TYPE.fullmatch(word))
+        modifiers = tuple(word for word in words if word not in _HINTS and word not in types and "::" not in word)
+        found.append(
+            Instruction(
+                operation, modifiers, types, tuple(words), tuple(_operands(parts[4])), parts[2] or "", bool(parts[1])
+            )
+        )
+    return found
+
+
+def _names(text: str) -> list[str]:
+    names = []
+    for each in text.split(","):
+        many = _MANY.fullmatch(each.strip())
+        names += [f"{many[1]}{number}" for number in range(int(many[2]))] if many is not None else [each.strip()]
+    return names
+
+
+def _operands(text: str) -> list[str]:
+    """Return what commas outside of brackets separate."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]

@@ -1,0 +1,181 @@
+// Instructions of PTX as functions, which the front end calls for what stands in asm: mad.lo.s32 is
+// __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name.
+#pragma once
+
+#define LOCKSTEP_PTX(name, T) __device__ inline T __lockstep_ptx_##name
+
+#define LOCKSTEP_PTX_ARITHMETIC(t, T)                                                                                  \
+    LOCKSTEP_PTX(add_##t, T)(T a, T b) { return a + b; }                                                               \
+    LOCKSTEP_PTX(sub_##t, T)(T a, T b) { return a - b; }                                                               \
+    LOCKSTEP_PTX(min_##t, T)(T a, T b) { return min(a, b); }                                                           \
+    LOCKSTEP_PTX(max_##t, T)(T a, T b) { return max(a, b); }                                                           \
+    LOCKSTEP_PTX(div_##t, T)(T a, T b) { return a / b; }
+LOCKSTEP_PTX_ARITHMETIC(s32, int)
+LOCKSTEP_PTX_ARITHMETIC(u32, unsigned int)
+LOCKSTEP_PTX_ARITHMETIC(s64, long long)
+LOCKSTEP_PTX_ARITHMETIC(u64, unsigned long long)
+LOCKSTEP_PTX_ARITHMETIC(f32, float)
+LOCKSTEP_PTX_ARITHMETIC(f64, double)
+
+#define LOCKSTEP_PTX_INTEGERS(t, T, high)                                                                              \
+    LOCKSTEP_PTX(rem_##t, T)(T a, T b) { return a % b; }                                                               \
+    LOCKSTEP_PTX(mul_lo_##t, T)(T a, T b) { return a * b; }                                                            \
+    LOCKSTEP_PTX(mul_hi_##t, T)(T a, T b) { return high(a, b); }                                                       \
+    LOCKSTEP_PTX(mad_lo_##t, T)(T a, T b, T c) { return a * b + c; }                                                   \
+    LOCKSTEP_PTX(mad_hi_##t, T)(T a, T b, T c) { return high(a, b) + c; }
+LOCKSTEP_PTX_INTEGERS(s32, int, __mulhi)
+LOCKSTEP_PTX_INTEGERS(u32, unsigned int, __umulhi)
+LOCKSTEP_PTX_INTEGERS(s64, long long, __mul64hi)
+LOCKSTEP_PTX_INTEGERS(u64, unsigned long long, __umul64hi)
+
+#define LOCKSTEP_PTX_WIDE(t, T, Wide)                                                                                  \
+    LOCKSTEP_PTX(mul_wide_##t, Wide)(T a, T b) { return (Wide)a * (Wide)b; }                                           \
+    LOCKSTEP_PTX(mad_wide_##t, Wide)(T a, T b, Wide c) { return (Wide)a * (Wide)b + c; }
+LOCKSTEP_PTX_WIDE(s16, short, int)
+LOCKSTEP_PTX_WIDE(u16, unsigned short, unsigned int)
+LOCKSTEP_PTX_WIDE(s32, int, long long)
+LOCKSTEP_PTX_WIDE(u32, unsigned int, unsigned long long)
+
+#define LOCKSTEP_PTX_SIGNED(t, T)                                                                                      \
+    LOCKSTEP_PTX(abs_##t, T)(T a) { return abs(a); }                                                                   \
+    LOCKSTEP_PTX(neg_##t, T)(T a) { return -a; }
+LOCKSTEP_PTX_SIGNED(s32, int)
+LOCKSTEP_PTX_SIGNED(s64, long long)
+LOCKSTEP_PTX_SIGNED(f32, float)
+LOCKSTEP_PTX_SIGNED(f64, double)
+
+// A shift by as many bits as there are, or more, leaves none, or those of the sign.
+#define LOCKSTEP_PTX_BITS(t, T, bits)                                                                                  \
+    LOCKSTEP_PTX(and_##t, T)(T a, T b) { return a & b; }                                                               \
+    LOCKSTEP_PTX(or_##t, T)(T a, T b) { return a | b; }                                                                \
+    LOCKSTEP_PTX(xor_##t, T)(T a, T b) { return a ^ b; }                                                               \
+    LOCKSTEP_PTX(not_##t, T)(T a) { return ~a; }                                                                       \
+    LOCKSTEP_PTX(shl_##t, T)(T a, unsigned int n) { return n < bits ? a << n : 0; }                                    \
+    LOCKSTEP_PTX(shr_##t, T)(T a, unsigned int n) { return n < bits ? a >> n : 0; }
+LOCKSTEP_PTX_BITS(b32, unsigned int, 32)
+LOCKSTEP_PTX_BITS(b64, unsigned long long, 64)
+LOCKSTEP_PTX(and_pred, bool)(bool a, bool b) { return a && b; }
+LOCKSTEP_PTX(or_pred, bool)(bool a, bool b) { return a || b; }
+LOCKSTEP_PTX(xor_pred, bool)(bool a, bool b) { return a != b; }
+LOCKSTEP_PTX(not_pred, bool)(bool a) { return !a; }
+LOCKSTEP_PTX(shr_u32, unsigned int)(unsigned int a, unsigned int n) { return n < 32 ? a >> n : 0; }
+LOCKSTEP_PTX(shr_u64, unsigned long long)(unsigned long long a, unsigned int n) { return n < 64 ? a >> n : 0; }
+LOCKSTEP_PTX(shr_s32, int)(int a, unsigned int n) { return a >> (n < 32 ? n : 31); }
+LOCKSTEP_PTX(shr_s64, long long)(long long a, unsigned int n) { return a >> (n < 64 ? n : 63); }
+
+LOCKSTEP_PTX(popc_b32, unsigned int)(unsigned int a) { return __popc(a); }
+LOCKSTEP_PTX(popc_b64, unsigned int)(unsigned long long a) { return __popcll(a); }
+LOCKSTEP_PTX(clz_b32, unsigned int)(unsigned int a) { return __clz((int)a); }
+LOCKSTEP_PTX(clz_b64, unsigned int)(unsigned long long a) { return __clzll((long long)a); }
+LOCKSTEP_PTX(brev_b32, unsigned int)(unsigned int a) { return __brev(a); }
+LOCKSTEP_PTX(brev_b64, unsigned long long)(unsigned long long a) { return __brevll(a); }
+LOCKSTEP_PTX(bfind_u32, unsigned int)(unsigned int a) { return 31 - __clz((int)a); }
+LOCKSTEP_PTX(bfind_u64, unsigned int)(unsigned long long a) { return 63 - __clzll((long long)a); }
+LOCKSTEP_PTX(bfind_s32, unsigned int)(int a) { return 31 - __clz(a < 0 ? ~a : a); }
+LOCKSTEP_PTX(prmt_b32, unsigned int)(unsigned int a, unsigned int b, unsigned int how) {
+    return __byte_perm(a, b, how);
+}
+LOCKSTEP_PTX(lop3_b32, unsigned int)(unsigned int a, unsigned int b, unsigned int c, unsigned int table) {
+    unsigned int result = 0;
+    if (table & 0x01) result |= ~a & ~b & ~c;
+    if (table & 0x02) result |= ~a & ~b & c;
+    if (table & 0x04) result |= ~a & b & ~c;
+    if (table & 0x08) result |= ~a & b & c;
+    if (table & 0x10) result |= a & ~b & ~c;
+    if (table & 0x20) result |= a & ~b & c;
+    if (table & 0x40) result |= a & b & ~c;
+    if (table & 0x80) result |= a & b & c;
+    return result;
+}
+// Only the low byte of a place and of a length counts; what lies beyond the word is the sign's, or zero.
+#define LOCKSTEP_PTX_FIELDS(t, T, Unsigned, bits)                                                                      \
+    LOCKSTEP_PTX(bfe_##t, T)(T a, unsigned int place, unsigned int length) {                                           \
+        place &= 0xff;                                                                                                 \
+        length &= 0xff;                                                                                                \
+        if (length == 0) return 0;                                                                                     \
+        unsigned int last = min(place + length - 1, bits - 1u);                                                        \
+        T shifted = a >> min(place, bits - 1u);                                                                        \
+        if ((T) - 1 < (T)0) {                                                                                          \
+            T sign = a >> last & 1;                                                                                    \
+            if (place >= bits) return -sign;                                                                           \
+            return length >= bits - place ? shifted                                                                    \
+                                          : (shifted & (((T)1 << length) - 1)) | (sign ? -((T)1 << length) : 0);       \
+        }                                                                                                              \
+        if (place >= bits) return 0;                                                                                   \
+        return length >= bits ? shifted : shifted & (((T)1 << length) - 1);                                            \
+    }
+LOCKSTEP_PTX_FIELDS(u32, unsigned int, unsigned int, 32)
+LOCKSTEP_PTX_FIELDS(s32, int, unsigned int, 32)
+LOCKSTEP_PTX_FIELDS(u64, unsigned long long, unsigned long long, 64)
+LOCKSTEP_PTX_FIELDS(s64, long long, unsigned long long, 64)
+#define LOCKSTEP_PTX_INSERTIONS(t, T, bits)                                                                            \
+    LOCKSTEP_PTX(bfi_##t, T)(T a, T b, unsigned int place, unsigned int length) {                                      \
+        place &= 0xff;                                                                                                 \
+        length &= 0xff;                                                                                                \
+        if (place >= bits) return b;                                                                                   \
+        T mask = (length >= bits ? (T) - 1 : ((T)1 << length) - 1) << place;                                           \
+        return (b & ~mask) | ((a << place) & mask);                                                                    \
+    }
+LOCKSTEP_PTX_INSERTIONS(b32, unsigned int, 32)
+LOCKSTEP_PTX_INSERTIONS(b64, unsigned long long, 64)
+LOCKSTEP_PTX(shf_l_wrap_b32, unsigned int)(unsigned int low, unsigned int high, unsigned int n) {
+    return __funnelshift_l(low, high, n);
+}
+LOCKSTEP_PTX(shf_r_wrap_b32, unsigned int)(unsigned int low, unsigned int high, unsigned int n) {
+    return __funnelshift_r(low, high, n);
+}
+LOCKSTEP_PTX(shf_l_clamp_b32, unsigned int)(unsigned int low, unsigned int high, unsigned int n) {
+    return n >= 32 ? low : __funnelshift_l(low, high, n);
+}
+LOCKSTEP_PTX(shf_r_clamp_b32, unsigned int)(unsigned int low, unsigned int high, unsigned int n) {
+    return n >= 32 ? high : __funnelshift_r(low, high, n);
+}
+LOCKSTEP_PTX(sad_s32, unsigned int)(int a, int b, unsigned int c) { return __sad(a, b, c); }
+LOCKSTEP_PTX(sad_u32, unsigned int)(unsigned int a, unsigned int b, unsigned int c) { return __usad(a, b, c); }
+LOCKSTEP_PTX(dp4a_s32_s32, int)(int a, int b, int c) { return __dp4a(a, b, c); }
+LOCKSTEP_PTX(dp4a_u32_u32, unsigned int)(unsigned int a, unsigned int b, unsigned int c) { return __dp4a(a, b, c); }
+
+// With a carry, which the front end keeps: what comes of it, and the next one.
+#define LOCKSTEP_PTX_CARRY(t, T)                                                                                       \
+    LOCKSTEP_PTX(addc_##t, T)(T a, T b, unsigned int carry) { return a + b + carry; }                                  \
+    LOCKSTEP_PTX(addc_carry_##t, unsigned int)(T a, T b, unsigned int carry) {                                         \
+        return (T)(a + b) < a || (T)(a + b + carry) < (T)(a + b);                                                      \
+    }                                                                                                                  \
+    LOCKSTEP_PTX(subc_##t, T)(T a, T b, unsigned int carry) { return a - b - carry; }                                  \
+    LOCKSTEP_PTX(subc_carry_##t, unsigned int)(T a, T b, unsigned int carry) { return a < b || (T)(a - b) < carry; }
+LOCKSTEP_PTX_CARRY(u32, unsigned int)
+LOCKSTEP_PTX_CARRY(u64, unsigned long long)
+
+#define LOCKSTEP_PTX_FLOATS(t, T, f)                                                                                   \
+    LOCKSTEP_PTX(mul_##t, T)(T a, T b) { return a * b; }                                                               \
+    LOCKSTEP_PTX(fma_##t, T)(T a, T b, T c) { return fma(a, b, c); }                                                   \
+    LOCKSTEP_PTX(mad_##t, T)(T a, T b, T c) { return fma(a, b, c); }                                                   \
+    LOCKSTEP_PTX(sqrt_##t, T)(T a) { return sqrt(a); }                                                                 \
+    LOCKSTEP_PTX(rcp_##t, T)(T a) { return 1 / a; }                                                                    \
+    LOCKSTEP_PTX(rsqrt_##t, T)(T a) { return rsqrt(a); }                                                               \
+    LOCKSTEP_PTX(copysign_##t, T)(T a, T b) { return copysign(b, a); }
+LOCKSTEP_PTX_FLOATS(f32, float, f)
+LOCKSTEP_PTX_FLOATS(f64, double, )
+LOCKSTEP_PTX(ex2_f32, float)(float a) { return exp2f(a); }
+LOCKSTEP_PTX(lg2_f32, float)(float a) { return log2f(a); }
+LOCKSTEP_PTX(sin_f32, float)(float a) { return sinf(a); }
+LOCKSTEP_PTX(cos_f32, float)(float a) { return cosf(a); }
+LOCKSTEP_PTX(tanh_f32, float)(float a) { return tanhf(a); }
+
+LOCKSTEP_PTX(laneid, unsigned int)() {
+    return ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31;
+}
+LOCKSTEP_PTX(warpid, unsigned int)() {
+    return ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) >> 5;
+}
+LOCKSTEP_PTX(nwarpid, unsigned int)() { return (blockDim.x * blockDim.y * blockDim.z + 31) >> 5; }
+LOCKSTEP_PTX(lanemask_eq, unsigned int)() { return 1u << __lockstep_ptx_laneid(); }
+LOCKSTEP_PTX(lanemask_lt, unsigned int)() { return __lockstep_ptx_lanemask_eq() - 1; }
+LOCKSTEP_PTX(lanemask_le, unsigned int)() { return __lockstep_ptx_lanemask_lt() | __lockstep_ptx_lanemask_eq(); }
+LOCKSTEP_PTX(lanemask_gt, unsigned int)() { return ~__lockstep_ptx_lanemask_le(); }
+LOCKSTEP_PTX(lanemask_ge, unsigned int)() { return ~__lockstep_ptx_lanemask_lt(); }
+// Blocks are dealt out to the multiprocessors in turn.
+LOCKSTEP_PTX(nsmid, unsigned int)() { return 132; }
+LOCKSTEP_PTX(smid, unsigned int)() {
+    return ((blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x) % __lockstep_ptx_nsmid();
+}
