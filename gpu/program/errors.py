@@ -52,3 +52,11 @@ ERRORS: dict[int, tuple[str, str]] = {
     999: ("cudaErrorUnknown", "unknown error"),
 }
 """The name and the text of each, by number."""
+
+
+class RefusedRoutineError(Exception):
+    """A routine that fails, with the error's number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code

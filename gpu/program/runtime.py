@@ -26,8 +26,10 @@ from gpu.driver.memory import GlobalMemory, address_of, bytes_at, free_memory, n
 from gpu.errors import KernelError, LockstepError
 from gpu.files.sources import read_source
 from gpu.program import errors
+from gpu.program.errors import RefusedRoutineError
 from gpu.program.mapped import MappedMemories, host_view
 from gpu.program.names import kernel_name
+from gpu.program.textures import ProgramTextures
 from gpu.simulator.executor.batches import reachable
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.executor.memory import FlatMemory
@@ -50,14 +52,6 @@ _FAULT = 70
 _BY_REASON = {text: number for number, (_, text) in errors.ERRORS.items()}
 _STICKY = (700, 702, 710, 716, 719)
 """After these a context is of no more use."""
-
-
-class RefusedRoutineError(Exception):
-    """A routine that fails, with the error's number."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
 
 
 @dataclass(frozen=True)
@@ -126,13 +120,17 @@ class Runtime:
     _last: int = 0
     _broken: int = 0
 
+    def __post_init__(self) -> None:
+        self._textures = ProgramTextures(self._side_of_array)
+
     def answer(self, name: bytes, words: Any, count: int) -> int:
         """Answer a routine; return its error's number."""
         routine = name.decode()
         try:
             if self._broken and routine not in _AFTER_ALL:
                 raise RefusedRoutineError(self._broken)
-            result: int | None = getattr(self, f"do_{routine}")(*words[:count])
+            answering = getattr(self, f"do_{routine}", None) or getattr(self._textures, f"do_{routine}")
+            result: int | None = answering(*words[:count])
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
@@ -261,6 +259,9 @@ class Runtime:
         if not address:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         return host_view(address, size)
+
+    def _side_of_array(self, address: int, size: int, kind: int, device_kinds: tuple[int, ...], written: bool) -> Array:
+        return self._side(address, size, kind, device_kinds, "cudaMemcpy2DToArray", written=written)
 
     # Variables
 
@@ -415,6 +416,7 @@ class Runtime:
         try:
             if LIMITS.obstacle(grid, block) or shared_bytes < 0:
                 raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
+            self._textures.refresh()
             loaded.launch(name, grid, block, packed, shared_bytes, place)
         except DriverLaunchError as error:
             # As on a GPU, who asks next is told.

@@ -85,3 +85,9 @@ def test_the_page_counts_what_ran():
     assert "from the 100" in text
     assert "Right: `adam`." in text
     assert "no verdict for these arguments: `ace`." in text
+
+
+def test_the_page_says_what_had_no_time():
+    text = program_check.page([], [CheckedProgram("adam", True)], 100, "2026-11-22", left_out=7)
+    assert "7 more of the sample did not run: the machine was busy with other work, and the time was up." in text
+    assert "did not run" not in program_check.page([], [CheckedProgram("adam", True)], 100, "2026-11-22")

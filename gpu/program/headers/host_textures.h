@@ -134,6 +134,10 @@ static inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t array, size_t x, 
                                                    cudaStream_t = 0) {
     return cudaMemcpy2DToArray(array, x, y, source, pitch, width, height, kind);
 }
+static inline cudaError_t cudaMemcpy2DFromArray(void *target, size_t pitch, cudaArray_const_t array, size_t x, size_t y,
+                                                size_t width, size_t height, cudaMemcpyKind kind) {
+    return ::lockstep_host::ask("from_array", target, pitch, array, x, y, width, height, kind);
+}
 
 static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                                   const cudaTextureDesc *how, const cudaResourceViewDesc *) {
@@ -142,49 +146,80 @@ static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, 
     if (resource->resType == cudaResourceTypeArray)
         return ::lockstep_host::ask("texture_of_array", texture, of.array.array, sampling);
     if (resource->resType == cudaResourceTypeLinear)
-        return ::lockstep_host::ask("texture_of_memory", texture, of.linear.devPtr, of.linear.sizeInBytes, 0, 0,
+        return ::lockstep_host::ask("texture_of_memory", texture, of.linear.devPtr, of.linear.sizeInBytes, 0, 0, 0,
                                     lockstep_element_bytes(of.linear.desc), sampling);
     if (resource->resType == cudaResourceTypePitch2D)
         return ::lockstep_host::ask("texture_of_memory", texture, of.pitch2D.devPtr,
                                     of.pitch2D.pitchInBytes * of.pitch2D.height, of.pitch2D.pitchInBytes,
-                                    of.pitch2D.height, lockstep_element_bytes(of.pitch2D.desc), sampling);
+                                    of.pitch2D.width, of.pitch2D.height, lockstep_element_bytes(of.pitch2D.desc),
+                                    sampling);
     return ::lockstep_host::ask("not_supported");
 }
 static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     return ::lockstep_host::ask("texture_destroy", texture);
 }
 
-// Texture references are variables, by the address of what stands for them on the host.
-template <typename T, int D, cudaTextureReadMode M>
-static inline cudaError_t cudaBindTexture(size_t *offset, const texture<T, D, M> &reference, const void *pointer,
-                                          const cudaChannelFormatDesc &, size_t bytes = (size_t)-1) {
-    return cudaBindTexture(offset, reference, pointer, bytes);
+// Texture references are gone since CUDA 12: who binds one is told.
+template <typename T, int D, cudaTextureReadMode M, typename... A>
+static inline cudaError_t cudaBindTexture(size_t *, const texture<T, D, M> &, A...) {
+    return ::lockstep_host::ask("texture_reference");
 }
-template <typename T, int D, cudaTextureReadMode M>
-static inline cudaError_t cudaBindTexture(size_t *offset, const texture<T, D, M> &reference, const void *pointer,
-                                          size_t bytes = (size_t)-1) {
-    const int sampling[] = {reference.filterMode, reference.normalized, reference.addressMode[0], M};
-    if (offset) *offset = 0;
-    return ::lockstep_host::ask("bind_memory", &reference, pointer, bytes, 0, 0, sizeof(T), sampling);
+template <typename T, int D, cudaTextureReadMode M, typename... A>
+static inline cudaError_t cudaBindTexture2D(size_t *, const texture<T, D, M> &, A...) {
+    return ::lockstep_host::ask("texture_reference");
 }
-template <typename T, int D, cudaTextureReadMode M>
-static inline cudaError_t cudaBindTexture2D(size_t *offset, const texture<T, D, M> &reference, const void *pointer,
-                                            const cudaChannelFormatDesc &, size_t width, size_t height, size_t pitch) {
-    const int sampling[] = {reference.filterMode, reference.normalized, reference.addressMode[0], M};
-    if (offset) *offset = 0;
-    return ::lockstep_host::ask("bind_memory", &reference, pointer, pitch * height, pitch, height, sizeof(T), sampling);
-}
-template <typename T, int D, cudaTextureReadMode M>
-static inline cudaError_t cudaBindTextureToArray(const texture<T, D, M> &reference, cudaArray_t array) {
-    const int sampling[] = {reference.filterMode, reference.normalized, reference.addressMode[0], M};
-    return ::lockstep_host::ask("bind_array", &reference, array, sampling);
-}
-template <typename T, int D, cudaTextureReadMode M>
-static inline cudaError_t cudaBindTextureToArray(const texture<T, D, M> &reference, cudaArray_t array,
-                                                 const cudaChannelFormatDesc &) {
-    return cudaBindTextureToArray(reference, array);
+template <typename T, int D, cudaTextureReadMode M, typename... A>
+static inline cudaError_t cudaBindTextureToArray(const texture<T, D, M> &, A...) {
+    return ::lockstep_host::ask("texture_reference");
 }
 template <typename T, int D, cudaTextureReadMode M>
 static inline cudaError_t cudaUnbindTexture(const texture<T, D, M> &) {
     return cudaSuccess;
+}
+
+// Volumes are rows of a pitch, slice after slice.
+static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
+static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+static inline cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width, size_t height) {
+    return {pointer, pitch, width, height};
+}
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    cudaPos srcPos;
+    cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    cudaPos dstPos;
+    cudaPitchedPtr dstPtr;
+    cudaExtent extent;
+    cudaMemcpyKind kind;
+};
+static inline cudaError_t cudaMalloc3D(cudaPitchedPtr *volume, cudaExtent extent) {
+    volume->xsize = extent.width;
+    volume->ysize = extent.height;
+    return ::lockstep_host::ask("malloc_pitch", &volume->ptr, &volume->pitch, extent.width,
+                                extent.height * extent.depth);
+}
+static inline char *lockstep_row(const cudaPitchedPtr &volume, const cudaPos &at, size_t z) {
+    return (char *)volume.ptr + ((at.z + z) * volume.ysize + at.y) * volume.pitch + at.x;
+}
+static inline cudaError_t cudaMemset3D(cudaPitchedPtr volume, int value, cudaExtent extent) {
+    for (size_t z = 0; z < extent.depth; z++) {
+        cudaError_t error = ::lockstep_host::ask("memset_2d", lockstep_row(volume, {0, 0, 0}, z), volume.pitch, value,
+                                                 extent.width, extent.height);
+        if (error) return error;
+    }
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *how) {
+    if (how->srcArray || how->dstArray) return ::lockstep_host::ask("not_supported");
+    for (size_t z = 0; z < how->extent.depth; z++) {
+        cudaError_t error = ::lockstep_host::ask("memcpy_2d", lockstep_row(how->dstPtr, how->dstPos, z),
+                                                 how->dstPtr.pitch, lockstep_row(how->srcPtr, how->srcPos, z),
+                                                 how->srcPtr.pitch, how->extent.width, how->extent.height, how->kind);
+        if (error) return error;
+    }
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *how, cudaStream_t = 0) {
+    return cudaMemcpy3D(how);
 }

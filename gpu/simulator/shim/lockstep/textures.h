@@ -9,6 +9,14 @@ enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat 
 template <typename LockstepT, int Dimensions = 1, cudaTextureReadMode Mode = cudaReadModeElementType>
 struct __attribute__((device_builtin_texture_type)) texture {};
 typedef unsigned long long cudaSurfaceObject_t;
+// What host code hands over for a volume.
+struct cudaExtent {
+    size_t width, height, depth;
+};
+struct cudaPitchedPtr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+};
 
 LOCKSTEP_API void __lockstep_texture();
 LOCKSTEP_API long long __lockstep_texel(cudaTextureObject_t, size_t, float);

@@ -1,0 +1,214 @@
+"""Copies by rows and boxes, textures as objects, and launches whose blocks wait for each other, of whole programs."""
+
+from __future__ import annotations
+
+
+def test_copies_by_rows_keep_what_lies_between(program):
+    ended = program(
+        """
+        #include <vector>
+        int main() {
+            const int width = 5, height = 4;
+            std::vector<int> host(width * height), back(8 * height, -1);
+            for (int i = 0; i < width * height; i++) host[i] = i;
+            int *rows;
+            size_t pitch;
+            CHECK(cudaMallocPitch(&rows, &pitch, width * sizeof(int), height));
+            CHECK(cudaMemset2D(rows, pitch, 1, width * sizeof(int), height));
+            CHECK(cudaMemcpy2D(rows, pitch, host.data(), width * sizeof(int), 3 * sizeof(int), height,
+                               cudaMemcpyHostToDevice));
+            CHECK(cudaMemcpy2D(back.data(), 8 * sizeof(int), rows, pitch, width * sizeof(int), height,
+                               cudaMemcpyDeviceToHost));
+            for (int each : back) printf("%x ", each);
+            printf("%d %s\\n", pitch % 512 == 0,
+                   cudaGetErrorName(cudaMemcpy2D(rows, 4, host.data(), 20, 20, 1, cudaMemcpyHostToDevice)));
+        }
+        """
+    )
+    row = "{:x} {:x} {:x} 1010101 1010101 ffffffff ffffffff ffffffff "
+    rows = "".join(row.format(5 * y, 5 * y + 1, 5 * y + 2) for y in range(4))
+    assert (ended.code, ended.said) == (0, f"{rows}1 cudaErrorInvalidPitchValue\n"), ended.complained
+
+
+def test_copies_of_boxes(program):
+    """A box of 3 x 2 x 2 elements, from the middle of one volume to the corner of another."""
+    ended = program(
+        """
+        __global__ void read(cudaPitchedPtr volume, int x, int y, int z, int *out) {
+            const char *slice = (const char *)volume.ptr + z * volume.pitch * volume.ysize;
+            *out = ((const int *)(slice + y * volume.pitch))[x];
+        }
+        int main() {
+            int host[4][3][6], back[2][2][3];
+            for (int i = 0; i < 72; i++) (&host[0][0][0])[i] = i;
+            cudaPitchedPtr volume;
+            CHECK(cudaMalloc3D(&volume, make_cudaExtent(6 * sizeof(int), 3, 4)));
+            CHECK(cudaMemset3D(volume, 0, make_cudaExtent(6 * sizeof(int), 3, 4)));
+            cudaMemcpy3DParms how = {};
+            how.srcPtr = make_cudaPitchedPtr(host, 6 * sizeof(int), 6, 3);
+            how.srcPos = make_cudaPos(2 * sizeof(int), 1, 1);
+            how.dstPtr = volume;
+            how.dstPos = make_cudaPos(sizeof(int), 0, 2);
+            how.extent = make_cudaExtent(3 * sizeof(int), 2, 2);
+            how.kind = cudaMemcpyHostToDevice;
+            CHECK(cudaMemcpy3D(&how));
+            int *out, found;
+            CHECK(cudaMalloc(&out, 4));
+            read<<<1, 1>>>(volume, 2, 1, 3, out);
+            CHECK(cudaMemcpy(&found, out, 4, cudaMemcpyDeviceToHost));
+            cudaMemcpy3DParms home = {};
+            home.srcPtr = volume;
+            home.srcPos = make_cudaPos(sizeof(int), 0, 2);
+            home.dstPtr = make_cudaPitchedPtr(back, 3 * sizeof(int), 3, 2);
+            home.extent = how.extent;
+            home.kind = cudaMemcpyDeviceToHost;
+            CHECK(cudaMemcpy3D(&home));
+            int wrong = 0;
+            for (int z = 0; z < 2; z++)
+                for (int y = 0; y < 2; y++)
+                    for (int x = 0; x < 3; x++) wrong += back[z][y][x] != host[z + 1][y + 1][x + 2];
+            printf("%d %d\\n", found == host[2][2][3], wrong);
+        }
+        """
+    )
+    assert (ended.code, ended.said) == (0, "1 0\n"), ended.complained
+
+
+def test_texture_objects_over_memory_and_arrays(program):
+    """Points, the mean of neighbors, what lies outside, and rows of a pitch, as the programming guide has them."""
+    ended = program(
+        """
+        typedef cudaTextureObject_t Texture;
+        __global__ void fetch(Texture line, Texture image, Texture rows, float *out) {
+            out[0] = tex1Dfetch<float>(line, 3);
+            out[1] = tex2D<float>(image, 1.5f, 2.5f);
+            out[2] = tex2D<float>(image, 2.0f, 1.0f);
+            out[3] = tex2D<float>(image, -3.0f, 9.0f);
+            out[4] = tex2D<float>(rows, 2.2f, 1.7f);
+        }
+        int main() {
+            float host[3][4], back[5], *line, *out, *rows;
+            for (int i = 0; i < 12; i++) (&host[0][0])[i] = i * i;
+            CHECK(cudaMalloc(&line, sizeof host));
+            CHECK(cudaMalloc(&out, sizeof back));
+            CHECK(cudaMemcpy(line, host, sizeof host, cudaMemcpyHostToDevice));
+
+            cudaResourceDesc memory = {};
+            memory.resType = cudaResourceTypeLinear;
+            memory.res.linear.devPtr = line;
+            memory.res.linear.desc = cudaCreateChannelDesc<float>();
+            memory.res.linear.sizeInBytes = sizeof host;
+            cudaTextureDesc plain = {};
+            plain.readMode = cudaReadModeElementType;
+            cudaTextureObject_t of_line, of_image, of_rows;
+            CHECK(cudaCreateTextureObject(&of_line, &memory, &plain, nullptr));
+
+            cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+            cudaArray_t array;
+            CHECK(cudaMallocArray(&array, &format, 4, 3));
+            const size_t bytes = sizeof host[0];
+            CHECK(cudaMemcpy2DToArray(array, 0, 0, host, bytes, bytes, 3, cudaMemcpyHostToDevice));
+            float part[2];
+            CHECK(cudaMemcpy2DFromArray(part, 4, array, 8, 1, 4, 2, cudaMemcpyDeviceToHost));
+            printf("%g %g ", part[0], part[1]);
+            cudaResourceDesc image = {};
+            image.resType = cudaResourceTypeArray;
+            image.res.array.array = array;
+            cudaTextureDesc filtered = {};
+            filtered.filterMode = cudaFilterModeLinear;
+            filtered.addressMode[0] = filtered.addressMode[1] = cudaAddressModeClamp;
+            CHECK(cudaCreateTextureObject(&of_image, &image, &filtered, nullptr));
+
+            size_t pitch;
+            CHECK(cudaMallocPitch(&rows, &pitch, sizeof host[0], 3));
+            CHECK(cudaMemcpy2D(rows, pitch, host, sizeof host[0], sizeof host[0], 3, cudaMemcpyHostToDevice));
+            cudaResourceDesc pitched = {};
+            pitched.resType = cudaResourceTypePitch2D;
+            pitched.res.pitch2D.devPtr = rows;
+            pitched.res.pitch2D.desc = format;
+            pitched.res.pitch2D.width = 4;
+            pitched.res.pitch2D.height = 3;
+            pitched.res.pitch2D.pitchInBytes = pitch;
+            CHECK(cudaCreateTextureObject(&of_rows, &pitched, &plain, nullptr));
+
+            fetch<<<1, 1>>>(of_line, of_image, of_rows, out);
+            CHECK(cudaMemcpy(back, out, sizeof back, cudaMemcpyDeviceToHost));
+            for (float each : back) printf("%g ", each);
+            CHECK(cudaDestroyTextureObject(of_line));
+            CHECK(cudaDestroyTextureObject(of_image));
+            CHECK(cudaFreeArray(array));
+            printf("\\n");
+        }
+        """
+    )
+    image = [[(4 * y + x) ** 2 for x in range(4)] for y in range(3)]
+    between = (image[0][1] + image[0][2] + image[1][1] + image[1][2]) / 4
+    right = [image[1][2], image[2][2], 9, image[2][1], between, image[2][0], image[1][2]]
+    assert (ended.code, ended.said) == (0, "".join(f"{x:g} " for x in right) + "\n"), ended.complained
+
+
+def test_blocks_of_a_cooperative_launch_wait_for_each_other(program):
+    ended = program(
+        """
+        #include <cooperative_groups.h>
+        namespace cg = cooperative_groups;
+        __global__ void sum(const int *in, int *partial, int *out) {
+            cg::grid_group grid = cg::this_grid();
+            __shared__ int kept;
+            if (threadIdx.x == 0) kept = 0;
+            __syncthreads();
+            atomicAdd(&kept, in[grid.thread_rank()]);
+            __syncthreads();
+            if (threadIdx.x == 0) partial[blockIdx.x] = kept;
+            grid.sync();
+            if (grid.thread_rank() == 0)
+                for (int i = 0; i < gridDim.x; i++) *out += partial[i];
+        }
+        int main() {
+            int *data, one = 1, can = 0, blocks = 0;
+            CHECK(cudaDeviceGetAttribute(&can, cudaDevAttrCooperativeLaunch, 0));
+            CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, sum, 64, 0));
+            CHECK(cudaMallocManaged(&data, 300 * sizeof(int)));
+            for (int i = 0; i < 256; i++) data[i] = i;
+            int *partial = data + 256, *out = data + 299;
+            *out = 0;
+            void *arguments[] = {&data, &partial, &out};
+            CHECK(cudaLaunchCooperativeKernel((void *)sum, dim3(4), dim3(64), arguments, 0, 0));
+            CHECK(cudaDeviceSynchronize());
+            printf("%d %d %d\\n", *out, can, blocks > 0);
+        }
+        """,
+        "--check",
+    )
+    assert (ended.code, ended.said) == (0, f"{sum(range(256))} 1 1\n"), ended.complained
+
+
+def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(program):
+    ended = program(
+        """
+        __global__ void fetch(cudaTextureObject_t rows, float *out) { *out = tex2D<float>(rows, 0, 1); }
+        int main() {
+            float *rows, *out, host[2][3] = {}, found[2];
+            size_t pitch;
+            CHECK(cudaMalloc(&out, 8));
+            CHECK(cudaMallocPitch(&rows, &pitch, sizeof host[0], 2));
+            cudaResourceDesc pitched = {};
+            pitched.resType = cudaResourceTypePitch2D;
+            pitched.res.pitch2D = {rows, cudaCreateChannelDesc<float>(), 3, 2, pitch};
+            cudaTextureDesc border = {};
+            cudaTextureObject_t texture;
+            CHECK(cudaCreateTextureObject(&texture, &pitched, &border, nullptr));
+            for (int i = 0; i < 2; i++) {
+                host[1][0] = 5 + i;
+                CHECK(cudaMemcpy2D(rows, pitch, host, sizeof host[0], sizeof host[0], 2, cudaMemcpyHostToDevice));
+                fetch<<<1, 1>>>(texture, out + i);
+            }
+            CHECK(cudaMemcpy(found, out, 8, cudaMemcpyDeviceToHost));
+            border.readMode = cudaReadModeNormalizedFloat;
+            cudaError_t refused = cudaCreateTextureObject(&texture, &pitched, &border, nullptr);
+            printf("%g %g %s\\n", found[0], found[1], refused ? "refused" : "taken");
+        }
+        """
+    )
+    assert ended.said == "5 6 refused\n"
+    assert "(cudaReadModeNormalizedFloat) is none that the simulator reads. Read the elements" in ended.complained
