@@ -56,7 +56,8 @@ def _lengths(params: Params, n: int) -> Array:
             return lengths
         case "power-law":
             parts = np.arange(1.0, n + 1) ** -_SKEW
-            return np.minimum(np.rint(parts * (each * n / max(parts.sum(), 1))), n).astype(np.int64)
+            shares: Array = np.rint(parts * (each * n / max(parts.sum(), 1)))
+            return np.minimum(shares, n).astype(np.int64)
     return np.full(n, each, np.int64)
 
 
