@@ -76,6 +76,15 @@ EQUIVALENT = {
     ("shuffle", "float power = t <= n ? expf(value - largest) : 0.0f;"): "e to minus infinity is 0",
     ("block", "for (int half = 16; half > 0; half /= 2) {"): "a barrier more in each round",
     ("tile", "float own = i < n ? x[i] : 1.0f;"): "threads without a body write nothing",
+    ("coarse", "for (int y = threadIdx.y; y < 32; y += 8) {"): "a barrier more in each round",
+    ("swizzle", "for (int y = threadIdx.y; y < 32; y += 8) {"): "a barrier more in each round",
+    ("cube", "bool inner = 0 < i && i < 5 && 0 < j && j < 5 && 0 < k && k < 5;"): "a number of one's own waits for "
+    "nobody",
+    ("planes", "below = own;"): "a number of one's own waits for nobody",
+    ("planes", "int sum = 6 * own - below - above;"): "a number of one's own waits for nobody",
+    ("planes", "int above = inside && z + 1 < n ? a[((z + 1) * n + y) * n + x] : 0;"): "nobody writes a",
+    ("planes", "if (inside) b[(z * n + y) * n + x] = sum;"): "the sum is a number of one's own",
+    ("planes", "int x = threadIdx.x;"): "the plane's last column is zero, and it is what stands before the next row",
 }
 """Mutants that do what the solution does, by their tasks and lines, and why: no judge can reject them."""
 

@@ -1,0 +1,16 @@
+// A block of 32 x 8 threads turns a tile of 32 x 32 elements: four a thread.
+__global__ void transpose(const float *a, float *b, int rows, int columns) {
+    __shared__ float tile[32][33];
+    int x = threadIdx.x;
+    for (int y = threadIdx.y; y < 32; y += 8) {
+        int row = blockIdx.y * 32 + y;
+        int column = blockIdx.x * 32 + x;
+        if (row < rows && column < columns) tile[y][x] = a[row * columns + column];
+    }
+    __syncthreads();
+    for (int y = threadIdx.y; y < 32; y += 8) {
+        int row = blockIdx.y * 32 + x;
+        int column = blockIdx.x * 32 + y;
+        if (row < rows && column < columns) b[column * rows + row] = tile[x][y];
+    }
+}

@@ -1,0 +1,16 @@
+// The tile as it is: lanes that read a column wait for each other.
+__global__ void transpose(const float *a, float *b, int rows, int columns) {
+    __shared__ float tile[32][32];
+    int x = threadIdx.x;
+    for (int y = threadIdx.y; y < 32; y += 8) {
+        int row = blockIdx.y * 32 + y;
+        int column = blockIdx.x * 32 + x;
+        if (row < rows && column < columns) tile[y][x] = a[row * columns + column];
+    }
+    __syncthreads();
+    for (int y = threadIdx.y; y < 32; y += 8) {
+        int row = blockIdx.y * 32 + x;
+        int column = blockIdx.x * 32 + y;
+        if (row < rows && column < columns) b[column * rows + row] = tile[x][y];
+    }
+}

@@ -1,0 +1,23 @@
+// A block walks along z: the points before and behind a thread's own are in its registers, the plane in shared memory.
+__global__ void stencil(const int *a, int *b, int n) {
+    __shared__ int here[10][10];
+    int x = threadIdx.x - 1;
+    int y = threadIdx.y - 1;
+    bool inside = 0 <= x && x < n && 0 <= y && y < n;
+    int below = 0;
+    int own = inside ? a[y * n + x] : 0;
+    for (int z = 0; z < n; ++z) {
+        // lines: what is done for each plane
+        here[threadIdx.y][threadIdx.x] = own;
+        int above = inside && z + 1 < n ? a[((z + 1) * n + y) * n + x] : 0;
+        __syncthreads();
+        int sum = 6 * own - below - above;
+        if (inside) sum -= here[threadIdx.y][threadIdx.x - 1] + here[threadIdx.y][threadIdx.x + 1];
+        if (inside) sum -= here[threadIdx.y - 1][threadIdx.x] + here[threadIdx.y + 1][threadIdx.x];
+        if (inside) b[(z * n + y) * n + x] = sum;
+        __syncthreads();
+        below = own;
+        own = above;
+        // end
+    }
+}
