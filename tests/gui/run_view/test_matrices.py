@@ -138,6 +138,21 @@ def test_an_element_and_the_place_that_it_went_to_are_read_together(qtbot, windo
         assert there.pane.item.band == QRectF(row, 0, 1, there.shape[0])
 
 
+def test_a_middle_plane_has_the_rows_of_the_whole_grid(qtbot, window):
+    window.choose_pattern("stencil")
+    window.page.form.change(n=6, rows=5, planes=4, input="random")
+    settle(qtbot, window)
+    shown = window.page.view.shown
+    assert {each.first for each in shown.values()} == {10}
+    assert all("from row 10 on" in each.text.toolTip() for each in shown.values())
+    with qtbot.waitSignal(shown["Result"].pane.hovered):
+        point_at(qtbot, shown["Result"].pane, 4, 2)
+    assert all(each.text.toolTip().startswith("[12][4] = ") for each in shown.values())
+    with qtbot.waitSignal(window.page.view.pointed) as pointed:
+        shown["Result"].pane.picked.emit((4, 2))
+    assert (pointed.args[0].element, pointed.args[0].title) == ((12, 4), "Result[12][4]")
+
+
 def test_a_file_is_read_as_a_matrix(qtbot, multiplying, tmp_path):
     np.save(tmp_path / "a.npy", np.ones((3, 4)))
     multiplying.files.open(tmp_path / "a.npy")
