@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.findings import Finding
@@ -38,6 +39,8 @@ class LaunchEntry:
         The counts of the whole launch, by name; of an unchecked one none.
     trace : Path or None
         Where it is recorded.
+    modeled_us : float or None
+        What it would take on the GPU that launches are modeled for; None where that is not known.
     """
 
     kernel: str
@@ -50,6 +53,7 @@ class LaunchEntry:
     findings: tuple[Finding, ...] = ()
     counts: Counts = field(default_factory=dict)
     trace: Path | None = None
+    modeled_us: float | None = None
 
 
 def _every_launch(number: int, threads: int) -> bool:
@@ -59,6 +63,11 @@ def _every_launch(number: int, threads: int) -> bool:
 
 def _nobody() -> None:
     """Tell nobody."""
+
+
+def _not_modeled(*launch: Any) -> float | None:
+    """Model no launch."""
+    return None
 
 
 def _nobody_of(kernel: str, place: str) -> None:
@@ -83,6 +92,9 @@ class Journal:
         (a launch's number from 1, its threads) -> whether it is recorded, where there is a folder.
     max_lane_events : int or None
         How many statements of single lanes of a launch are recorded at most; None for as many as in any recording.
+    modeled : callable
+        (module, kernel, grid, block, bytes of shared memory, values of the arguments) -> `LaunchEntry.modeled_us` of a
+        launch that is about to be made.
     begun : callable
         Called with a launch's kernel and place before it runs.
     entered : callable
@@ -95,6 +107,7 @@ class Journal:
     fast: bool = False
     recorded: Callable[[int, int], bool] = _every_launch
     max_lane_events: int | None = None
+    modeled: Callable[..., float | None] = _not_modeled
     begun: Callable[[str, str], None] = _nobody_of
     entered: Callable[[], None] = _nobody
     entries: list[LaunchEntry] = field(default_factory=list)

@@ -132,6 +132,7 @@ class LoadedModule:
         target: Path | None = None
         refused = False
         taking.begun(name, place)
+        modeled_us = taking.modeled(self.module, name, *extents, shared_bytes, values)
         begun = time.perf_counter()
         try:
             if taking.traces is not None and taking.recorded(len(taking.entries) + 1, _threads(*extents)):
@@ -174,6 +175,7 @@ class LoadedModule:
                 (*([failure] if failure else []), *found),
                 counters.total() if counted and failure is None else {},
                 target,
+                modeled_us,
             )
             if not refused:
                 taking.entries.append(entry)

@@ -71,6 +71,8 @@ class ProgramLaunch:
         None of a launch that a mistake ended.
     recording : str
         The file of its recording; "" where it was not recorded.
+    modeled_us : float or None
+        What it would take on the GPU that was asked for, modeled; None where the model does not follow it.
     """
 
     number: int
@@ -85,6 +87,7 @@ class ProgramLaunch:
     placed: tuple[Diagnostic, ...] = ()
     counts: RunCounts | None = None
     recording: str = ""
+    modeled_us: float | None = None
 
 
 @dataclass(frozen=True)

@@ -377,12 +377,15 @@ class RunProgram:
     only : int or None
         The number of the only launch that is recorded, without checking the others; None checks all, and records those
         that are small.
+    gpu : str
+        A key, as of `gpu.timing.gpus.find_gpu`, of the GPU that launches are modeled for; "" models none.
     """
 
     program: WholeProgram
     folder: str
     schedule: str = ROUND_ROBIN
     only: int | None = None
+    gpu: str = ""
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,11 @@ class SimulatedModule:
         self._set.add(name)
         return memory
 
+    def values(self) -> dict[str, Array]:
+        """Return the bytes of the `__constant__` and `__device__` variables, as far as anything has asked for them."""
+        memories = {name: address.memory for name, address in self._variables.items()}
+        return {name: memory.data for name, memory in memories.items() if isinstance(memory, FlatMemory)}
+
     def set_constant(self, name: str, values: Array) -> None:
         """Copy `values` to the beginning of a `__constant__` or `__device__` variable."""
         memory = self.variable(name)

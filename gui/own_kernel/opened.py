@@ -117,7 +117,7 @@ class OwnKernel(QObject):
 
     def _open_program(self, path: Path) -> None:
         self._inspector.prepare()
-        page = ProgramPage(path, self._sources, self._program_jobs, self._inspector.read)
+        page = ProgramPage(path, self._sources, self._program_jobs, self._inspector.read, lambda: self._modeling.gpu)
         page.busy_changed.connect(self.busy_changed)
         page.stepped.connect(self._connect_step)
         page.kernels_wanted.connect(lambda: self._turn(self._open_kernels, path))

@@ -41,6 +41,10 @@ def main(folder: Path) -> int:
         max_lane_events=MOST_LANE_EVENTS,
         begun=lambda kernel, place: _say_under_way(folder, len(journal.entries) + 1, kernel, place),
     )
+    if asked["gpu"] and only is None:
+        from gpu.run.programs.modeling import LaunchModeler
+
+        journal.modeled = LaunchModeler(asked["gpu"])
     told = JournalNews(journal)
     with (folder / NEWS).open("ab", buffering=0) as news:
 

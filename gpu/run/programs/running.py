@@ -60,6 +60,7 @@ def run_program(request: RunProgram, tell: Callable[[Progress], None]) -> Progra
         "script": request.program.is_script,
         "schedule": request.schedule,
         "only": request.only,
+        "gpu": request.gpu,
     }
     (folder / ASKED).write_text(json.dumps(asked), encoding="utf-8")
     begun = time.monotonic()

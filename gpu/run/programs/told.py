@@ -64,6 +64,7 @@ class Teller:
             self._placed(lines, found),
             RunCounts(f"{threads} threads", 1, "launch", 0, **summed(entry.counts)) if entry.counts else None,
             str(entry.trace) if entry.trace is not None and entry.trace.is_file() else "",
+            entry.modeled_us,
         )
 
     def _lines_of(self, number: int, text: str) -> Mapping[int, int]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
 
 from gpu.timing.sass.cubin import MachineInstruction
 
@@ -156,6 +155,8 @@ class _Problem:
 
     def solve(self) -> float | None:
         """Return the instructions of all blocks together; None where nothing fits."""
+        from scipy import optimize  # only where there is machine code: it takes a second
+
         scale = max((wanted for _, wanted in self._equal), default=1.0) or 1.0
         found = optimize.linprog(
             self._costs, *self._matrix(self._below, scale), *self._matrix(self._equal, scale), method="highs"
@@ -163,6 +164,8 @@ class _Problem:
         return float(found.x[: self._sizes.size] @ self._sizes) * scale if found.status == 0 else None
 
     def _matrix(self, rows: Sequence[tuple[dict[int, float], float]], scale: float) -> tuple[Any, Array]:
+        from scipy import sparse
+
         of = [number for number, (row, _) in enumerate(rows) for _ in row]
         at = [variable for row, _ in rows for variable in row]
         values = [value for row, _ in rows for value in row.values()]

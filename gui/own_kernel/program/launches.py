@@ -12,8 +12,11 @@ from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import short
+from gpu.messages.modeled import short_name
 from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import mistakes_in_words
+from gpu.timing import validation
+from gpu.timing.gpus import find_gpu
 from gui.painting.theme import code_font, look
 
 
@@ -48,6 +51,11 @@ COLUMNS = (
         lambda launch: short(launch.simulated_ms),
     ),
     LaunchColumn(
+        "µs",
+        "Microseconds that a GPU would take, modeled",
+        lambda launch: short(launch.modeled_us) if launch.modeled_us is not None else "",
+    ),
+    LaunchColumn(
         "Sectors",
         "32-byte sectors for a request to global memory; 4 is best for 4-byte elements",
         lambda launch: (
@@ -62,6 +70,7 @@ COLUMNS = (
     LaunchColumn("Findings", "What the launch does wrong", _findings, is_number=False),
 )
 _FINDINGS = len(COLUMNS) - 1
+_MODELED = next(place for place, column in enumerate(COLUMNS) if column.title == "µs")
 
 
 class LaunchRows(QAbstractTableModel):
@@ -70,6 +79,7 @@ class LaunchRows(QAbstractTableModel):
     def __init__(self) -> None:
         super().__init__()
         self.launches: list[ProgramLaunch] = []
+        self._gpu = ""
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.launches)
@@ -100,13 +110,21 @@ class LaunchRows(QAbstractTableModel):
         column = COLUMNS[section]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return column.title
+                is_modeled = section == _MODELED and self._gpu
+                return f"{column.title} {short_name(find_gpu(self._gpu).name)}" if is_modeled else column.title
             case Qt.ItemDataRole.ToolTipRole:
-                return column.tip
+                return self._modeled_words() if section == _MODELED and self._gpu else column.tip
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
         return None
+
+    def _modeled_words(self) -> str:
+        gpu = find_gpu(self._gpu)
+        known = validation.find(gpu.key, "ir") if gpu.validated else None
+        error = known.error() if known is not None else None
+        sure = error.words if error is not None else "never compared with a real one"
+        return f"Microseconds that a {gpu.name} would take, modeled, from estimated registers: {sure}"
 
     def add(self, launches: Sequence[ProgramLaunch]) -> None:
         """Add launches at the end."""
@@ -115,9 +133,10 @@ class LaunchRows(QAbstractTableModel):
         self.launches += launches
         self.endInsertRows()
 
-    def forget(self) -> None:
-        """Take all launches away."""
+    def forget(self, gpu: str) -> None:
+        """Take all launches away; those to come are modeled for a GPU, a key."""
         self.beginResetModel()
+        self._gpu = gpu
         self.launches.clear()
         self.endResetModel()
 
@@ -156,7 +175,7 @@ class LaunchTable(QTableView):
         header.setMinimumSectionSize(look().px(34))
         # Not by content: all rows would be looked at again whenever one comes.
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for place, width in enumerate((32, 116, 64, 64, 54, 60, 50)):
+        for place, width in enumerate((30, 104, 58, 58, 50, 68, 58, 48)):
             self.setColumnWidth(place, look().px(width))
         rows.setDefaultSectionSize(look().px(26))
         self.doubleClicked.connect(lambda index: self.step_wanted.emit(index.row() + 1))

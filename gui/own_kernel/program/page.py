@@ -41,6 +41,8 @@ class ProgramPage(Ground):
         Returns the queue of the process that runs it.
     checked : callable
         As of a ReadRecording.
+    gpu : callable
+        Returns the key of the GPU that launches are modeled for.
     """
 
     failed = pyqtSignal(object)
@@ -52,8 +54,16 @@ class ProgramPage(Ground):
     kernels_wanted = pyqtSignal()
     """Its kernels are wanted alone, without the program."""
 
-    def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs], checked: Checked) -> None:
+    def __init__(
+        self,
+        path: Path,
+        sources: KernelSources,
+        jobs: Callable[[], Jobs],
+        checked: Checked,
+        gpu: Callable[[], str],
+    ) -> None:
         super().__init__()
+        self._gpu = gpu
         self.path, self.file = path, str(path)
         self.sources, self._jobs, self._checked = sources, jobs, checked
         self.document = sources.document(self.file)
@@ -113,7 +123,7 @@ class ProgramPage(Ground):
         left, right = QWidget(), QWidget()
         left.setLayout(column(bar, upper))
         right.setLayout(column(self.source))
-        self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(600), look().px(510)))
+        self.splitter = split(Qt.Orientation.Horizontal, left, right, sizes=(look().px(630), look().px(480)))
         self._no_step = label(
             "Run the program (F5), then double-click one of its launches.", "muted", name="What there is to step"
         )
@@ -179,7 +189,7 @@ class ProgramPage(Ground):
         self.close_down()
         self.tabs.setCurrentIndex(0)
         self._ran = WholeProgram(self.file, self.document.text, words)
-        self.launches.launches.forget()
+        self.launches.launches.forget(self._gpu())
         self.listed.setCurrentWidget(self.hint)
         self.step_button.setEnabled(False)
         self.count.setText("")
@@ -193,7 +203,7 @@ class ProgramPage(Ground):
         except InputError as error:
             self._fail(error.message, error.advice)
             return
-        asked = RunProgram(request.program, str(folder), only=request.only)
+        asked = replace(request, folder=str(folder), gpu=self._gpu())
         self._set_running(asked)
         self._jobs().post(
             _RUN, asked, lambda event: self._take(asked, event), lambda progress: self._take_news(asked, progress), 2

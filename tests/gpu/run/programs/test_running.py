@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from gpu.driver.journal import Journal, JournalNews, LaunchEntry, take_down
@@ -13,9 +16,12 @@ from gpu.messages.shared_arrays import SharedFolder
 from gpu.program import host_compiler
 from gpu.pycuda import driver
 from gpu.run.execute import execute
+from gpu.run.model import model_kernel
 from gpu.run.programs import running
+from gpu.run.programs.modeling import LaunchModeler
 from gpu.run.programs.running import run_program
 from gpu.run.programs.told import lines_within
+from gpu.simulator.module import SimulatedModule
 
 
 def test_lines_of_a_kernel_are_found_in_the_script_that_it_was_made_in():
@@ -124,3 +130,42 @@ def test_what_python_cannot_read_is_told_at_its_line(text, line, words):
     assert found.line == line
     assert words in found.message
     assert 1 <= found.column < found.end
+
+
+ADD = """__constant__ float factor;
+__global__ void add(float *c, const float *a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + factor;
+}
+"""
+USES = f"""import numpy as np
+import pycuda.autoinit
+import pycuda.driver as cuda
+from pycuda.compiler import SourceModule
+
+module = SourceModule('''{ADD}''')
+cuda.memcpy_htod(module.get_global("factor")[0], np.float32(2))
+c, a = (cuda.to_device(np.ones(1 << 16, np.float32)) for _ in "ca")
+for threads in (256, 256, 512):
+    module.get_function("add")(c, a, np.int32(1 << 16), grid=((1 << 16) // threads, 1), block=(threads, 1, 1))
+"""
+
+
+def test_launches_are_modeled_as_a_kernel_alone_is(tmp_path):
+    if reason := driver.complaint():
+        pytest.skip(reason)
+    told: list[ProgramNews] = []
+    run_program(replace(asked(tmp_path, "add.py", USES), gpu="h200"), told.append)
+    first, again, other = (each.modeled_us for news in told for each in news.launches)
+    arguments = ("zeros:65536", "zeros:65536", "65536")
+    alone = model_kernel(tmp_path / "add.cu", ADD, "add", 256, 256, arguments, "h200").time_us
+    assert first == pytest.approx(alone, rel=0.1)
+    assert again == first
+    assert other != first
+
+
+def test_what_the_model_does_not_follow_has_no_time_and_runs_all_the_same():
+    modeler = LaunchModeler("h200")
+    module = SimulatedModule(ADD, Path("add.cu"), {})
+    assert modeler(module, "nothing", (1, 1, 1), (32, 1, 1), 0, ()) is None
+    assert modeler(module, "add", (1, 1, 1), (32, 1, 1), 0, ()) is None
