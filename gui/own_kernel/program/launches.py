@@ -95,10 +95,12 @@ class LaunchRows(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
                 return int(side | Qt.AlignmentFlag.AlignVCenter)
-            case Qt.ItemDataRole.FontRole:
+            case Qt.ItemDataRole.FontRole if index.column() != _FINDINGS:
                 return code_font(look().small_px)
             case Qt.ItemDataRole.ForegroundRole if index.column() == _FINDINGS:
                 return QColor(look().theme.bad if launch.mistakes else look().theme.good)
+            case Qt.ItemDataRole.ToolTipRole if index.column() == _FINDINGS:
+                return column.text(launch)
             case Qt.ItemDataRole.ToolTipRole:
                 words = f"{launch.kernel}, launched at {launch.place}"
                 return words if launch.recording else f"{words}. It is recorded when it is to be stepped"
@@ -175,7 +177,7 @@ class LaunchTable(QTableView):
         header.setMinimumSectionSize(look().px(34))
         # Not by content: all rows would be looked at again whenever one comes.
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for place, width in enumerate((30, 104, 58, 58, 50, 68, 58, 48)):
+        for place, width in enumerate((30, 98, 54, 54, 50, 68, 58, 48)):
             self.setColumnWidth(place, look().px(width))
         rows.setDefaultSectionSize(look().px(26))
         self.doubleClicked.connect(lambda index: self.step_wanted.emit(index.row() + 1))

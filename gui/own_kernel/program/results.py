@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtWidgets import QListWidget, QListWidgetItem, QStackedWidget
 
 from gpu.errors import Diagnostic
@@ -13,6 +13,7 @@ from gpu.messages.programs import ProgramLaunch
 from gpu.messages.verdicts import Check, Mistake, lines_in_words, verdict_of_launch
 from gui.own_kernel.counts_table import LINES, RESULT, CountsTable
 from gui.own_kernel.program.output import OutputPane
+from gui.qt.events import is_of
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, as_count
 
 _TABS = ("Output", "Findings", "Counts")
@@ -55,6 +56,7 @@ class ProgramResults(Card):
         self.findings.itemClicked.connect(self._go_to)
         self.findings.itemActivated.connect(self._step)
         self._any = False
+        self._counted: ProgramLaunch | None = None
         self._found: dict[tuple[str, tuple[Mistake, ...]], list[ProgramLaunch]] = {}
         """The launches that make the same mistakes in the same lines."""
 
@@ -65,7 +67,7 @@ class ProgramResults(Card):
 
     def begin(self) -> None:
         """Take away what an earlier run left."""
-        self._any, self._found = False, {}
+        self._any, self._counted, self._found = False, None, {}
         self.verdict.say("", "neutral")
         self.end.say("")
         self.output.clear()
@@ -115,12 +117,19 @@ class ProgramResults(Card):
 
     def show_counts(self, launch: ProgramLaunch) -> None:
         """Show what a launch does, counted."""
+        self._counted = launch
         title = f"{launch.number}: {launch.kernel}"
         self.counts.begin([title])
         counted = "A mistake ended it: what it had done by then says nothing."
         self.counts.show_counts(
             [CountedLaunch(launch.counts, launch.mistakes, launch.simulated_ms) if launch.counts else counted], [None]
         )
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange) and self._counted is not None:
+            self.counts.fit()
+            self.show_counts(self._counted)  # in the colors of another theme
 
     def _go_to(self, item: QListWidgetItem) -> None:
         if line := item.data(_LINE):

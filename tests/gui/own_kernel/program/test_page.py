@@ -8,7 +8,9 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
 
+from gui.own_kernel.counts_table import FINDINGS, LINES
 from gui.own_kernel.program.page import ProgramPage
+from gui.painting.theme import look
 from tests.gui.window.test_main_window import drop, press
 from tests.gui.window.test_responsive import LONGEST_GAP_S, Pulse, steadiest
 
@@ -100,6 +102,13 @@ def test_three_launches_are_listed_stepped_and_the_race_is_mended(qtbot, shown, 
     place = page.results.findings.visualItemRect(item).center()
     qtbot.mouseClick(page.results.findings.viewport(), Qt.MouseButton.LeftButton, pos=place)
     assert page.source.code.textCursor().blockNumber() + 1 == first
+
+    qtbot.mouseClick(page.results.kinds.buttons["Counts"], Qt.MouseButton.LeftButton)
+    for theme in ("light", "dark"):
+        shown.appearance.set_theme(theme)
+        cell = page.results.counts.item(LINES.index(FINDINGS), 0)
+        assert cell.foreground().color().name() == look().theme.good
+    assert page.results.counts.horizontalHeaderItem(0).text() == "1: scale"
 
     # Each is stepped, by keys and by a double click; its source is what was compiled.
     page.launches.setFocus()
