@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from gpu.declaration.pattern import Progress
+from gpu.messages.programs import ProgramNews
 from gpu.messages.requests import Failure, LoadImage, Ready, Request, Result, RunPattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import worker
@@ -175,3 +176,18 @@ def test_a_file_that_is_no_image_is_told(tmp_path: Path):
         assert event.kind == "input"
         assert event.message.count(".") >= 1
         assert "Traceback" not in event.detail
+
+
+def test_news_of_a_program_are_never_left_out():
+    class Kept:
+        def __init__(self):
+            self.sent = []
+
+        def send(self, message):
+            self.sent.append(message)
+
+    kept = Kept()
+    tell = worker._Throttle(kept, 7)
+    for number in range(5):
+        tell(ProgramNews(output=str(number)))
+    assert [progress.output for _, progress, _ in kept.sent] == ["0", "1", "2", "3", "4"]
