@@ -382,14 +382,45 @@ def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
         for tab in range(window.page.tabs.count()):
             window.page.tabs.setCurrentIndex(tab)
             assert wait(lambda: window.at_rest and (not window.page.stepping or window.page.step.at_rest), PATIENCE_S)
-            for _ in range(_TURNS):  # a layout takes some turns of the event loop until it stands
-                if not cut(window):
-                    break
-                QTest.qWait(20)
-            else:
-                seen[pattern, window.page.tabs.tabText(tab)] = cut(window)
+            if found := stays_cut(window):
+                seen[pattern, window.page.tabs.tabText(tab)] = found
         window.page.tabs.setCurrentIndex(0)
     assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
+
+
+def stays_cut(window):
+    """Return what is cut when the layout, which takes some turns of the event loop, stands."""
+    for _ in range(_TURNS):
+        if not cut(window):
+            return []
+        QTest.qWait(20)
+    return cut(window)
+
+
+def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
+    window, seen = walker.window, {}
+    window.resize(*SIZES[0])
+    walker.turn_to("scan")
+    window.page.form.change(n=4096)
+    walker.rest()
+    walker.record()
+    step = walker.step
+    for picture, made in step.panes.kinds.buttons.items():
+        if made.isVisible():
+            walker.click(made)
+            if picture == "Timeline":
+                assert wait(lambda: step.panes.warps.run is not None, PATIENCE_S)
+            seen[picture] = stays_cut(window)
+    step.panes.kinds.choose("Flow")
+    walker.press(Key.Key_F4)
+    compare = walker.page.compare
+    for view, made in compare.views.buttons.items():
+        walker.click(made)
+        seen[view] = stays_cut(window)
+        compare.stop()
+    walker.click(compare.views.buttons["Curves"])
+    walker.press(Key.Key_F2)
+    assert not any(seen.values()), "\n".join(f"{view}: {found}" for view, found in seen.items() if found)
 
 
 def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
