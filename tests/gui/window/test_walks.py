@@ -88,6 +88,21 @@ def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     walk.press(Key.Key_F2)
     walk.take("3 1 7 0 4 1 6 3")
     assert walk.page.view.value.text() == "25"
+    # The next rung, beside it on the same numbers.
+    walk.record()
+    walk.click(walk.step.panes.kinds.buttons["Side by side"])
+    beside = walk.step.beside
+    assert wait(lambda: beside.models[1] is not None, PATIENCE_S)
+    names = [each.name for each in walk.page.pattern.variants]
+    beside.other.setFocus()
+    QTest.keyClicks(beside.other, "Neighbored pairs, less")
+    assert beside.other.currentData() == names[names.index(walk.page.variant.name) + 1]
+    assert wait(lambda: walk.step.at_rest and beside.models[1] is not None, PATIENCE_S)
+    walk.press(Key.Key_End)
+    inputs = [list(each.layout.texts(0, 8)) for each in beside.models]
+    assert inputs[0] == inputs[1] == ["3", "1", "7", "0", "4", "1", "6", "3"]
+    assert [side.moment for side in beside.sides] == [each.recording.moments for each in beside.models]
+    walk.step.panes.kinds.choose("Flow")
 
 
 def test_a_scan_has_named_phases_at_every_size(walk):
