@@ -16,6 +16,7 @@ from gpu.engines.modeling import ModeledLaunch, ModelingEngine
 from gpu.errors import InputError, KernelError
 from gpu.kernel.arguments import bind, variable_of
 from gpu.kernel.host_launches import host_launch
+from gpu.messages.kernels import KernelLaunch
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.module import SimulatedModule
 from gpu.timing import validation
@@ -233,6 +234,12 @@ def modeled_program(
     for _ in variant.run(engine, inputs, params):
         pass
     return engine
+
+
+def refuse_textures(launch: KernelLaunch) -> None:
+    """Raise KernelError where a launch of a file's kernel binds texture references."""
+    if launch.textures:
+        raise KernelError(f"{launch.kernel} reads texture references, which the model does not follow in files.")
 
 
 def model_kernel(

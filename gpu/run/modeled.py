@@ -10,7 +10,6 @@ import numpy as np
 
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.engines.modeling import ModeledLaunch
-from gpu.errors import InputError
 from gpu.messages.modeled import LIMITS, KernelTime, ModeledTime, Waiting
 from gpu.messages.requests import ModelKernel, ModelPattern
 from gpu.patterns import find_pattern
@@ -18,7 +17,7 @@ from gpu.run.count import count_pattern
 from gpu.run.drive import Tell, accept
 from gpu.run.kernel import count_kernel
 from gpu.run.line_codes import line_codes
-from gpu.run.model import ModeledRun, model_kernel, model_pattern
+from gpu.run.model import ModeledRun, model_kernel, model_pattern, refuse_textures
 from gpu.run.sized import opened
 
 _NAMES = {"memory": "DRAM", "last cache": "L2"}
@@ -51,8 +50,7 @@ def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
 def model_of_kernel(request: ModelKernel) -> ModeledTime:
     """Model a launch of any kernel; errors as of `gpu.run.model.model_kernel`."""
     launch = request.launch
-    if launch.textures:
-        raise InputError(f"{launch.kernel} fetches a texture reference, which the model does not follow in files.")
+    refuse_textures(launch)
     run = model_kernel(
         Path(launch.file),
         launch.text,

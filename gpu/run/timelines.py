@@ -6,14 +6,14 @@ from contextlib import closing
 from pathlib import Path
 
 from gpu.engines.modeling import LONGEST, ModelingEngine
-from gpu.errors import InputError, KernelError
+from gpu.errors import InputError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.requests import TimelinePattern
 from gpu.messages.timelines import ListedLaunch, RunTimelines
 from gpu.patterns import find_pattern
 from gpu.run.drive import accept
 from gpu.run.line_codes import line_codes
-from gpu.run.model import bound_launch, modeled_program
+from gpu.run.model import bound_launch, modeled_program, refuse_textures
 from gpu.run.sized import opened
 from gpu.timing.gpus import find_gpu
 
@@ -52,8 +52,7 @@ def pattern_timelines(request: TimelinePattern) -> RunTimelines:
 
 def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
     """Model a launch of any kernel, and keep its timelines; errors as of `gpu.run.model.model_kernel`."""
-    if launch.textures:
-        raise KernelError(f"{launch.kernel} reads texture references, which the model does not follow in files.")
+    refuse_textures(launch)
     described = find_gpu(gpu)
     bound = bound_launch(
         Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, described,

@@ -9,7 +9,7 @@ from gpu.engines.null import NullEngine
 from gpu.errors import InputError, KernelError
 from gpu.messages.kernels import KernelLaunch
 from gpu.messages.modeled import LineCode
-from gpu.messages.requests import TimelineKernel, TimelinePattern
+from gpu.messages.requests import ModelKernel, TimelineKernel, TimelinePattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.timelines import RunTimelines
 from gpu.run.execute import execute
@@ -112,5 +112,6 @@ def test_what_cannot_be_timed_is_said(request_, error, folder) -> None:
 def test_kernels_that_the_model_does_not_follow_are_refused(folder) -> None:
     text = "texture<float, 1> field;\n__global__ void k(float *a) { a[0] = tex1Dfetch(field, 0); }\n"
     launch = KernelLaunch("/nowhere/own.cu", text, "k", (1,), (32,), ("zeros:32",), textures={"field": "zeros:32"})
-    with pytest.raises(KernelError, match="texture references"):
-        carry_out(TimelineKernel(launch, "h200"), folder)
+    for request in (TimelineKernel(launch, "h200"), ModelKernel(launch, "h200")):
+        with pytest.raises(KernelError, match="reads texture references"):
+            carry_out(request, folder)
