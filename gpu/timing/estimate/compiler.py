@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -71,13 +72,22 @@ def _machine(processor: str) -> Any:
 def estimated_registers(kernel: PtxKernel) -> int:
     """Return how many registers a thread would take: the most that hold something at once, in words of 4 bytes."""
     width: dict[str, int] = {}
+    read_under: dict[str, set[tuple[str, bool]]] = defaultdict(set)
     for block in kernel.blocks:
         for each in block.instructions:
+            for name in each.read:
+                read_under[name].add((each.guard, each.negated))
             for name in (*each.read, *each.written):
                 prefix = name.rstrip("0123456789")
                 width.setdefault(name, kernel.widths.get(name, kernel.widths.get(prefix, 4)))
             if _is_at_hand(each):
                 width.update(dict.fromkeys(each.written, 0))
+
+    def begins(each: PtxInstruction) -> set[str]:
+        """Return the registers of which nothing that they held before is wanted: under a predicate, where all is."""
+        under = {(each.guard, each.negated)}
+        return {name for name in each.written if not each.guard or read_under[name] <= under}
+
     live_in: list[set[str]] = [set() for _ in kernel.blocks]
     changed = True
     while changed:
@@ -85,8 +95,7 @@ def estimated_registers(kernel: PtxKernel) -> int:
         for block in reversed(kernel.blocks):
             live = set().union(*(live_in[each] for each in block.follows)) if block.follows else set()
             for each in reversed(block.instructions):
-                if not each.guard:
-                    live -= set(each.written)
+                live -= begins(each)
                 live |= set(each.read)
             if live != live_in[block.number]:
                 live_in[block.number] = live
@@ -96,8 +105,7 @@ def estimated_registers(kernel: PtxKernel) -> int:
         live = set().union(*(live_in[each] for each in block.follows)) if block.follows else set()
         for each in reversed(block.instructions):
             most = max(most, sum(-(-width.get(name, 4) // 4) for name in live))
-            if not each.guard:
-                live -= set(each.written)
+            live -= begins(each)
             live |= set(each.read)
     return min(_MOST, max(_FEWEST, int(np.ceil(most + _BESIDES))))
 

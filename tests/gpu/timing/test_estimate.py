@@ -91,3 +91,23 @@ def test_what_cannot_be_estimated_is_said(tmp_path, without_nvcc) -> None:
     text = "__global__ void k(float *x) { x[0] = tgammaf(x[0]); }"
     with pytest.raises(CompileError, match="k cannot be estimated without nvcc"):
         model_kernel(path, text, "k", 1, 32, ["zeros:4"], "h200")
+
+
+def test_what_only_a_predicate_reads_takes_a_register_only_from_its_write() -> None:
+    """Loaded and stored under one predicate in each round, it is not kept from one round to the next."""
+    loads = "".join(
+        f"@%p1 ld.global.u32 %r{n}, [%rd1+{4 * n}];\n@%p1 st.shared.u32 [%r1], %r{n};\n" for n in range(2, 32)
+    )
+    text = f""".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p0)\n{{
+        ld.param.u64 %rd1, [p0];
+        mov.u32 %r1, %tid.x;
+    $L1:
+        setp.lt.u32 %p1, %r1, 8;
+        {loads}
+        add.s32 %r1, %r1, 1;
+        setp.lt.u32 %p2, %r1, 100;
+        @%p2 bra $L1;
+        ret;
+    }}\n"""
+    assert estimated_registers(parse(text).kernel("k")) < 16
+    assert estimated_registers(parse(text.replace("@%p1 st", "st")).kernel("k")) > 32
