@@ -20,9 +20,10 @@ from gpu.lessons.expressions import Array, evaluate
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.questions.of_runs import DEFAULT_GPU, model_stage
 from gpu.lessons.scenes import record_stage
-from gpu.lessons.stage import MANY, Stage, StageCase
+from gpu.lessons.stage import Stage
 from gpu.lessons.tasks import reference
-from gpu.messages.verdicts import Check, Verdict, lines_in_words, mistakes_in_words, mistakes_of, verdict_of
+from gpu.messages.judgments import MANY, Judgment, LimitMet, StageCase, WrongElement
+from gpu.messages.verdicts import Check, Verdict, mistakes_in_words, mistakes_of, verdict_of
 from gpu.run.count import summed
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator.checkers.findings import Finding
@@ -34,99 +35,10 @@ from gpu.stepping.recording import Recording
 _THOROUGH = 65
 """Up to this size every kind of input is tried, above it those that show most."""
 _OFTEN = ("random", "only the last", "highest")
-_MOST_TOLD = 3
-"""Findings that a student is told at once."""
 _ROUNDS = 5000
 """Rounds of loops after which a launch on so little counts as endless."""
 _ORDERED = (("lanes", 128), ("shuffle", 512), ("cached", 512))
 """The kinds of orders, and the most threads that a launch has in each: one by one they take long."""
-
-
-@dataclass(frozen=True)
-class WrongElement:
-    """The first element that is not what it should be, and whether nobody wrote it."""
-
-    array: str
-    index: int
-    got: float
-    expected: float
-    unwritten: bool
-
-    def __str__(self) -> str:
-        if self.unwritten:
-            return f"nobody writes {self.array}[{self.index}], which should be {self.expected:.6g}"
-        return f"{self.array}[{self.index}] is {self.got:.6g}, and should be {self.expected:.6g}"
-
-
-@dataclass(frozen=True)
-class LimitMet:
-    """A counter at the size where it was furthest beyond its limit, or nearest to it."""
-
-    counter: str
-    n: int
-    counted: float
-    most: float
-
-    @property
-    def met(self) -> bool:
-        return self.counted <= self.most
-
-    def __str__(self) -> str:
-        sign = "at most" if self.met else "and at most"
-        return f"{self.counter.replace('_', ' ')}: {self.counted:g} at n = {self.n}, {sign} {self.most:g} are allowed"
-
-
-@dataclass(frozen=True)
-class Judgment:
-    """What is said of something that was written for a task.
-
-    Parameters
-    ----------
-    task : str
-    accepted : bool
-    verdict : Verdict
-        In the words that results have everywhere.
-    check : Check
-        What the checkers found, with its lines.
-    case : StageCase or None
-        The smallest input on which it fails; None where it does not, or not on any input.
-    wrong : WrongElement or None
-        What is wrong there; None where it is not the result.
-    limits : tuple of LimitMet
-    runs : int
-        How often it was run.
-    failure : str
-        Why it could not be run: it does not compile, or is another kernel; "" where it could.
-    """
-
-    task: str
-    accepted: bool
-    verdict: Verdict
-    check: Check
-    case: StageCase | None = None
-    wrong: WrongElement | None = None
-    limits: tuple[LimitMet, ...] = ()
-    runs: int = 0
-    failure: str = ""
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """What a student is told, most important first."""
-        said = [f"{self.verdict.words}."] if not self.accepted else [f"Accepted, after {self.runs} runs."]
-        if self.failure:
-            said.append(self.failure)
-        if self.case is not None:
-            said.append(f"The smallest input on which that is seen: {self.case}.")
-        if self.wrong is not None:
-            said.append(f"There {self.wrong}.")
-        places: dict[str, list[int]] = {}
-        for each in self.check.diagnostics:
-            if each.severity == "error":
-                places.setdefault(each.message, []).append(each.line)
-        for message, lines in [*places.items()][:_MOST_TOLD]:
-            said.append(f"{lines_in_words(sorted(set(lines))).capitalize()}: {message}")
-        said += [f"{each}." for each in self.limits]
-        return tuple(dict.fromkeys(said))
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,6 +203,8 @@ class Lesson:
     steps : tuple of LessonStep
     texts : mapping of str to str
         Kernel files that were read already, by name.
+    lifts : tuple of (str, str)
+        Patterns and variants whose limits it lifts.
     """
 
     folder: Path
@@ -214,6 +216,7 @@ class Lesson:
     stages: Mapping[str, Stage]
     steps: tuple[LessonStep, ...]
     texts: Mapping[str, str] = field(default_factory=dict)
+    lifts: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:

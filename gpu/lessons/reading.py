@@ -134,7 +134,7 @@ class _Reader:
             raise InputError(f"{self._file}:1: A lesson begins with +++, lines of TOML such as a title, and +++.")
         block = _Block(head["body"], 2, self._file)
         about = block.read()
-        _known(block, about, ("title", "order", "needs", "minutes", "kernels"), "a lesson's head")
+        _known(block, about, ("title", "order", "needs", "minutes", "lifts", "kernels"), "a lesson's head")
         for name, given in _table(block, about, "kernels").items():
             self._stages[name] = self._stage(block, name, given)
         begins = [*_HEADING.finditer(self._text, head.end())]
@@ -154,6 +154,7 @@ class _Reader:
             text,
             self._stages,
             tuple(steps),
+            lifts=tuple(_rung(block, text) for text in _texts(block, about, "lifts")),
         )
 
     def _line(self, place: int) -> int:
@@ -433,6 +434,15 @@ def _modeled(block: _Block, given: Mapping[str, Any]) -> dict[str, Any]:
     _known(block, found, ("gpu", "n", "times"), "what a task may take on a modeled GPU")
     asked = {"n": _whole_number(block, found, "n"), "times": _real_number(block, found, "times", 1.2)}
     return {**asked, **({"gpu": _of_type(block, found, "gpu", str)} if "gpu" in found else {})}
+
+
+def _rung(block: _Block, text: str) -> tuple[str, str]:
+    """Return the pattern and the variant of "scan/brent-kung"."""
+    name, _, variant = text.partition("/")
+    pattern = all_patterns().get(name)
+    if pattern is None or variant not in (each.name for each in pattern.variants):
+        raise block.error(f"There is no rung {text!r}; one is PATTERN/VARIANT, such as reduction/neighbored.", "lifts")
+    return name, variant
 
 
 def _sizes(block: _Block, given: Mapping[str, Any], key: str) -> tuple[int, ...]:

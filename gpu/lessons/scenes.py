@@ -14,7 +14,8 @@ from gpu.errors import InputError, LaunchError
 from gpu.files.toml import shown
 from gpu.lessons.lesson import Lesson, Place, Scene
 from gpu.lessons.reading import solution_text
-from gpu.lessons.stage import Stage, StageCase
+from gpu.lessons.stage import Stage
+from gpu.messages.judgments import StageCase
 from gpu.patterns import find_pattern
 from gpu.run.execute import record
 from gpu.schedules import ROUND_ROBIN

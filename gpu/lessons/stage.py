@@ -16,10 +16,10 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.kernel.arguments import dtype_of
 from gpu.lessons.expressions import MOST_ELEMENTS, Array, evaluate, whole
+from gpu.messages.judgments import MANY, StageCase
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.types import ArrayOf, Pointer, Scalar, Type
 
-MANY = "random"
 KINDS = (MANY, "equal", "lowest", "highest", "only the last", "only the first", "falling", "alternating")
 """How inputs are made: at random, or as what goes wrong first."""
 
@@ -67,20 +67,6 @@ class StageLaunch:
     block: tuple[str | int, ...]
     arguments: tuple[str | int | float, ...]
     shared: str | int = 0
-
-
-@dataclass(frozen=True)
-class StageCase:
-    """An input: its size, how it is made, and the seed of what is random; and the order in which threads run."""
-
-    n: int
-    kind: str = MANY
-    seed: int = 0
-    schedule: str = "round-robin"
-
-    def __str__(self) -> str:
-        order = "" if self.schedule == "round-robin" else f", threads in the order {self.schedule}"
-        return f"n = {self.n}, {self.kind}{order}"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from gpu.errors import InputError
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.reading import kernel_file, solution_text
+from gpu.messages.lessons import LineFrame
 
 _MARKED = re.compile(
     r"^(?P<indent>[ \t]*)// (?P<kind>gap|lines): *(?P<says>[^\n]*)\n(?P<body>.*?)^[ \t]*// end[ \t]*\n",
@@ -56,19 +57,20 @@ def start(lesson: Lesson, task: Task, seed: int = 0) -> str:
 
 def pieces(lesson: Lesson, task: Task, seed: int = 0) -> tuple[str, ...]:
     """Return the lines that a task of order is about, shuffled and without their common indent."""
-    found = next(_marked(reference(lesson, task), "lines"), None)
-    if found is None:
-        raise InputError(f"The solution of {task.name} has no lines to order: // lines: ... // end.")
+    found = _ordered(reference(lesson, task), task)
     return tuple(textwrap.dedent(shuffled(found["body"], seed)).rstrip("\n").split("\n"))
+
+
+def frame(lesson: Lesson, task: Task) -> LineFrame:
+    """Return the solution around the lines that a task of order is about."""
+    solution = reference(lesson, task)
+    found = _ordered(solution, task)
+    return LineFrame(solution[: found.start()], found["indent"], solution[found.end() :])
 
 
 def put_together(lesson: Lesson, task: Task, lines: tuple[str, ...]) -> str:
     """Return the solution with a task's lines in another order, which may also be indented otherwise."""
-    found = next(_marked(reference(lesson, task), "lines"), None)
-    if found is None:
-        raise InputError(f"The solution of {task.name} has no lines to order: // lines: ... // end.")
-    body = "".join(f"{found['indent']}{line}\n" for line in lines)
-    return _replaced(reference(lesson, task), "lines", lambda _: body, task)
+    return frame(lesson, task).filled(lines)
 
 
 def shuffled(body: str, seed: int) -> str:
@@ -87,8 +89,11 @@ def _moved(mixed: list[str], lines: list[str]) -> int:
     return sum(one != other for one, other in zip(mixed, lines, strict=True))
 
 
-def _marked(text: str, kind: str) -> Iterator[re.Match[str]]:
-    return (found for found in _MARKED.finditer(text) if found["kind"] == kind)
+def _ordered(solution: str, task: Task) -> re.Match[str]:
+    found = next((each for each in _MARKED.finditer(solution) if each["kind"] == "lines"), None)
+    if found is None:
+        raise InputError(f"The solution of {task.name} has no lines to order: // lines: ... // end.")
+    return found
 
 
 def _replaced(text: str, kind: str, by: Callable[[re.Match[str]], str], task: Task) -> str:

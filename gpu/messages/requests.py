@@ -12,7 +12,9 @@ from gpu.errors import Diagnostic, SourcePosition
 from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
+from gpu.messages.judgments import Judgment
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
+from gpu.messages.lessons import LessonRequest, LessonShelf, ShownScene
 from gpu.messages.modeled import ModeledTime
 from gpu.messages.programs import ProgramEnd, WholeProgram
 from gpu.messages.shared_arrays import SharedArray
@@ -480,7 +482,7 @@ class PickBody:
     y: float
 
 
-Request = (
+EngineRequest = (
     LoadImage
     | LoadArray
     | LoadText
@@ -507,6 +509,7 @@ Request = (
     | AdvanceBodies
     | PickBody
 )
+Request = EngineRequest | LessonRequest
 
 
 @dataclass(frozen=True)
@@ -603,6 +606,12 @@ class Result:
         Of a FindWriter.
     ended : ProgramEnd or None
         Of a RunProgram.
+    shelf : LessonShelf or None
+        Of a ReadLessons.
+    scene : ShownScene or None
+        Of a ShowStep or a StepJudged.
+    judgment : Judgment or None
+        Of a JudgeTask.
     """
 
     arrays: Mapping[str, SharedArray]
@@ -620,6 +629,9 @@ class Result:
     timelines: RunTimelines | None = None
     written: WrittenElement | None = None
     ended: ProgramEnd | None = None
+    shelf: LessonShelf | None = None
+    scene: ShownScene | None = None
+    judgment: Judgment | None = None
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,17 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from gpu import bounds
 from gpu.declaration.pattern import Progress
+from gpu.engines.base import Engine
 from gpu.errors import EngineLostError, LockstepError
+from gpu.messages.lessons import LessonRequest
 from gpu.messages.programs import ProgramNews
-from gpu.messages.requests import Event, Failure, Ready
+from gpu.messages.requests import Event, Failure, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process.limits import confine, limit_memory
 from gpu.process.temporaries import put_in
@@ -69,7 +72,7 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
     try:
         from gpu import engines
         from gpu.run.bodies import forget
-        from gpu.run.execute import execute, failure_of
+        from gpu.run.execute import failure_of
         from gpu.simulator.disk import complaint
 
         engine = engines.create(engine_name)
@@ -89,7 +92,7 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
             leaving = False
             event: Event
             try:
-                event = execute(engine, pickle.loads(payload), folder, _Throttle(connection, job))
+                event = _carry_out(engine, pickle.loads(payload), folder, _Throttle(connection, job))
             except Exception as error:
                 event = failure_of(error)
                 # After what nobody thought of, the engine's state is anybody's guess.
@@ -98,6 +101,16 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
             if leaving:
                 # Giving back what the lost engine held can hang; the system does it when the process ends.
                 os._exit(0)
+
+
+def _carry_out(engine: Engine, request: Request, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
+    if isinstance(request, LessonRequest):
+        from gpu.lessons.execute import execute_lesson
+
+        return execute_lesson(request, folder)
+    from gpu.run.execute import execute
+
+    return execute(engine, request, folder, tell)
 
 
 def _no_engine(error: Exception) -> Failure:

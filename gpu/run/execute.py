@@ -32,6 +32,7 @@ from gpu.messages.requests import (
     CountKernel,
     CountPattern,
     DescribeKernels,
+    EngineRequest,
     Failure,
     FindWriter,
     LoadArray,
@@ -42,7 +43,6 @@ from gpu.messages.requests import (
     ModelPattern,
     PickBody,
     Report,
-    Request,
     Result,
     RunKernel,
     RunProgram,
@@ -84,7 +84,7 @@ class Outcome:
     report: Report
 
 
-def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) -> Result:
+def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: Tell) -> Result:
     """Carry out a request; the result's arrays are new ones in `folder`."""
     match request:
         case LoadImage(path):
@@ -124,7 +124,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
         case StepWriter():
             from gpu.run.writer import record_writer
 
-            return _shared_recording(record_writer(request, tell), folder)
+            return shared_recording(record_writer(request, tell), folder)
         case StudyAtomics(given, shared, seed):
             from gpu.run.atomics import study
 
@@ -147,7 +147,7 @@ def execute(engine: Engine, request: Request, folder: SharedFolder, tell: Tell) 
         case StepKernel(launch, schedule):
             from gpu.run.kernel import record_kernel
 
-            return _shared_recording(record_kernel(launch, schedule), folder)
+            return shared_recording(record_kernel(launch, schedule), folder)
         case ModelPattern():
             from gpu.run.modeled import model_of_pattern
 
@@ -367,10 +367,11 @@ def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:
         seed=request.seed,
         schedule=request.schedule,
     )
-    return _shared_recording(recording, folder)
+    return shared_recording(recording, folder)
 
 
-def _shared_recording(recording: Recording, folder: SharedFolder) -> Result:
+def shared_recording(recording: Recording, folder: SharedFolder) -> Result:
+    """Return a recording as a result's, in a new file of `folder`."""
     file = BytesIO()
     recording.save(file)
     handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))

@@ -9,8 +9,8 @@ from typing import Any
 from gpu.errors import InputError
 from gpu.lessons.lesson import Lesson, LessonStep, Question
 from gpu.lessons.questions import at_moment, of_runs
-from gpu.lessons.questions.asked import AskedQuestion
 from gpu.lessons.scenes import PlayedScene, play
+from gpu.messages.lessons import AskedQuestion
 
 _AT_MOMENT: dict[str, Callable[[PlayedScene, Question], AskedQuestion]] = {
     "cells": at_moment.cells,

@@ -1,80 +1,15 @@
-"""A question as it is asked of one recording, with its answer, and what is said of an answer that is given."""
+"""What is said of an answer that is given to a question."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
+from gpu.messages.lessons import AnswerMark, AskedQuestion
 from gpu.messages.verdicts import lines_in_words
 
 _REAL = 1e-4
 """By how much of its value a real number may be off: people read six digits."""
-
-
-@dataclass(frozen=True)
-class AskedQuestion:
-    """A question, asked of one recording.
-
-    Parameters
-    ----------
-    kind, prompt : str
-    form : {"cells", "threads", "number", "thread", "choice"}
-        What an answer is: a set of elements of `array`, a set of threads of `block`, a number, a pair (block, thread),
-        or one of `choices`.
-    answer : frozenset of int, int, float, (int, int) or str
-    why : str
-        What happened, in a sentence.
-    choices : tuple of str
-    array : str
-        The array that is meant; "" for none.
-    block : int
-        The block that is meant, or whose shared array it is.
-    moment : int
-        The moment at which what is asked for is seen.
-    line : int
-        The line that does it; 0 for none.
-    source : str
-        That line's text.
-    hints : tuple of str
-        One after the other; the last names the line.
-    """
-
-    kind: str
-    prompt: str
-    form: str
-    answer: Any
-    why: str
-    choices: tuple[str, ...] = ()
-    array: str = ""
-    block: int = 0
-    moment: int = 0
-    line: int = 0
-    source: str = ""
-    hints: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class AnswerMark:
-    """What is said of an answer.
-
-    Parameters
-    ----------
-    right : bool
-    words : str
-        Of a wrong one what happened instead, and which line does it.
-    missing, extra : frozenset of int
-        Of a set what was left out, and what does not belong.
-    moment, line : int
-        Where it is seen.
-    """
-
-    right: bool
-    words: str
-    missing: frozenset[int] = frozenset()
-    extra: frozenset[int] = frozenset()
-    moment: int = 0
-    line: int = 0
 
 
 def mark(asked: AskedQuestion, given: Any) -> AnswerMark:

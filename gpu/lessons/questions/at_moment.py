@@ -10,8 +10,9 @@ from gpu.errors import InputError
 from gpu.lessons.expressions import whole
 from gpu.lessons.lesson import Place, Question
 from gpu.lessons.question_kinds import AT_STATEMENT, OVER_RUN
-from gpu.lessons.questions.asked import AskedQuestion, some
+from gpu.lessons.questions.asked import some
 from gpu.lessons.scenes import PlayedScene, find_place, line_text
+from gpu.messages.lessons import AskedQuestion
 from gpu.simulator.trace.types import TraceArray
 from gpu.stepping.explain import explain
 from gpu.stepping.moment.lanes import LaneStates

@@ -12,11 +12,12 @@ from gpu.engines.modeling import ModelingEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.lessons.lesson import Lesson, Question
-from gpu.lessons.questions.asked import AskedQuestion
 from gpu.lessons.reading import solution_text
 from gpu.lessons.scenes import PlayedScene, line_text, with_defaults
-from gpu.lessons.stage import Stage, StageCase
+from gpu.lessons.stage import Stage
+from gpu.messages.judgments import StageCase
 from gpu.messages.kernels import alike
+from gpu.messages.lessons import AskedQuestion
 from gpu.messages.verdicts import mistakes_in_words, mistakes_of
 from gpu.patterns import find_pattern
 from gpu.run.drive import drive

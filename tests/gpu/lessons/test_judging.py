@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from gpu.errors import InputError
-from gpu.lessons.judging import Judgment, judge, opened
+from gpu.lessons.judging import judge, opened
 from gpu.lessons.lesson import Lesson
 from gpu.lessons.reading import LIBRARY, read_lesson
 from gpu.lessons.tasks import pieces, put_together, reference, start
+from gpu.messages.judgments import Judgment
 from tests.gpu.lessons.lesson_folder import KERNEL, TASK, lesson_in
 
 

@@ -11,8 +11,9 @@ import pytest
 from gpu.errors import InputError
 from gpu.lessons.checking import faults
 from gpu.lessons.questions.ask import ask
-from gpu.lessons.questions.asked import AskedQuestion, mark, some
+from gpu.lessons.questions.asked import mark, some
 from gpu.lessons.reading import LIBRARY, read_lesson
+from gpu.messages.lessons import AskedQuestion
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
 
 RACY = KERNEL.replace("if (i < n) c[i] = a[i] + b[i];", "if (i < n) c[0] = a[i] + b[i];")
