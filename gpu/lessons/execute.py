@@ -149,7 +149,8 @@ def _step(request: StepJudged, folder: SharedFolder) -> Result:
     if found is None or request.judgment.case is None:
         raise InputError("There is no input on which this fails.")
     stage = lesson.stage(task.stage)
+    seen = min(found.moment + 1, found.recording.moments)  # what goes wrong has just been done
     parameters = {"n": request.judgment.case.n}
     title = f"{stage.file}: {request.judgment.case}"
-    scene = ShownScene("step", "", "", parameters, title, stage.file, stage.launches[0].kernel, found.moment)
+    scene = ShownScene("step", "", "", parameters, title, stage.file, stage.launches[0].kernel, seen)
     return replace(shared_recording(found.recording, folder), scene=scene)

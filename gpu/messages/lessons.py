@@ -35,6 +35,8 @@ class AskedQuestion:
         That line's text.
     hints : tuple of str
         One after the other; the last names the line.
+    size : int
+        How many elements, or threads, there are to choose from.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class AskedQuestion:
     line: int = 0
     source: str = ""
     hints: tuple[str, ...] = ()
+    size: int = 0
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,58 @@ class SavedSettings:
         """Remember where a file of a kind was."""
         self._remember(f"folders/{kind}", str(folder))
 
+    def lesson_steps(self, lesson: str) -> list[str]:
+        """Return the titles of a lesson's steps that have been done."""
+        return list(self._store.value(f"lessons/{lesson}/steps") or [])
+
+    def store_lesson_steps(self, lesson: str, titles: list[str]) -> None:
+        """Remember which of a lesson's steps have been done."""
+        self._remember(f"lessons/{lesson}/steps", titles)
+
+    def written(self, lesson: str, task: str) -> str:
+        """Return what was last written for a lesson's task; "" for nothing."""
+        return self._word(f"lessons/{lesson}/{task}.cu", None, "")
+
+    def store_written(self, lesson: str, task: str, text: str) -> None:
+        """Remember what is written for a lesson's task."""
+        key = f"lessons/{lesson}/{task}.cu"
+        if len(text) <= _LONGEST_TEXT and text != self._word(key, None, ""):
+            self._remember(key, text)
+
+    @property
+    def lesson_progress(self) -> tuple[int, int]:
+        """Return how many steps of how many had been done when that was last known; (0, 0) before."""
+        done, _, whole = self._word("lessons/progress", None, "").partition("/")
+        return (int(done), int(whole)) if done.isdecimal() and whole.isdecimal() else (0, 0)
+
+    @lesson_progress.setter
+    def lesson_progress(self, steps: tuple[int, int]) -> None:
+        self._remember("lessons/progress", f"{steps[0]}/{steps[1]}")
+
+    @property
+    def shows_class(self) -> bool:
+        """Return whether questions are shown to a class, without marking."""
+        return self._word("lessons/class", ("yes", "no"), "no") == "yes"
+
+    @shows_class.setter
+    def shows_class(self, on: bool) -> None:
+        self._remember("lessons/class", "yes" if on else "no")
+
+    @property
+    def lesson_folders(self) -> list[str]:
+        """Return the folders of lessons that were opened."""
+        return [str(path) for path in _paths(self._store.value("lessons/folders") or [])][:MAX_RECENT]
+
+    def remember_lessons(self, folder: str) -> None:
+        """Put a folder of lessons at the head of those that were opened."""
+        self._remember(
+            "lessons/folders", [folder, *(each for each in self.lesson_folders if each != folder)][:MAX_RECENT]
+        )
+
+    def forget_lessons(self, folder: str) -> None:
+        """Forget a folder of lessons, which has gone."""
+        self._remember("lessons/folders", [each for each in self.lesson_folders if each != folder])
+
     @property
     def complaint(self) -> str:
         """Return what is wrong with the settings' file, in one sentence; "" where nothing is."""
@@ -227,7 +279,7 @@ def _is_sound(key: str, value: Any) -> bool:
             return isinstance(value, dict) and all(map(_is_plain, value.values()))
         case "sizes":
             return isinstance(value, list) and all(type(each) is int for each in value)
-        case "recent":
+        case "recent" | "steps" | "folders":
             return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, str)
 

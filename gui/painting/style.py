@@ -90,6 +90,19 @@ QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}
 QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft}; border-left-color: {t.accent};
     font-weight: 600; }}
 QPushButton[role="nav"]:focus {{ background: {t.raised}; border-left-color: {t.accent}; }}
+QLabel[verdict="good"], QLabel[verdict="bad"], QLabel[verdict="neutral"] {{ border-radius: 6px;
+    padding: {look.px(6)}px {look.px(8)}px; }}
+QLabel[verdict="good"] {{ background: {_tint(t.good, t.surface)}; }}
+QLabel[verdict="bad"] {{ background: {_tint(t.bad, t.surface)}; }}
+QLabel[verdict="neutral"] {{ background: {t.accent_soft}; }}
+QProgressBar {{ background: {t.border}; border: none; border-radius: 2px; }}
+QProgressBar::chunk {{ background: {t.accent}; border-radius: 2px; }}
+QProgressBar[whole="true"]::chunk {{ background: {t.good}; }}
+QRadioButton::indicator {{ width: {look.px(14)}px; height: {look.px(14)}px; border: 1px solid {t.faint};
+    border-radius: {look.px(8)}px; background: {t.raised}; }}
+QRadioButton::indicator:checked {{ background: {t.accent}; border: {look.px(4)}px solid {t.raised};
+    width: {look.px(8)}px; height: {look.px(8)}px; }}
+QRadioButton::indicator:focus {{ border-color: {t.accent}; }}
 QPushButton[role="link"] {{ background: transparent; border: 1px solid transparent; color: {t.accent};
     padding: 0 2px; }}
 QPushButton[role="link"]:focus {{ border-color: {t.accent}; }}

@@ -10,6 +10,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QAction, QActionGroup, QKeySequence
 from PyQt6.QtWidgets import QMenu, QWidget
 
+from gui.lessons.teaching import Teaching
 from gui.model.settings import SavedSettings
 from gui.own_kernel.opened import OwnKernel
 from gui.painting.theme import FONT_SIZES, THEMES
@@ -75,7 +76,7 @@ class Actions(QObject):
         Whose actions they are.
     memory : SavedSettings
         Knows the files that were opened lately.
-    appearance, files, own, pages, running, lecturing
+    appearance, files, own, pages, running, lecturing, teaching
         What the actions do.
     """
 
@@ -92,6 +93,7 @@ class Actions(QObject):
         pages: Pages,
         running: Running,
         lecturing: Lecturing,
+        teaching: Teaching,
     ) -> None:
         super().__init__(window)
         self._window, self._memory, self._files = window, memory, files
@@ -103,6 +105,7 @@ class Actions(QObject):
         self._fill_file(own)
         self._fill_run(pages, running, lecturing)
         self._fill_view(appearance, pages, running, lecturing)
+        self._fill_lesson(teaching)
         self._fill_help()
         FirstKeys(window, ("Ctrl+E",))
 
@@ -200,6 +203,14 @@ class Actions(QObject):
         menu.addSeparator()
         self._add(menu, "scale", "Histogram: linear or logarithmic", pages.toggle_scale, "Ctrl+L")
         self._add(menu, "full screen", "Full screen; in Step, a lecture", lecturing.toggle, "F11")
+
+    def _fill_lesson(self, teaching: Teaching) -> None:
+        menu = self._begin("Lessons")
+        self._add(menu, "lessons", "Lessons, the lesson that is open", teaching.show, "F7")
+        self._add(menu, "next step", "Next step of the lesson", teaching.next, "Alt+Right")
+        self._add(menu, "previous step", "Step before", teaching.back, "Alt+Left")
+        self._add(menu, "hint", "Hint", teaching.hint, "F9")
+        self._add(menu, "open lessons", "Open lessons…", teaching.ask)
 
     def _fill_help(self) -> None:
         menu = self._begin("Help")

@@ -13,6 +13,7 @@ from gpu.declaration.roles import Role
 from gpu.files.arrays import ENDINGS as NUMBERS
 from gui.bodies_view.files import BODY_FILES, TIPSY
 from gui.bodies_view.view import BodiesView
+from gui.lessons.teaching import Teaching
 from gui.model.settings import SavedSettings
 from gui.model.workbench import Workbench
 from gui.own_kernel.opened import ENDINGS as KERNELS
@@ -48,14 +49,23 @@ class Files:
     pages : Pages
     own : OwnKernel
         Opens kernels and recordings.
+    teaching : Teaching
+        Opens lessons.
     messages : Messages
     """
 
     def __init__(
-        self, window: QWidget, bench: Workbench, memory: SavedSettings, pages: Pages, own: OwnKernel, messages: Messages
+        self,
+        window: QWidget,
+        bench: Workbench,
+        memory: SavedSettings,
+        pages: Pages,
+        own: OwnKernel,
+        teaching: Teaching,
+        messages: Messages,
     ) -> None:
         self._window, self._bench, self._memory = window, bench, memory
-        self._pages, self._own, self._messages = pages, own, messages
+        self._pages, self._own, self._teaching, self._messages = pages, own, teaching, messages
 
     def _folder(self) -> Path:
         folder = self._memory.recent[0].parent if self._memory.recent else Path.home()
@@ -64,6 +74,9 @@ class Files:
     def open(self, path: Path) -> None:
         """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
         bench, pages = self._bench, self._pages
+        if self._teaching.takes(path):
+            self._teaching.open_folder(path)
+            return
         if path.suffix.lower() in KERNELS:
             self._own.open(path)
             return
@@ -111,8 +124,9 @@ class Files:
 
     def ask_save(self) -> None:
         """Ask where to, and save the result; of a kernel of the user's its text."""
-        if self._own.shown is not None:
-            self._own.shown.source.ask_save()
+        text = self._teaching.shown or self._own.shown
+        if text is not None:
+            text.source.ask_save()
             return
         if self._pages.page.bodies is not None:
             self._pages.page.bodies.files.ask_save()
@@ -137,7 +151,7 @@ class Files:
 
     def ask_export(self) -> None:
         """Ask where to, and save a picture of the results without the controls."""
-        own = self._own.shown
+        own = self._teaching.shown or self._own.shown
         shown, bodies = own or self._pages.page, self._pages.page.bodies
         if own is None and bodies is not None:
             bodies.files.ask_picture()

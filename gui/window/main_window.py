@@ -14,6 +14,7 @@ from gpu.messages.requests import Failure
 from gui.editor.drafts import Drafts
 from gui.editor.files import ask_target
 from gui.editor.unsaved import UnsavedDialog
+from gui.lessons.teaching import Teaching
 from gui.model.defaults import worth_keeping
 from gui.model.jobs import HostFactory, Jobs, engine_host, spelled
 from gui.model.records import FinishedRun, OpenImage, OpenValues
@@ -33,6 +34,7 @@ from gui.window.files import Files
 from gui.window.header import WindowHeader
 from gui.window.kept_edits import KeptEdits
 from gui.window.lecturing import Lecturing
+from gui.window.lesson_scenes import show_scene
 from gui.window.messages import Messages
 from gui.window.pages import Pages
 from gui.window.pattern_page import PatternPage
@@ -91,17 +93,28 @@ class MainWindow(QMainWindow):
         self.status = StatusLine(survey)
         self.messages = Messages(self.status, self.banner)
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
-        self.preparation = Preparation(self.pages, self.stack, self.bench)
         self._programs = Jobs(factory, self)
         self.own = OwnKernel(
             self.stack, self.bench.sources, lambda: self.bench.side_jobs, self.bench.modeling, self._programs
         )
         self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
-        self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.messages)
-        self.running = Running(self.bench, self.pages, self.own, self.messages)
+        self.teaching = Teaching(
+            self.stack, lambda: self.bench.side_jobs, self.memory, lambda scene: show_scene(self.pages, scene)
+        )
+        self.preparation = Preparation(self.pages, self.stack, self.bench, self.teaching.lessons)
+        self.files = Files(self, self.bench, self.memory, self.pages, self.own, self.teaching, self.messages)
+        self.running = Running(self.bench, self.pages, self.own, self.teaching, self.messages)
         self.lecturing = Lecturing(self, self.appearance, self._stepping)
         self.actions_ = Actions(
-            self, self.memory, self.appearance, self.files, self.own, self.pages, self.running, self.lecturing
+            self,
+            self.memory,
+            self.appearance,
+            self.files,
+            self.own,
+            self.pages,
+            self.running,
+            self.lecturing,
+            self.teaching,
         )
         self.header = WindowHeader(self.actions_.menu)
         self.sidebar = Sidebar(self.bench.patterns)
@@ -130,6 +143,7 @@ class MainWindow(QMainWindow):
         body = QHBoxLayout()
         body.setSpacing(0)
         body.addWidget(self.sidebar)
+        body.addWidget(self.teaching.pane)
         body.addWidget(middle, 1)
         whole = QWidget()
         layout = QVBoxLayout(whole)
@@ -151,6 +165,7 @@ class MainWindow(QMainWindow):
         self.sidebar.open_wanted.connect(self.files.ask_open)
         self.sidebar.open_kernel_wanted.connect(self.own.ask)
         self.sidebar.own_wanted.connect(self.own.show)
+        self.sidebar.lessons_wanted.connect(self.teaching.show)
         self.sidebar.preferences_wanted.connect(self._show_preferences)
         self.actions_.preferences_wanted.connect(self._show_preferences)
         self.actions_.menu_wanted.connect(lambda: self.header.menu.showMenu())
@@ -167,6 +182,17 @@ class MainWindow(QMainWindow):
         self.own.failed.connect(self.messages.show_failure)
         self.own.saved.connect(self.bench.saved)
         self.own.busy_changed.connect(self._show_own_busy)
+        self._connect_lessons()
+
+    def _connect_lessons(self) -> None:
+        teaching = self.teaching
+        lessons = teaching.lessons
+        teaching.appeared.connect(self._show_lessons)
+        teaching.warned.connect(self.banner.say)
+        lessons.busy_changed.connect(self._show_own_busy)
+        lessons.shelf_changed.connect(self._show_progress_of_lessons)
+        self.pages.page_made.connect(self._offer_lessons)
+        self._show_progress_of_lessons()
 
     def _connect_work(self) -> None:
         bench, failed = self.bench, self.messages.show_failure
@@ -229,7 +255,7 @@ class MainWindow(QMainWindow):
 
     def _stepping(self) -> StepTab | None:
         """Return the Step tab that is shown."""
-        shown = self.own.shown or self.page
+        shown = self.teaching.shown or self.own.shown or self.page
         return shown.step if shown.stepping else None
 
     def choose_pattern(self, name: str) -> None:
@@ -270,6 +296,7 @@ class MainWindow(QMainWindow):
         self.setStyleSheet(style_sheet(now))
         self.header.resize_with_text()
         self.sidebar.resize_with_text()
+        self.teaching.pane.resize_with_text()
         self.actions_.show_choices(self.memory.theme, self.memory.text_size)
 
     def _theme_dialogs(self, theme: Theme) -> None:
@@ -305,6 +332,30 @@ class MainWindow(QMainWindow):
         self.sidebar.mark_own(title, path.name)
         self.sidebar.show_images(False)
         self.actions_.show_variants([])
+
+    def _show_lessons(self, title: str) -> None:
+        self._say_what_is_open(title, "Lessons")
+        self.header.show_own("Lessons", title)
+        self.sidebar.mark_lessons()
+        self.sidebar.show_images(False)
+        self.actions_.show_variants([])
+        self.status.say("")
+
+    def _show_progress_of_lessons(self) -> None:
+        self.sidebar.show_progress(*self.teaching.lessons.progress)
+        for page in self.pages.made.values():
+            self._name_lesson(page)
+
+    def _offer_lessons(self, page: PatternPage) -> None:
+        """Let a page lead to the lesson that lifts the limit of its rung."""
+        name = page.pattern.name
+        page.idea.shown.connect(lambda _: self._name_lesson(page))
+        page.idea.lesson_wanted.connect(lambda variant: self.teaching.open_lifting(name, variant))
+        self._name_lesson(page)
+
+    def _name_lesson(self, page: PatternPage) -> None:
+        found = self.teaching.lessons.lifting(page.pattern.name, page.idea.variant)
+        page.idea.show_lesson(found.title if found is not None else "")
 
     def _show_own_busy(self, busy: bool) -> None:
         self.header.show_busy(busy)
@@ -396,6 +447,7 @@ class MainWindow(QMainWindow):
         self.preparation.stop()
         self.pages.close_down()
         self.own.close_down()
+        self.teaching.close_down()
         self.memory.geometry = self.saveGeometry()
         self.memory.write()
         self.bench.close()

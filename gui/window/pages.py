@@ -40,6 +40,8 @@ class Pages(QObject):
     words_changed = pyqtSignal()
     """What the page that is shown works on may be called otherwise."""
     playing_changed = pyqtSignal()
+    page_made = pyqtSignal(object)
+    """PatternPage"""
 
     def __init__(self, stack: QStackedWidget, bench: Workbench, memory: SavedSettings, messages: Messages) -> None:
         super().__init__(stack)
@@ -203,6 +205,7 @@ class Pages(QObject):
             page.show_image(bench.image)
         if bench.values is not None:
             page.show_numbers(bench.values)
+        self.page_made.emit(page)
         return page
 
     def _follow(self, page: PatternPage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PyQt6.QtCore import QObject
 from PyQt6.QtWidgets import QStackedWidget
 
+from gui.model.lessons import Lessons
 from gui.model.workbench import Workbench
 from gui.qt.later import after, every
 from gui.window.pages import Pages
@@ -24,11 +25,13 @@ class Preparation(QObject):
         Where the pages are shown.
     bench : Workbench
         Says when nothing is to be done.
+    lessons : Lessons
+        Which are read then.
     """
 
-    def __init__(self, pages: Pages, stack: QStackedWidget, bench: Workbench) -> None:
+    def __init__(self, pages: Pages, stack: QStackedWidget, bench: Workbench, lessons: Lessons) -> None:
         super().__init__(pages)
-        self._pages, self._stack, self._bench = pages, stack, bench
+        self._pages, self._stack, self._bench, self._lessons = pages, stack, bench, lessons
         self._idle = every(IDLE_MS, self._prepare, self)
         self._rest = after(REST_MS, self._rehearse, self)
         bench.run_finished.connect(self._begin)
@@ -62,8 +65,10 @@ class Preparation(QObject):
     def _rehearse(self) -> None:
         """Start the simulator that steps while nobody waits for it; the process of a run comes first."""
         if self._bench.side_started:
+            self._lessons.prepare()
             return
         if self._bench.jobs.busy or self._bench.pending:
             self._rest.start()
         else:
             self._pages.page.step.rehearse()
+            self._lessons.prepare()

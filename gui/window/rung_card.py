@@ -17,6 +17,10 @@ class RungCard(Card):
     """
 
     variant_wanted = pyqtSignal(str)
+    shown = pyqtSignal(str)
+    """The variant that is shown."""
+    lesson_wanted = pyqtSignal(str)
+    """The lesson that lifts a variant's limit is wanted."""
 
     def __init__(self, pattern: Pattern) -> None:
         super().__init__("", margins=(12, 10, 12, 10))
@@ -35,6 +39,12 @@ class RungCard(Card):
         for each in (self.idea, self.limit):
             self.body.addWidget(each)
         self.body.addLayout(row(self.lifts, 0))
+        self.lesson = ElidedButton("The lesson that lifts the limit", "Work it out in a lesson")
+        role(self.lesson, "link")
+        self.lesson.hide()
+        self.body.addLayout(row(self.lesson, 0))
+        self._variant = ""
+        self.lesson.clicked.connect(lambda: self.lesson_wanted.emit(self._variant))
         self._goals: dict[str, str] = {}
         for name, made in (("below", self.below), ("above", self.above), ("lifts", self.lifts)):
             made.clicked.connect(lambda _=False, name=name: self.variant_wanted.emit(self._goals[name]))
@@ -57,3 +67,15 @@ class RungCard(Card):
         if lifts is not None:
             self._goals["lifts"] = lifts.name
             self.lifts.say(f"Lifted by {ladder.index(lifts) + 1}  {lifts.title}")
+        self._variant = variant.name
+        self.shown.emit(variant.name)
+
+    @property
+    def variant(self) -> str:
+        """The name of the variant that is shown."""
+        return self._variant
+
+    def show_lesson(self, title: str) -> None:
+        """Offer the lesson that lifts the variant's limit; "" for none."""
+        self.lesson.setVisible(bool(title))
+        self.lesson.say(f"Lesson: {title}")

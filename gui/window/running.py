@@ -5,6 +5,7 @@ from __future__ import annotations
 from PyQt6.QtWidgets import QApplication
 
 from gui.editor.code_edit import CodeEdit
+from gui.lessons.teaching import Teaching
 from gui.model.workbench import Workbench
 from gui.own_kernel.opened import OwnKernel
 from gui.own_kernel.recorded import RecordedPage
@@ -20,11 +21,13 @@ class Running:
     bench : Workbench
     pages : Pages
     own : OwnKernel
+    teaching : Teaching
     messages : Messages
     """
 
-    def __init__(self, bench: Workbench, pages: Pages, own: OwnKernel, messages: Messages) -> None:
+    def __init__(self, bench: Workbench, pages: Pages, own: OwnKernel, teaching: Teaching, messages: Messages) -> None:
         self._bench, self._pages, self._own, self._messages = bench, pages, own, messages
+        self._teaching = teaching
 
     @property
     def busy(self) -> bool:
@@ -40,7 +43,9 @@ class Running:
     def run(self) -> None:
         """Run again, and check the result; in the Step tab, record again; in the Compare tab, measure."""
         page = self._pages.page
-        if self._own.shown is not None:
+        if self._teaching.shown is not None:
+            self._teaching.run()
+        elif self._own.shown is not None:
             self._own.shown.run()
         elif page.stepping:
             page.step.record()
@@ -56,8 +61,10 @@ class Running:
     def stop(self) -> None:
         """Stop what runs; with nothing to stop, leave the code, or close the message."""
         own, page, status = self._own, self._pages.page, self._messages.status
-        shown = own.shown or page
-        if own.shown is None and page.pointing.stop():
+        shown = self._teaching.shown or own.shown or page
+        if self._teaching.stop():
+            status.say("Stopped")
+        elif shown is page and page.pointing.stop():
             pass
         elif own.page is not None and own.page.busy:
             own.page.stop()
@@ -82,15 +89,15 @@ class Running:
 
     def turn_to(self, title: str) -> None:
         """Show that tab of what is shown, where it has one."""
-        shown = self._own.shown or self._pages.page
+        shown = self._teaching.shown or self._own.shown or self._pages.page
         if isinstance(shown, RecordedPage):
             return  # a Step tab alone
         tabs = shown.tabs
         titles = [tabs.tabText(number) for number in range(tabs.count())]
-        if title in titles:
+        if title in titles and tabs.isTabVisible(titles.index(title)) and tabs.isTabEnabled(titles.index(title)):
             tabs.setCurrentIndex(titles.index(title))
 
     def next_problem(self) -> None:
         """Go to what is wrong next in the kernel's text."""
-        shown = self._own.shown or self._pages.page
+        shown = self._teaching.shown or self._own.shown or self._pages.page
         (shown.step if shown.stepping else shown).source.next_problem()

@@ -126,6 +126,7 @@ class Sidebar(QFrame):
     open_wanted = pyqtSignal()
     open_kernel_wanted = pyqtSignal()
     own_wanted = pyqtSignal()
+    lessons_wanted = pyqtSignal()
     preferences_wanted = pyqtSignal()
 
     def __init__(self, patterns: dict[str, Pattern]) -> None:
@@ -138,6 +139,12 @@ class Sidebar(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 14, 0, 10)
         layout.setSpacing(2)
+        self.lessons = button("Lessons", "nav", tip="Predict, then see; write, then be judged (F7)", name="Lessons")
+        self.lessons.setCheckable(True)
+        self.lessons.clicked.connect(self.lessons_wanted)
+        group.addButton(self.lessons)
+        layout.addWidget(self.lessons)
+        layout.addSpacing(6)
         layout.addLayout(self._heading("Patterns"))
         for name, pattern in patterns.items():
             made = button(pattern.title, "nav", tip=pattern.summary, name=f"Pattern {pattern.title}")
@@ -222,6 +229,15 @@ class Sidebar(QFrame):
     def mark_pattern(self, name: str) -> None:
         """Show which pattern is chosen."""
         self.buttons[name].setChecked(True)
+
+    def mark_lessons(self) -> None:
+        """Show that lessons are shown."""
+        self.lessons.setChecked(True)
+
+    def show_progress(self, done: int, whole: int) -> None:
+        """Say how many steps of the lessons have been done of how many."""
+        self.lessons.setText(f"Lessons  {done}/{whole}" if done else "Lessons")
+        self.lessons.setAccessibleDescription(f"{done} of {whole} steps done" if whole else "")
 
     def show_images(self, shown: bool) -> None:
         """Offer the sample images, or not: a pattern of arrays has no use for them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ def cells(played: PlayedScene, question: Question) -> AskedQuestion:
     launch, event = _statement(played)
     wanted, block = question.options["array"], question.options.get("block", 0)
     writes = question.options.get("of", "written") == "written"
-    number = _array(launch, wanted, block).number
+    array = _array(launch, wanted, block)
+    number = array.number
     found: set[int] = set()
     for each in touched(launch.trace, event):
         if each.number == number and each.writes == writes:
@@ -76,6 +78,7 @@ def cells(played: PlayedScene, question: Question) -> AskedQuestion:
         moment=played.moment,
         line=line,
         source=source,
+        size=array.count,
     )
 
 
@@ -98,6 +101,7 @@ def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
         moment=played.moment,
         line=line,
         source=source,
+        size=prod(launch.trace.block),
     )
 
 

@@ -67,6 +67,8 @@ class MemoryView(QWidget):
     """The arrays of the launch that runs."""
 
     thread_clicked = pyqtSignal(int, int)
+    element_clicked = pyqtSignal(int, int)
+    """An array's number in the launch that runs, and an element that holds something or is about to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -229,12 +231,17 @@ class MemoryView(QWidget):
             row = int((point.y() - y - self._title_height()) // cell)
             if 0 <= column < panel.shape[1] and 0 <= row < panel.shape[0]:
                 place = row * panel.shape[1] + column
-                return (panel, place) if panel.known.reshape(-1)[place] else None
+                return (panel, place)
         return None
+
+    def _known_at(self, point: QPointF) -> tuple[Panel, int] | None:
+        """Return the element under a point, where it holds something."""
+        found = self._element_at(point)
+        return found if found is not None and found[0].known.reshape(-1)[found[1]] else None
 
     def place_at(self, point: QPointF) -> QRectF | None:
         """Return where the element under a point is."""
-        found = self._element_at(point)
+        found = self._known_at(point)
         if found is None:
             return None
         cell, places = self._arranged()
@@ -244,7 +251,7 @@ class MemoryView(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        found = self._element_at(event.position())
+        found = self._known_at(event.position())
         if found is None or self.models is None:
             QToolTip.hideText()
             return
@@ -269,6 +276,7 @@ class MemoryView(QWidget):
         if found is None:
             return
         panel, place = found
+        self.element_clicked.emit(panel.number, panel.element(place))
         for touch in sorted(self.touches, key=lambda touch: not touch.writes):
             at = np.flatnonzero(touch.elements == panel.element(place))
             if touch.number == panel.number and at.size:

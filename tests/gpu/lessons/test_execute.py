@@ -135,7 +135,7 @@ def test_a_text_is_judged_and_its_failing_input_recorded(tmp_path: Path, folder:
     result = execute_lesson(StepJudged(wrong, judgment), folder)
     recording = Recording.load(result.path)
     assert result.scene is not None
-    assert recording.findings[0][0] == result.scene.moment
+    assert recording.findings[0][0] + 1 == result.scene.moment
     assert str(judgment.case) in result.scene.title
     with pytest.raises(InputError, match="no input on which"):
         execute_lesson(StepJudged(wrong, replace(judgment, case=None)), folder)

@@ -895,7 +895,7 @@ def test_no_word_of_the_sidebar_is_cut_in_a_low_window(qtbot, window, size):
     qtbot.waitUntil(lambda: window.height() == 720)
     qtbot.wait(20)
     words = [each for each in window.sidebar.findChildren(QPushButton) if each.isVisible()]
-    assert len(words) == len(window.bench.patterns) + 4
+    assert len(words) == len(window.bench.patterns) + 5
     assert all(each.height() >= each.sizeHint().height() for each in words)
 
 

@@ -1,0 +1,212 @@
+"""What an answer is given with: cells or threads to choose, a number, a thread, or one of several sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QMouseEvent
+from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QRadioButton, QVBoxLayout, QWidget
+
+from gpu.messages.lessons import AnswerMark, AskedQuestion
+from gui.lessons.pad import ElementPad, in_words, numbers_in
+from gui.painting.theme import look
+from gui.widgets.basic import column, label, row
+
+
+class AnswerBox(QWidget):
+    """How one question is answered; `None` is no answer yet."""
+
+    changed = pyqtSignal()
+    done = pyqtSignal()
+    """The answer has been given, by Return."""
+
+    def __init__(self, asked: AskedQuestion) -> None:
+        super().__init__()
+        self.asked = asked
+        self.setAccessibleName("Answer")
+        self.whole = QVBoxLayout(self)
+        self.whole.setContentsMargins(0, 0, 0, 0)
+        self.whole.setSpacing(look().px(6))
+
+    @property
+    def answer(self) -> Any:
+        """Return what is answered so far; None for nothing."""
+        return None
+
+    def show_mark(self, mark: AnswerMark) -> None:
+        """Show what was right and what was not; the answer stays as it is."""
+        self.setEnabled(False)
+
+    def take_cell(self, array: str, block: int, element: int) -> None:
+        """Take an element that was clicked in a picture."""
+
+    def take_thread(self, block: int, thread: int) -> None:
+        """Take a thread that was clicked in a picture."""
+
+    def focus_first(self) -> None:
+        """Let keys answer."""
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+class SetAnswer(AnswerBox):
+    """Elements or threads, chosen in a pad, in a picture, or typed as "0, 2, 4-7"."""
+
+    def __init__(self, asked: AskedQuestion) -> None:
+        super().__init__(asked)
+        threads = asked.form == "threads"
+        self.pad = ElementPad("Threads" if threads else f"Elements of {asked.array}")
+        self.pad.open(asked.size)
+        self.typed = QLineEdit()
+        self.typed.setAccessibleName("Chosen, as numbers")
+        self.typed.setPlaceholderText("none yet, such as 0, 2, 4-7")
+        self.whole.addWidget(self.pad)
+        self.whole.addWidget(self.typed)
+        self.pad.changed.connect(self._tell)
+        self.typed.textEdited.connect(lambda text: self.pad.choose(numbers_in(text, asked.size)))
+        self.typed.returnPressed.connect(self.done)
+
+    def _tell(self) -> None:
+        if not self.typed.hasFocus():
+            self.typed.setText(in_words(self.pad.chosen))
+        self.changed.emit()
+
+    @property
+    def answer(self) -> Any:
+        # That nobody executes a statement is an answer; that a statement which writes touches nothing is none.
+        return self.pad.chosen if self.pad.chosen or self.asked.form == "threads" else None
+
+    def show_mark(self, mark: AnswerMark) -> None:
+        self.pad.show_mark(mark.missing, mark.extra)
+        self.typed.setReadOnly(True)
+
+    def take_cell(self, array: str, block: int, element: int) -> None:
+        if self.asked.form == "cells" and array == self.asked.array and block in (self.asked.block, -1):
+            self.pad.toggle(element)
+
+    def take_thread(self, block: int, thread: int) -> None:
+        if self.asked.form == "threads" and block == self.asked.block:
+            self.pad.toggle(thread)
+
+    def focus_first(self) -> None:
+        self.pad.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+class NumberAnswer(AnswerBox):
+    """A number that is typed."""
+
+    def __init__(self, asked: AskedQuestion) -> None:
+        super().__init__(asked)
+        self.typed = QLineEdit()
+        self.typed.setAccessibleName("Number")
+        self.typed.setPlaceholderText("a number")
+        self.whole.addWidget(self.typed)
+        self.typed.textEdited.connect(lambda _: self.changed.emit())
+        self.typed.returnPressed.connect(self.done)
+
+    @property
+    def answer(self) -> Any:
+        text = self.typed.text().strip().replace(",", ".").replace("−", "-")
+        try:
+            return int(text)
+        except ValueError:
+            pass
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+    def show_mark(self, mark: AnswerMark) -> None:
+        self.typed.setReadOnly(True)
+
+    def focus_first(self) -> None:
+        self.typed.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+class ThreadAnswer(AnswerBox):
+    """A block and a thread, typed or clicked in a picture."""
+
+    def __init__(self, asked: AskedQuestion) -> None:
+        super().__init__(asked)
+        self.block, self.thread_ = QLineEdit(), QLineEdit()
+        for name, box in (("Block", self.block), ("Thread", self.thread_)):
+            box.setAccessibleName(name)
+            box.textEdited.connect(lambda _: self.changed.emit())
+            box.returnPressed.connect(self.done)
+        pair = row(label("Block", "caption"), self.block, label("thread", "caption"), self.thread_)
+        self.whole.addLayout(column(pair))
+
+    @property
+    def answer(self) -> Any:
+        texts = self.block.text().strip(), self.thread_.text().strip()
+        return (int(texts[0]), int(texts[1])) if all(text.isdecimal() for text in texts) else None
+
+    def show_mark(self, mark: AnswerMark) -> None:
+        for box in (self.block, self.thread_):
+            box.setReadOnly(True)
+
+    def take_thread(self, block: int, thread: int) -> None:
+        if not self.block.isReadOnly():
+            self.block.setText(str(block))
+            self.thread_.setText(str(thread))
+            self.changed.emit()
+
+    def focus_first(self) -> None:
+        self.block.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+class _Sentence(QLabel):
+    """The words of a choice, which take more than a line where they must."""
+
+    clicked = pyqtSignal()
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        self.clicked.emit()
+
+
+class ChoiceAnswer(AnswerBox):
+    """One of several sentences."""
+
+    def __init__(self, asked: AskedQuestion) -> None:
+        super().__init__(asked)
+        self.group = QButtonGroup(self)
+        self.buttons: dict[str, QRadioButton] = {}
+        for choice in asked.choices:
+            made = QRadioButton()
+            words = _Sentence(choice)
+            words.clicked.connect(made.click)
+            made.setAccessibleName(choice)
+            self.group.addButton(made)
+            self.buttons[choice] = made
+            line = row(made, words, spacing=look().px(8))
+            line.setStretch(1, 1)
+            self.whole.addLayout(line)
+        self.group.buttonToggled.connect(lambda *_: self.changed.emit())
+
+    @property
+    def answer(self) -> Any:
+        return next((choice for choice, made in self.buttons.items() if made.isChecked()), None)
+
+    def show_mark(self, mark: AnswerMark) -> None:
+        for made in self.buttons.values():
+            made.setEnabled(False)
+
+    def focus_first(self) -> None:
+        next(iter(self.buttons.values())).setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def answer_box(asked: AskedQuestion) -> AnswerBox:
+    """Return what a question is answered with."""
+    forms: dict[str, type[AnswerBox]] = {
+        "cells": SetAnswer,
+        "threads": SetAnswer,
+        "number": NumberAnswer,
+        "thread": ThreadAnswer,
+        "choice": ChoiceAnswer,
+    }
+    return forms[asked.form](asked)

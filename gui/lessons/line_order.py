@@ -1,0 +1,143 @@
+"""Lines of a kernel that are put into order: dragged with the mouse, or moved with keys."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtWidgets import QSizePolicy, QWidget
+
+from gui.editor.colors import spans
+from gui.painting.theme import code_font, look
+from gui.qt.events import is_of
+
+_KEYS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Home, Qt.Key.Key_End)
+_HANDLE = 26
+"""Pixels in front of a line, by which it looks as if it can be taken."""
+
+
+class LineOrder(QWidget):
+    """Lines one below the other; one of them is current, and with Alt the arrows take it along."""
+
+    changed = pyqtSignal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Lines to be put into order")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setToolTip("Drag a line, or move it with Alt+↑ and Alt+↓")
+        self.lines: tuple[str, ...] = ()
+        self.current = 0
+        self._dragging = False
+
+    def open(self, lines: tuple[str, ...]) -> None:
+        """Show other lines."""
+        self.lines, self.current = lines, 0
+        self._fit()
+        self.update()
+
+    def move_line(self, place: int, to: int) -> None:
+        """Move a line to another place; it is the current one then."""
+        if place == to or not (0 <= place < len(self.lines) and 0 <= to < len(self.lines)):
+            return
+        lines = list(self.lines)
+        lines.insert(to, lines.pop(place))
+        self.lines, self.current = tuple(lines), to
+        self.setAccessibleDescription(f"Line {to + 1} of {len(lines)}: {lines[to].strip()}")
+        self.update()
+        self.changed.emit()
+
+    # --- where lines are
+
+    def _height(self) -> int:
+        return look().px(25)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(self._height() * max(1, len(self.lines)))
+
+    def place(self, line: int) -> QRectF:
+        """Return where a line is."""
+        return QRectF(0, line * self._height(), self.width(), self._height())
+
+    def _at(self, event: QMouseEvent) -> int:
+        return min(max(int(event.position().y() // self._height()), 0), len(self.lines) - 1)
+
+    def sizeHint(self) -> QSize:
+        return QSize(look().px(300), self.height())
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self._fit()
+
+    # --- hand and keys
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        if event is not None and event.button() == Qt.MouseButton.LeftButton and self.lines:
+            self.current, self._dragging = self._at(event), True
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+            self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        if event is not None and self._dragging:
+            self.move_line(self.current, self._at(event))
+
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        self._dragging = False
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+
+    def event(self, event: QEvent | None) -> bool:
+        # Of these the view beside has shortcuts, which count wherever the focus is.
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in _KEYS:
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        if event is None or event.key() not in _KEYS:
+            super().keyPressEvent(event)
+            return
+        last = len(self.lines) - 1
+        to = {
+            Qt.Key.Key_Up: max(self.current - 1, 0),
+            Qt.Key.Key_Down: min(self.current + 1, last),
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }[Qt.Key(event.key())]
+        if event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            self.move_line(self.current, to)
+        else:
+            self.current = to
+            self.update()
+
+    # --- painting
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        theme = look().theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        font = code_font(look().small_px)
+        painter.setFont(font)
+        wide = QFontMetricsF(font).horizontalAdvance("0")
+        handle = look().px(_HANDLE)
+        for number, line in enumerate(self.lines):
+            area = self.place(number).adjusted(1, 1, -1, -1)
+            current = number == self.current and self.hasFocus()
+            painter.setBrush(QColor(theme.accent_soft if current else theme.raised))
+            painter.setPen(QPen(QColor(theme.accent if current else theme.border), 1))
+            painter.drawRoundedRect(area, 4, 4)
+            painter.setPen(QColor(theme.faint))
+            grip = QRectF(area.left(), area.top(), handle, area.height())
+            painter.drawText(grip, Qt.AlignmentFlag.AlignCenter, "⠿")
+            painter.setClipRect(area)
+            left = area.left() + handle
+            painter.setPen(QColor(theme.text))
+            colored = [(0, len(line), ""), *spans(line, within_comment=False)]
+            for start, end, kind in colored:
+                painter.setPen(QColor(theme.syntax.get(kind, theme.text)))
+                at = QRectF(left + start * wide, area.top(), (end - start) * wide + 2, area.height())
+                if kind:
+                    painter.fillRect(at.adjusted(0, 3, -2, -3), painter.brush())
+                painter.drawText(at, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, line[start:end])
+            painter.setClipping(False)
+        painter.end()

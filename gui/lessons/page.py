@@ -1,0 +1,126 @@
+"""What a lesson tells of: the moment of a recording in Step, and for a task what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtWidgets import QStackedWidget, QTabBar, QVBoxLayout
+
+from gpu.messages.lessons import TaskOutline
+from gpu.messages.requests import Failure
+from gui.editor.source_pane import SourcePane
+from gui.editor.sources import Check
+from gui.lessons.scene import LessonStepTab
+from gui.lessons.writing import WritingView
+from gui.model.jobs import Jobs
+from gui.model.lessons import PlayedStep
+from gui.widgets.basic import ElidedLabel, Ground, button, label, row
+
+_WRITE, _STEP = "Write", "Step"
+
+
+class LessonPage(Ground):
+    """The tabs of the lesson that is open.
+
+    Parameters
+    ----------
+    jobs : callable
+        Returns the queue of the simulator's own process.
+    check : callable
+        Finds what is wrong with a text that is written.
+    """
+
+    explore_wanted = pyqtSignal()
+    """What is shown is wanted on its pattern's own page."""
+
+    def __init__(self, jobs: Callable[[], Jobs], check: Check) -> None:
+        super().__init__()
+        self.setAccessibleName("What the lesson shows")
+        self.step = LessonStepTab(jobs)
+        self.writing = WritingView(check)
+        self.nothing = label("", "muted", wrap=True, name="Why nothing is shown")
+        self.tabs = QTabBar()
+        self.tabs.setExpanding(False)
+        self.tabs.setDrawBase(False)
+        for title in (_WRITE, _STEP):
+            self.tabs.addTab(title)
+        self.shown = ElidedLabel("caption", "What is shown", right=True)
+        self.explore = button("Explore", "flat", tip="Go to its own page, where everything can be changed")
+        self.explore.clicked.connect(self.explore_wanted)
+        self.stack = QStackedWidget()
+        for each in (self.writing, self.step, self.nothing):
+            self.stack.addWidget(each)
+        self.tabs.currentChanged.connect(self._turn)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 8, 8, 8)
+        layout.setSpacing(8)
+        head = row(self.tabs, self.shown, self.explore)
+        head.setStretch(1, 1)
+        layout.addLayout(head)
+        layout.addWidget(self.stack, 1)
+        self.say("")
+
+    @property
+    def stepping(self) -> bool:
+        """Whether the Step tab is shown."""
+        return self.stack.currentWidget() is self.step
+
+    @property
+    def source(self) -> SourcePane:
+        """The kernel's text that is shown."""
+        return self.step.source if self.stepping else self.writing.source
+
+    def say(self, why: str) -> None:
+        """Show nothing but words."""
+        self.nothing.setText(why)
+        self.tabs.hide()
+        self.explore.hide()
+        self.shown.say("")
+        self.stack.setCurrentWidget(self.nothing)
+
+    def write(self, task: TaskOutline, written: str) -> None:
+        """Show a task's text; there is nothing to step through before it has failed."""
+        self.writing.open(task, written)
+        self.tabs.show()
+        self.tabs.setTabVisible(0, True)
+        self.tabs.setTabEnabled(1, False)
+        self.explore.hide()
+        self.shown.say(task.file)
+        self._show(0)
+
+    def play(self, played: PlayedStep, *, explored: bool) -> None:
+        """Play what a step shows, or an input on which a text fails."""
+        asked = played.scene.asked
+        if asked is not None and asked.form == "cells":
+            self.step.turn_to_picture("Arrays")
+        self.step.play_scene(played)
+        self.tabs.show()
+        self.tabs.setTabVisible(0, self.writing.task is not None)
+        self.tabs.setTabEnabled(1, True)
+        self.explore.setVisible(explored)
+        self.shown.say(_title(played))
+        self._show(1)
+
+    def leave_task(self) -> None:
+        """Have nothing to write any more."""
+        self.writing.task = None
+
+    def _show(self, tab: int) -> None:
+        self.tabs.setCurrentIndex(tab)
+        self._turn(tab)
+
+    def _turn(self, tab: int) -> None:
+        self.stack.setCurrentIndex(tab)
+        if tab == 0 and self.isVisible():
+            self.writing.focus_first()
+
+    def show_failure(self, failure: Failure) -> None:
+        """Say why a step cannot be shown."""
+        self.say(f"{failure.message}\n{failure.advice}".strip())
+
+
+def _title(played: PlayedStep) -> str:
+    scene = played.scene
+    parameters = ", ".join(f"{name} = {value}" for name, value in scene.parameters.items()) if scene.pattern else ""
+    return f"{scene.title}  ·  {parameters}" if parameters else scene.title

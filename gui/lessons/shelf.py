@@ -1,0 +1,138 @@
+"""The lessons that there are, how far one has come in each, and what is wrong with those that cannot be read."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtGui import QShowEvent
+from PyQt6.QtWidgets import QGridLayout, QProgressBar, QVBoxLayout, QWidget
+
+from gpu.messages.lessons import LessonOutline
+from gui.model.lessons import Lessons
+from gui.painting.theme import look
+from gui.widgets.basic import Card, ElidedLabel, Ground, button, label, restyle, row
+from gui.widgets.scrolled import Scrolled
+
+_COLUMNS = 3
+
+
+class LessonTile(Card):
+    """A lesson: its title, what it takes, and a button that begins it or goes on."""
+
+    def __init__(self, lesson: LessonOutline, number: int, done: int) -> None:
+        super().__init__(lesson.title, margins=(12, 8, 12, 10))
+        self.lesson = lesson
+        self.body.removeItem(self.head)
+        self.title.hide()
+        heading = ElidedLabel("card-title", "Lesson")
+        heading.say(f"{number}  {lesson.title}")
+        asks, tasks = (sum(bool(each) for each in found) for found in _found(lesson))
+        about = f"{lesson.minutes} min  ·  {_count(asks, 'question')}  ·  {_count(tasks, 'task')}"
+        words = ElidedLabel("caption", "What it takes")
+        words.say(about)
+        bar = QProgressBar()
+        bar.setRange(0, len(lesson.steps))
+        bar.setValue(done)
+        bar.setTextVisible(False)
+        bar.setFixedHeight(look().px(5))
+        bar.setAccessibleName(f"{done} of {len(lesson.steps)} steps done")
+        whole = done == len(lesson.steps)
+        restyle(bar, "whole", whole)
+        text = "Again" if whole else "Go on" if done else "Begin"
+        self.open = button(text, "" if whole else "primary", name=f"{text}: {lesson.title}")
+        self.count = label(f"{done} of {len(lesson.steps)}", "caption")
+        self.body.setSpacing(look().px(6))
+        for each in (heading, words, bar):
+            self.body.addWidget(each)
+        self.body.addLayout(row(self.count, 0, self.open))
+
+
+class ShelfView(Ground):
+    """All lessons, to choose from.
+
+    Parameters
+    ----------
+    lessons : Lessons
+    """
+
+    lesson_wanted = pyqtSignal(object)
+    """LessonOutline"""
+    folder_wanted = pyqtSignal()
+
+    def __init__(self, lessons: Lessons) -> None:
+        super().__init__()
+        self.setAccessibleName("Lessons")
+        self._lessons = lessons
+        self.tiles: dict[str, LessonTile] = {}
+        self.words = label("", "muted", wrap=True, name="About the lessons")
+        self.open = button("Open lessons…", tip="Open a folder of lessons of your own, or drop it on the window")
+        self.open.clicked.connect(self.folder_wanted)
+        self.faults = label("", "error", wrap=True, name="What is wrong with lessons")
+        self.scrolled = Scrolled()
+        self._grid: QWidget | None = None
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(16, 12, 8, 8)
+        layout.setSpacing(10)
+        head = row(self.words, self.open)
+        head.setStretch(0, 1)
+        layout.addLayout(head)
+        layout.addWidget(self.faults)
+        layout.addWidget(self.scrolled, 1)
+        self._stale = True
+        lessons.shelf_changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the lessons as they are known now, where they are seen."""
+        self._stale = True
+        if self.isVisible():
+            self._show()
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        if self._stale:
+            self._show()
+
+    def _show(self) -> None:
+        self._stale = False
+        lessons = self._lessons
+        done, whole = lessons.progress
+        self.words.setText(
+            f"Predict, then see; write, then be judged by the simulator. {done} of {whole} steps done."
+            if lessons.lessons
+            else "Reading the lessons…"
+        )
+        self.faults.setText("\n".join(lessons.faults))
+        self.faults.setVisible(bool(lessons.faults))
+        if self._grid is not None:
+            self.scrolled.column.removeWidget(self._grid)
+            self._grid.deleteLater()
+        self._grid = QWidget()
+        grid = QGridLayout(self._grid)
+        grid.setContentsMargins(0, 0, 8, 8)
+        grid.setSpacing(8)
+        self.tiles.clear()
+        place = 0
+        for folder, shelf in lessons.shelves.items():
+            if folder:
+                place = -(-place // _COLUMNS) * _COLUMNS
+                heading = label(folder, "section")
+                grid.addWidget(heading, place // _COLUMNS, 0, 1, _COLUMNS)
+                place += _COLUMNS
+            for number, lesson in enumerate(shelf.lessons, 1):
+                tile = LessonTile(lesson, number, len(lessons.done(lesson)))
+                tile.open.clicked.connect(lambda _, lesson=lesson: self.lesson_wanted.emit(lesson))
+                grid.addWidget(tile, place // _COLUMNS, place % _COLUMNS)
+                self.tiles[lesson.folder] = tile
+                place += 1
+        for number in range(_COLUMNS):
+            grid.setColumnStretch(number, 1)
+        grid.setRowStretch(grid.rowCount(), 1)
+        self.scrolled.column.addWidget(self._grid, 1)
+
+
+def _found(lesson: LessonOutline) -> tuple[list[str], list[object]]:
+    return [step.asks for step in lesson.steps], [step.task for step in lesson.steps]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

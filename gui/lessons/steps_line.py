@@ -1,0 +1,80 @@
+"""The steps of a lesson in a line: which have been done, which asks or wants something, which one is open."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtWidgets import QToolTip, QWidget
+
+from gpu.messages.lessons import LessonOutline
+from gui.painting.theme import look
+
+
+class StepsLine(QWidget):
+    """A dot for each step, which goes there when it is clicked."""
+
+    step_wanted = pyqtSignal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Steps")
+        self.setMouseTracking(True)
+        self._lesson: LessonOutline | None = None
+        self._number = 0
+        self._done: frozenset[int] = frozenset()
+        self.setFixedHeight(18)
+
+    def show_steps(self, lesson: LessonOutline, number: int, done: frozenset[int]) -> None:
+        """Show the steps of a lesson, of which one is open."""
+        self._lesson, self._number, self._done = lesson, number, done
+        self.setAccessibleDescription(f"{len(done)} of {len(lesson.steps)} done")
+        self.update()
+
+    def place(self, number: int) -> QRectF:
+        """Return where a step's dot is."""
+        count = len(self._lesson.steps) if self._lesson is not None else 1
+        wide = self.width() / count
+        side = min(wide - 3, 12.0)
+        middle = QPointF((number + 0.5) * wide, self.height() / 2)
+        return QRectF(middle.x() - side / 2, middle.y() - side / 2, side, side)
+
+    def _at(self, x: float) -> int | None:
+        count = len(self._lesson.steps) if self._lesson is not None else 0
+        number = int(x // (self.width() / count)) if count else -1
+        return number if 0 <= number < count else None
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        number = self._at(event.position().x()) if event is not None else None
+        if number is not None:
+            self.step_wanted.emit(number)
+
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and self._lesson is not None:
+            number = self._at(event.pos().x())
+            if number is not None:
+                QToolTip.showText(event.globalPos(), f"{number + 1}  {self._lesson.steps[number].title}", self)
+            return True
+        return super().event(event)
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        if self._lesson is None:
+            return
+        theme = look().theme
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.border), 2))
+        middle = self.height() / 2
+        painter.drawLine(QPointF(0, middle), QPointF(self.width(), middle))
+        for number, step in enumerate(self._lesson.steps):
+            done, here = number in self._done, number == self._number
+            painter.setBrush(QColor(theme.good if done else theme.surface))
+            painter.setPen(
+                QPen(QColor(theme.accent if here else theme.good if done else theme.faint), 3 if here else 1.5)
+            )
+            area = self.place(number)
+            if step.task is not None:
+                painter.drawRoundedRect(area, 2, 2)
+            else:
+                painter.drawEllipse(area)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.end()

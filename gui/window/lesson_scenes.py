@@ -1,0 +1,17 @@
+"""A pattern's own page, set as a step of a lesson has it."""
+
+from __future__ import annotations
+
+from gpu.declaration.pattern import Preset
+from gpu.messages.lessons import ShownScene
+from gui.window.pages import Pages
+from gui.window.pattern_page import PatternPage
+
+
+def show_scene(pages: Pages, scene: ShownScene) -> PatternPage:
+    """Show the page of a scene's pattern, with its variant and parameters, at its tab."""
+    pages.choose(scene.pattern)
+    page = pages.page
+    page.show_example(Preset(scene.title, "", scene.parameters, scene.variant))
+    page.turn_to(scene.tab.capitalize())
+    return page
