@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gui.painting.theme import Look, code_families, text_families
+from gui.painting.theme import FONT_SIZES, Look, code_families, text_families
 
 ICONS = Path(__file__).resolve().parents[2] / "assets" / "icons"
 
@@ -14,6 +14,8 @@ def style_sheet(look: Look) -> str:
     t = look.theme
     families = ", ".join(f'"{name}"' for name in text_families()) or "sans-serif"
     fixed = ", ".join(f'"{name}"' for name in code_families()) or "monospace"
+
+    nav = max(3, 7 - (look.text_px - FONT_SIZES["normal"]) * 2 // 3)  # larger text leaves the side less room
 
     def icon(name: str) -> str:
         return f'url("{(ICONS / f"{name}-{t.name}.svg").as_posix()}")'
@@ -85,7 +87,7 @@ QPushButton[role="segment"]:hover {{ color: {t.text}; }}
 QPushButton[role="segment"]:focus {{ border-color: {t.accent}; }}
 QPushButton[role="transport"] {{ padding: {look.px(5)}px {look.px(6)}px; }}
 QPushButton[role="nav"] {{ text-align: left; background: transparent; border: none; border-radius: 0;
-    border-left: 3px solid transparent; color: {t.muted}; padding: 7px {look.px(13)}px; }}
+    border-left: 3px solid transparent; color: {t.muted}; padding: {nav}px {look.px(13)}px; }}
 QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}
 QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft}; border-left-color: {t.accent};
     font-weight: 600; }}
