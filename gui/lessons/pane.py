@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QCheckBox, QVBoxLayout
 
 from gpu.messages.lessons import LessonOutline
@@ -15,6 +16,7 @@ from gui.painting.theme import look
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
 from gui.widgets.scrolled import Scrolled
 
+_SHARE = 0.29
 _WIDTH = 322
 """Pixels at the normal size of text: lines of some fifty letters, and eight hundred pixels for a page beside it."""
 
@@ -29,6 +31,8 @@ class LessonPane(Ground):
 
     left = pyqtSignal()
     """The lesson is to be closed."""
+    appeared = pyqtSignal(bool)
+    """Whether the pane is seen from now on."""
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__()
@@ -76,9 +80,18 @@ class LessonPane(Ground):
         self.resize_with_text()
         self.hide()
 
-    def resize_with_text(self) -> None:
-        """Take the width that goes with the text's size."""
-        self.setFixedWidth(look().px(_WIDTH))
+    def resize_with_text(self, window: int = 0) -> None:
+        """Take the width that goes with the text's size, and leave most of a window's to what is told of."""
+        wanted = look().px(_WIDTH)
+        self.setFixedWidth(min(wanted, max(_WIDTH, int(_SHARE * window))) if window else wanted)
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        self.appeared.emit(True)
+
+    def hideEvent(self, event: QHideEvent | None) -> None:
+        super().hideEvent(event)
+        self.appeared.emit(False)
 
     @property
     def _lesson(self) -> LessonOutline:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from PyQt6.QtCore import QMimeData, QSize, Qt, QTimer
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QResizeEvent
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
@@ -43,6 +43,9 @@ from gui.window.preparation import Preparation
 from gui.window.running import Running
 from gui.window.sidebar import Sidebar
 from gui.window.status_line import StatusLine, Survey, explain, survey_devices
+
+_LEAST_PAGE = 780
+"""Pixels, at the normal size of text, of a page beside a lesson's pane and the side."""
 
 
 class MainWindow(QMainWindow):
@@ -189,6 +192,7 @@ class MainWindow(QMainWindow):
         lessons = teaching.lessons
         teaching.appeared.connect(self._show_lessons)
         teaching.warned.connect(self.banner.say)
+        teaching.pane.appeared.connect(lambda _: self._share_room())
         lessons.busy_changed.connect(self._show_own_busy)
         lessons.shelf_changed.connect(self._show_progress_of_lessons)
         self.pages.page_made.connect(self._offer_lessons)
@@ -296,7 +300,7 @@ class MainWindow(QMainWindow):
         self.setStyleSheet(style_sheet(now))
         self.header.resize_with_text()
         self.sidebar.resize_with_text()
-        self.teaching.pane.resize_with_text()
+        self._share_room()
         self.actions_.show_choices(self.memory.theme, self.memory.text_size)
 
     def _theme_dialogs(self, theme: Theme) -> None:
@@ -340,6 +344,17 @@ class MainWindow(QMainWindow):
         self.sidebar.show_images(False)
         self.actions_.show_variants([])
         self.status.say("")
+
+    def _share_room(self) -> None:
+        """Let a lesson have the side's room where there is too little for all."""
+        pane = self.teaching.pane
+        pane.resize_with_text(self.width())
+        room = self.width() - self.sidebar.width() - pane.width()
+        self.sidebar.setVisible(pane.isHidden() or room >= look().px(_LEAST_PAGE))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_room()
 
     def _show_progress_of_lessons(self) -> None:
         self.sidebar.show_progress(*self.teaching.lessons.progress)
