@@ -13,6 +13,9 @@ from gui.lessons.pad import ElementPad, in_words, numbers_in
 from gui.painting.theme import look
 from gui.widgets.basic import column, label, row
 
+_MOST_CELLS = 128
+"""Cells that have room in the pane; of more, those of the picture are clicked."""
+
 
 class AnswerBox(QWidget):
     """How one question is answered; `None` is no answer yet."""
@@ -61,6 +64,9 @@ class SetAnswer(AnswerBox):
         self.typed.setAccessibleName("Chosen, as numbers")
         self.typed.setPlaceholderText("none yet, such as 0, 2, 4-7")
         self.whole.addWidget(self.pad)
+        if asked.size > _MOST_CELLS:
+            self.pad.hide()
+            self.whole.addWidget(label("Click them in the picture, or type them:", "caption", wrap=True))
         self.whole.addWidget(self.typed)
         self.pad.changed.connect(self._tell)
         self.typed.textEdited.connect(lambda text: self.pad.choose(numbers_in(text, asked.size)))
@@ -89,7 +95,7 @@ class SetAnswer(AnswerBox):
             self.pad.toggle(thread)
 
     def focus_first(self) -> None:
-        self.pad.setFocus(Qt.FocusReason.OtherFocusReason)
+        (self.typed if self.pad.isHidden() else self.pad).setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 class NumberAnswer(AnswerBox):

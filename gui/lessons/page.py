@@ -91,9 +91,6 @@ class LessonPage(Ground):
 
     def play(self, played: PlayedStep, *, explored: bool) -> None:
         """Play what a step shows, or an input on which a text fails."""
-        asked = played.scene.asked
-        if asked is not None and asked.form == "cells":
-            self.step.turn_to_picture("Arrays")
         self.step.play_scene(played)
         self.tabs.show()
         self.tabs.setTabVisible(0, self.writing.task is not None)

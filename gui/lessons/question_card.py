@@ -11,6 +11,8 @@ from gpu.messages.lessons import AnswerMark, ShownScene
 from gui.lessons.answers import AnswerBox, answer_box
 from gui.lessons.hints import Hints
 from gui.model.lessons import Lessons
+from gui.painting.theme import look
+from gui.step_view.arrays.view import PickedElements
 from gui.widgets.basic import Card, button, label, restyle
 from gui.widgets.wrapping import WrappingLayout
 
@@ -26,6 +28,8 @@ class QuestionCard(Card):
 
     moment_wanted = pyqtSignal(int)
     """The moment at which what was asked for is seen."""
+    picked = pyqtSignal(object)
+    """Tuple of PickedElements: what is to stand out in a picture of the array that is asked about."""
 
     def __init__(self, lessons: Lessons) -> None:
         super().__init__("Question")
@@ -91,6 +95,18 @@ class QuestionCard(Card):
 
     def _judge_readiness(self) -> None:
         self.check.setEnabled(self.mark is None and self.box is not None and self.box.answer is not None)
+        self._show_picked()
+
+    def _show_picked(self) -> None:
+        """Let the elements that are chosen stand out, and after that what was right, left out, or does not belong."""
+        asked = self.scene.asked if self.scene is not None else None
+        if asked is None or asked.form != "cells" or self.box is None:
+            return
+        theme, chosen, mark = look().theme, self.box.answer or frozenset(), self.mark
+        groups = [(chosen, theme.accent)]
+        if mark is not None:
+            groups = [(chosen - mark.extra, theme.good), (mark.missing, theme.warn), (mark.extra, theme.bad)]
+        self.picked.emit(tuple(PickedElements(asked.array, asked.block, each, color) for each, color in groups if each))
 
     def check_answer(self) -> None:
         """Say whether the answer is right, or to a class what happens."""
@@ -106,6 +122,7 @@ class QuestionCard(Card):
         box.show_mark(mark)
         self._say(mark.words, "good" if mark.right else "bad")
         self.check.setEnabled(False)
+        self._show_picked()
         (self.again if not mark.right else self.check).setFocus()
         self.moment_wanted.emit(self._moment_seen(mark.moment))
 
@@ -113,10 +130,12 @@ class QuestionCard(Card):
         assert scene.asked is not None
         self.mark = AnswerMark(True, scene.asked.why, moment=scene.asked.moment, line=scene.asked.line)
         if isinstance(scene.asked.answer, frozenset):
-            box.show_mark(AnswerMark(True, "", missing=scene.asked.answer))
+            self.mark = AnswerMark(True, "", missing=scene.asked.answer)
+            box.show_mark(self.mark)
+            self._show_picked()
         else:
             box.show_mark(self.mark)
-        self._say(f"{_in_words(scene.asked.answer)}. {scene.asked.why}".strip(), "neutral")
+        self._say(f"{_in_words(scene.asked.answer)}{scene.asked.why}".strip(), "neutral")
         self.reveal.setEnabled(False)
         self.moment_wanted.emit(self._moment_seen(scene.asked.moment))
 
@@ -143,7 +162,7 @@ class QuestionCard(Card):
 
 def _in_words(answer: Any) -> str:
     if isinstance(answer, frozenset):
-        return "See the cells"
+        return ""  # the cells show it, and what happened says it
     if isinstance(answer, tuple):
-        return f"Block {answer[0]}, thread {answer[1]}"
-    return f"{answer:.6g}" if isinstance(answer, float) else str(answer)
+        return f"Block {answer[0]}, thread {answer[1]}. "
+    return f"{answer:.6g}. " if isinstance(answer, float) else f"{answer}. "

@@ -55,6 +55,8 @@ class LessonStepTab(StepTab):
     def __init__(self, jobs: Callable[[], Jobs]) -> None:
         self._texts = LessonTexts()
         self._moment = 0
+        self._secret = False
+        self._turned = False
         self._handle: object = None
         super().__init__(Steppable(_SUBJECT, "lesson", "", "", "", _nothing), self._texts, jobs)
         self._texts.setParent(self)
@@ -69,7 +71,15 @@ class LessonStepTab(StepTab):
 
     def play_scene(self, played: PlayedStep) -> None:
         """Play a recording from the moment that it is about."""
+        asked = played.scene.asked
         self._moment, self._handle, self.scene = played.scene.moment, played.handle, played.scene
+        self._secret = asked is not None
+        if asked is not None and asked.form == "cells":
+            self._turned = self._turned or self.panes.kinds.chosen != "Arrays"
+            self.turn_to_picture("Arrays")
+        elif self._turned:
+            self._turned, self._kind_chosen = False, None  # the picture that goes with what is recorded
+        self.panes.memory.show_picked(())
         self.stepped = self.settings.stepped = shown_scene(played)
         self._file = self.stepped.file
         self.record()
@@ -78,6 +88,37 @@ class LessonStepTab(StepTab):
         """Show a picture by its name."""
         if self.panes.kinds.chosen != name:
             self.panes.kinds.choose(name)
+
+    def reveal(self) -> None:
+        """Show all that is counted and found: the question has been answered."""
+        self._secret = False
+        self.panes.counters.show()
+        if self.models is not None:
+            self._show_findings(self.models)
+
+    def _show_findings(self, models: Models) -> None:
+        """Show what was found in the recording, unless that is what is asked."""
+        recording = models.recording
+        findings = [] if self._secret else [(moment, finding.message) for moment, finding in recording.findings]
+        names = [launch.trace.kernel for launch in recording.launches]
+        self.panes.timeline.open(models.segments, findings, names, models.phases.stretches)
+        self.panes.timeline.show_moment(self.player.moment)
+        self.panes.verdict.clear()
+        self.panes.flow.show_races({} if self._secret else models.racing_cells)
+        if not self._secret:
+            self.panes.verdict.show_recording(recording)
+        self._mark_findings()
+
+    def _mark_findings(self) -> None:
+        if self._secret:
+            self.source.set_markers({})
+        else:
+            super()._mark_findings()
+
+    def _turn_to_picture(self) -> None:
+        super()._turn_to_picture()
+        # What comes of it in all would say what is asked.
+        self.panes.counters.setVisible(not self._secret)
 
     def go(self, moment: int) -> None:
         """Go to a moment; behind the end, to the end."""
@@ -89,8 +130,11 @@ class LessonStepTab(StepTab):
 
     def _take(self, request: StepRequest, models: Models) -> None:
         self._texts.take(models.recording.texts)
+        self.models = None  # no picture shows a moment of before in what is there now
+        self.player.open(0, ())
         super()._take(request, models)
         self.source.show_source(self.stepped.file, self.stepped.kernel)
+        self._show_findings(models)
         self.player.go(min(self._moment, self.player.end))
         self._show_moment(self.player.moment)
         self.placed.emit()

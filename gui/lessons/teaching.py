@@ -83,6 +83,7 @@ class Teaching(QObject):
             page.explore_wanted.connect(self.explore)
             page.step.element_clicked.connect(self.pane.question.take_cell)
             page.step.lane_clicked.connect(self.pane.question.take_thread)
+            self.pane.question.picked.connect(page.step.panes.memory.show_picked)
             self.pane.task.anew_wanted.connect(page.writing.begin_anew)
         return self._page
 
@@ -209,6 +210,7 @@ class Teaching(QObject):
 
     def _go_to(self, moment: int) -> None:
         if self.shown is not None and self.shown.stepping:
+            self.shown.step.reveal()
             self.shown.step.go(moment)
         self.pane.bring_into_view()
 

@@ -92,8 +92,7 @@ QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}
 QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft}; border-left-color: {t.accent};
     font-weight: 600; }}
 QPushButton[role="nav"]:focus {{ background: {t.raised}; border-left-color: {t.accent}; }}
-QLabel[verdict="good"], QLabel[verdict="bad"], QLabel[verdict="neutral"] {{ border-radius: 6px;
-    padding: {look.px(6)}px {look.px(8)}px; }}
+QLabel[verdict="good"], QLabel[verdict="bad"], QLabel[verdict="neutral"] {{ border-radius: 6px; }}
 QLabel[verdict="good"] {{ background: {_tint(t.good, t.surface)}; }}
 QLabel[verdict="bad"] {{ background: {_tint(t.bad, t.surface)}; }}
 QLabel[verdict="neutral"] {{ background: {t.accent_soft}; }}

@@ -294,9 +294,8 @@ class StepTab(QWidget):
         self.snapshots = snapshots_of(models)
         recording = models.recording
         if not recording.moments:
-            self._say(
-                recording.failure or recording.stopped or "Nothing was launched: there is nothing to step through."
-            )
+            nothing = "No thread executes a statement" if recording.launches else "Nothing was launched"
+            self._say(recording.failure or recording.stopped or f"{nothing}: there is nothing to step through.")
             return
         self.panes.memory.open(models)
         self.panes.launches.open(models.grids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,19 @@ def _best_wrap(
         tuple(wrapped(shape, wrap) for shape in shapes), titles, width, height, title)[0])  # fmt: skip
 
 
+@dataclass(frozen=True)
+class PickedElements:
+    """Elements of an array that stand out; of a shared one those of a block.
+
+    `color` is a color's name.
+    """
+
+    array: str
+    block: int
+    elements: frozenset[int]
+    color: str
+
+
 class MemoryView(QWidget):
     """The arrays of the launch that runs."""
 
@@ -85,6 +99,7 @@ class MemoryView(QWidget):
         self._races: dict[tuple[int, int], Race] = {}
         self.touches: list[Touched] = []
         self.hidden_too = False
+        self._picked: tuple[PickedElements, ...] = ()
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
         self._grids: dict[str, ValueGrid | TintedGrid] = {}
         # By launch; one that is not there has not been seen yet.
@@ -208,12 +223,30 @@ class MemoryView(QWidget):
                 own, warp = divmod(group, count)
                 strong = bool(own) or self.followed is None
                 made.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
+        made += self._marks_of_picked(panel)
         raced_for = [element for number, element in self._races if number == panel.number]
         places = panel.places(np.array(raced_for, np.int64)).tolist()
         racing = [place for place in places if place >= 0 and self._race_at(panel, place)]
         if racing:
             made.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
         return made
+
+    def _marks_of_picked(self, panel: Panel) -> list[Mark]:
+        made: list[Mark] = []
+        if self.models is None or not self._picked:
+            return made
+        array = self.models.recording.at(max(self.moment - 1, 0))[0].trace.arrays[panel.number]
+        for picked in self._picked:
+            if picked.array == array.name and array.block in (None, picked.block):
+                places = panel.places(np.array(sorted(picked.elements), np.int64))
+                made.append(Mark(places[places >= 0], QColor(picked.color), strong=True, writes=False))
+        return made
+
+    def show_picked(self, picked: tuple[PickedElements, ...]) -> None:
+        """Let elements stand out, whatever is touched."""
+        if picked != self._picked:
+            self._picked = picked
+            self.update()
 
     def _race_at(self, panel: Panel, place: int) -> Race | None:
         """Return who has raced for a cell by now."""

