@@ -298,7 +298,7 @@ class Lessons(QObject):
         """Compare an answer with what happened, and remember the step where it is right."""
         assert scene.asked is not None
         found = mark(scene.asked, given)
-        if found.right and not self.for_class:
+        if found.right:
             self.finish_step()
         return found
 

@@ -38,6 +38,12 @@ VIEWS_KEYS = {
         ("↑ ↓", "Timeline: a block more, less at once"),
         ("Enter", "Press what has the focus"),
     ],
+    "In a lesson": [
+        ("Alt+→, Alt+←", "Next step, step before"),
+        ("F5, F9", "Check or judge, a hint"),
+        ("Arrows, Space", "Choose cells and threads"),
+        ("Alt+↑, Alt+↓", "Move a line"),
+    ],
     "In the code": [
         ("Click", "In Step: run to that line"),
         ("Tab", "Indent selection, new line"),

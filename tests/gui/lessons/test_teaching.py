@@ -240,6 +240,9 @@ def test_another_step_while_one_is_recorded_shows_that_one(student, lesson):
     host.patient = True
     student.teaching.open(lesson, 2)
     student.teaching.open(lesson, 0)
+    host.answer()
+    student.until(lambda: len(host.open) == 1)
+    assert student.question.scene is None  # what has come is of the step before
     host.patient = False
     host.answer_all()
     student.settle()
