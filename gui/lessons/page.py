@@ -69,7 +69,7 @@ class LessonPage(Ground):
     @property
     def source(self) -> SourcePane:
         """The kernel's text that is shown."""
-        return self.step.source if self.stepping else self.writing.source
+        return self.step.source if self.stepping else self.writing.shown
 
     def say(self, why: str) -> None:
         """Show nothing but words."""

@@ -71,6 +71,7 @@ class LessonPane(Ground):
         layout.addLayout(row(self.back, 0, self.count, 0, self.next))
         self.close_.clicked.connect(self.left)
         self.back.clicked.connect(lessons.back)
+        self.question.answered.connect(self.next.setFocus)
         self.next.clicked.connect(self.go_on)
         self.line.step_wanted.connect(self._go)
         self.for_class.toggled.connect(self._set_for_class)

@@ -28,6 +28,8 @@ class QuestionCard(Card):
 
     moment_wanted = pyqtSignal(int)
     """The moment at which what was asked for is seen."""
+    answered = pyqtSignal()
+    """Rightly."""
     picked = pyqtSignal(object)
     """Tuple of PickedElements: what is to stand out in a picture of the array that is asked about."""
 
@@ -123,7 +125,10 @@ class QuestionCard(Card):
         self._say(mark.words, "good" if mark.right else "bad")
         self.check.setEnabled(False)
         self._show_picked()
-        (self.again if not mark.right else self.check).setFocus()
+        if mark.right:
+            self.answered.emit()
+        else:
+            self.again.setFocus()
         self.moment_wanted.emit(self._moment_seen(mark.moment))
 
     def _reveal(self, scene: ShownScene, box: AnswerBox) -> None:

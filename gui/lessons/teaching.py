@@ -107,6 +107,11 @@ class Teaching(QObject):
         """Whether all lessons are shown."""
         return self._shelf is not None and self._stack.currentWidget() is self._shelf
 
+    @property
+    def shows_lessons(self) -> bool:
+        """Whether all lessons are shown, or one in its own page."""
+        return self.shows_shelf or self.shown is not None
+
     def _follow_page(self) -> None:
         """Let the pane be seen beside what belongs to the lesson."""
         now = self._stack.currentWidget()

@@ -81,6 +81,11 @@ class WritingView(QWidget):
             self.source.code.go_to_line(found)
 
     @property
+    def shown(self) -> SourcePane:
+        """The pane of the text: that which is edited, or that which the lines make."""
+        return self.assembled if self.task is not None and self.task.frame is not None else self.source
+
+    @property
     def _text(self) -> str:
         return self.source.document.text
 
@@ -119,10 +124,9 @@ class WritingView(QWidget):
         """Show at its lines what was found in a text, where that is the text still."""
         if self.task is None or text != self.text:
             return
-        texts, pane = (self._assembled, self.assembled) if self.task.frame is not None else (self.texts, self.source)
-        texts.show_run(self.task.file, {self.task.file: text}, judgment.check.diagnostics)
+        self.shown.sources.show_run(self.task.file, {self.task.file: text}, judgment.check.diagnostics)
         if judgment.check.diagnostics:
-            pane.next_problem()
+            self.shown.next_problem()
 
     def focus_first(self) -> None:
         """Let keys write."""

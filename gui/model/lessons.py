@@ -212,7 +212,7 @@ class Lessons(QObject):
     @for_class.setter
     def for_class(self, on: bool) -> None:
         self._memory.shows_class = on
-        if self.lesson is not None:
+        if self.lesson is not None and self.step.asks:
             self.step_opened.emit()
             self._show()
 

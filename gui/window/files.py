@@ -108,7 +108,10 @@ class Files:
             self._pages.choose(next(fitting))
 
     def ask_open(self) -> None:
-        """Ask for an image, a text or numbers, as the pattern takes them, and open the file."""
+        """Ask for an image, a text or numbers, as the pattern takes them, and open that; of lessons for a folder."""
+        if self._teaching.shows_lessons:
+            self._teaching.ask()
+            return
         view = self._pages.page.view
         if isinstance(view, BodiesView):
             view.files.ask_open()

@@ -15,7 +15,7 @@ from gpu.messages.requests import Failure
 from gui.model.settings import SavedSettings
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
 from tests.gui.conftest import FakeHost, close
-from tests.gui.lessons.student import ALT, Student
+from tests.gui.lessons.student import ALT, CTRL, Student
 from tests.gui.window.walker import Key
 
 ASK = SHOW + '[question]\nask = "cells"\narray = "c"\nhints = ["Count.", "Eight threads."]\n'
@@ -163,6 +163,8 @@ def test_f5_checks_an_answer(student, lesson):
     student.press(Key.Key_F5)
     assert student.question.verdict.text().startswith("Right.")
     assert 2 in student.lessons.done(lesson)
+    student.press(Key.Key_Return)  # the way on has the focus
+    assert student.lessons.number == 3
 
 
 def test_for_a_class_questions_are_shown_and_nothing_is_remembered(student, lesson):
@@ -317,6 +319,9 @@ def test_lessons_are_opened_by_a_dialog(student, tmp_path, monkeypatch):
     student.click(student.teaching.shelf.open)
     student.until(lambda: student.lessons.lesson is not None)
     assert student.lessons.lesson.title == "Adding"
+    student.teaching.leave()
+    student.press(Key.Key_O, modifier=CTRL)
+    student.until(lambda: student.lessons.lesson is not None)
 
 
 def test_a_step_that_cannot_be_shown_says_file_line_and_reason(student, tmp_path):
