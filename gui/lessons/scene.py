@@ -11,11 +11,14 @@ from gpu.messages.lessons import ShownScene
 from gui.lessons.texts import LessonTexts
 from gui.model.jobs import Jobs
 from gui.model.lessons import PlayedStep
+from gui.painting.theme import look
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import Chosen, ReadRecording, Steppable, StepRequest
 from gui.step_view.tab import StepTab
 
 _SUBJECT = "lesson"
+_RIGHT = 340
+"""Pixels of the source, at the normal size of text: as wide without counts as with them."""
 
 
 def _nothing(chosen: Chosen) -> StepRequest:
@@ -119,6 +122,7 @@ class LessonStepTab(StepTab):
         super()._turn_to_picture()
         # What comes of it in all would say what is asked.
         self.panes.counters.setVisible(not self._secret)
+        self.panes.right.setMinimumWidth(look().px(_RIGHT))
 
     def go(self, moment: int) -> None:
         """Go to a moment; behind the end, to the end."""

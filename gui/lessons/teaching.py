@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,11 +164,11 @@ class Teaching(QObject):
 
     def takes(self, path: Path) -> bool:
         """Whether a path is one of lessons: a folder, or the text of a lesson."""
-        return path.is_dir() or path.name == LESSON
+        return os.path.isdir(path) or path.name == LESSON
 
     def open_folder(self, path: Path) -> None:
         """Open a folder of lessons, or the lesson of that folder or text."""
-        folder = path if path.is_dir() else path.parent
+        folder = path if os.path.isdir(path) else path.parent
 
         def show(shelf: LessonShelf) -> None:
             if len(shelf.lessons) == 1 and not shelf.faults:

@@ -72,7 +72,7 @@ class Files:
         return folder if os.path.isdir(folder) else Path.home()
 
     def open(self, path: Path) -> None:
-        """Open an image, a kernel, or numbers where a pattern of arrays is shown; if it cannot be read all stays."""
+        """Open an image, a kernel, lessons, or numbers for a pattern of arrays; if it cannot be read all stays."""
         bench, pages = self._bench, self._pages
         if self._teaching.takes(path):
             self._teaching.open_folder(path)
