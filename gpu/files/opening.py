@@ -69,8 +69,11 @@ def lines_of(file: IO[bytes], name: str, longest: int) -> Iterator[tuple[int, by
 def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
     """Return all of a regular file of at most `most` bytes; InputError with one sentence where that cannot be."""
     with reading(path, most) as file:
-        data = file.read(most + 1)
-    if len(data) > most:  # it has grown
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1)  # as many as are asked for, so many bytes it takes
+        if len(data) > size:  # it has grown
+            data += file.read(most + 1 - len(data))
+    if len(data) > most:
         raise InputError(f"{name_of(path)} is too large: at most {_size(most)} are taken.")
     return data
 

@@ -162,7 +162,8 @@ class SavedSettings:
     def geometry(self) -> QByteArray | None:
         """Where the window was, as Qt describes it; None for the first time."""
         text = self._word("geometry", None, "")
-        return QByteArray.fromBase64(text.encode()) if 0 < len(text) <= _LONGEST_GEOMETRY else None
+        known = text.isascii() and 0 < len(text) <= _LONGEST_GEOMETRY
+        return QByteArray.fromBase64(text.encode()) if known else None
 
     @geometry.setter
     def geometry(self, described: QByteArray) -> None:

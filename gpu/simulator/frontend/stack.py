@@ -34,6 +34,8 @@ def with_room(work: Callable[[], T]) -> T:
         before = threading.stack_size(_BYTES)
         try:
             thread.start()
+        except RuntimeError:  # which Python says where there is no room for the stack
+            raise MemoryError("There is no memory for a thread's stack.") from None
         finally:
             threading.stack_size(before)
     thread.join()

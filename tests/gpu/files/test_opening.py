@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -193,6 +194,28 @@ def test_a_header_that_promises_more_than_there_is_takes_no_memory(tmp_path, sha
     path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(800))
     with pytest.raises(InputError, match="not a whole"):
         read_npy(path)
+
+
+def test_a_small_file_takes_no_memory_for_what_might_be_read(tmp_path):
+    path = tmp_path / "small.md"
+    path.write_bytes(b"words")
+    tracemalloc.start()
+    try:
+        assert opening.read_bytes(path, 2**30) == b"words"
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_as_far_as_it_may(tmp_path, monkeypatch):
+    path = tmp_path / "grows.md"
+    path.write_bytes(b"words")
+    about = path.stat()
+    path.write_bytes(b"words and more")
+    monkeypatch.setattr(opening.os, "fstat", lambda handle: about)
+    assert opening.read_bytes(path, 14) == b"words and more"
+    with pytest.raises(InputError, match="too large"):
+        opening.read_bytes(path, 13)
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_refused(tmp_path, monkeypatch):

@@ -85,6 +85,12 @@ def test_sizes_and_geometry_come_back(memory, store):
     assert (again.sizes("sort/page"), SavedSettings(store.with_name("new.json")).geometry) == ([], None)
 
 
+@pytest.mark.parametrize("described", ["\ud800", "ä", "x" * 100_000])
+def test_a_geometry_that_qt_never_wrote_is_none(memory, described):
+    memory._store.put("geometry", described)
+    assert memory.geometry is None
+
+
 # --- what means harm
 
 
