@@ -13,7 +13,7 @@ from gui.lessons.hints import Hints
 from gui.lessons.line_order import LineOrder
 from gui.lessons.markdown import MarkdownLabel
 from gui.lessons.pad import ElementPad, in_words, numbers_in
-from gui.painting.theme import LIGHT, Look, look, set_look
+from gui.painting.theme import DARK, LIGHT, Look, look, set_look
 from tests.gui.window.walker import Key
 
 LEFT = Qt.MouseButton.LeftButton
@@ -130,6 +130,8 @@ def test_markdown_is_shown_and_nothing_is_loaded(qtbot, tmp_path):
     assert "code[i]" in made.text()
     assert "&lt;b&gt;" in made.text()
     assert "<img" not in made.text()
+    set_look(Look(DARK, look().text_px))
+    made.setStyleSheet("QLabel { color: white; }")
     before = made.text()
     set_look(Look(LIGHT, look().text_px))
     made.setStyleSheet("QLabel { color: black; }")

@@ -822,7 +822,8 @@ def test_a_window_at_rest_makes_the_other_pages_and_rehearses_stepping_and_shows
     qtbot.waitUntil(lambda: window.bench.side_started, timeout=10_000)
     assert window.pages.made.keys() == window.bench.patterns.keys()
     assert all(window.stack.indexOf(page) >= 0 for page in window.pages.made.values())
-    assert [page.tabs.tabText(2) for page in window.pages.made.values()].count("Compare") == 8
+    others = window.pages.made.keys() - {"histogram"}  # which has its atomics there
+    assert {window.pages.made[name].tabs.tabText(2) for name in others} == {"Compare"}
     assert window.pages.made["histogram"].atomics is not None
     rehearsed = [request for host in FakeHost.made for request in host.requests if isinstance(request, StepPattern)]
     assert [(request.pattern, request.variant) for request in rehearsed] == [("convolution", "naive")]
