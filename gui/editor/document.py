@@ -173,7 +173,9 @@ class KernelDocument(QTextDocument):
 
     def show_run(self, text: str, found: Sequence[Diagnostic], remedy: Remedy | None = None) -> None:
         """Take what a run of `text` met with, and what mends that: nothing, where it went well."""
-        if text == self.text and (found or self._of_run):
+        # What an edit has made void is seen until the text is checked: a run of that text knows before.
+        void = any(problem not in self._found for problem in self.problems)
+        if text == self.text and (found or self._of_run or void):
             self.remedy = remedy
             self._of_run = tuple(Problem(each, self._cursor(each)) for each in found)
             self._gather()

@@ -159,8 +159,9 @@ def _line(name: str, held_out: str, rows: Sequence[Compared]) -> str:
 def _taus(rows: Sequence[Compared]) -> Iterator[float]:
     for key in dict.fromkeys((row.of, row.work) for row in rows):
         ladder = [row for row in rows if (row.of, row.work) == key]
-        if len(ladder) > 2:
-            yield kendall([row.measured_us for row in ladder], [row.modeled_us or 0.0 for row in ladder])
+        tau = kendall([row.measured_us for row in ladder], [row.modeled_us or 0.0 for row in ladder])
+        if len(ladder) > 2 and not math.isnan(tau):  # rungs that all take the same have no order
+            yield tau
 
 
 def kendall(one: Sequence[float], other: Sequence[float]) -> float:

@@ -93,6 +93,16 @@ def test_what_measures_alike_has_no_order() -> None:
     assert compare.kendall([100.0, 101.0, 200.0], [2.0, 1.0, 3.0]) == 1.0
 
 
+def test_a_ladder_without_an_order_is_left_out_of_the_mean() -> None:
+    alike = [
+        compare.Compared(compare.OURS, "reduction", str(number), "16", 161.0, 160.0 + number) for number in (1, 2, 3)
+    ]
+    apart = [compare.Compared(compare.OURS, "reduction", str(number), "32", number, number) for number in (1, 2, 4)]
+    assert "| reduction |  | 6 | " in (text := compare.tables([*alike, *apart], "NVIDIA X"))
+    assert " 1.00 | " in text
+    assert "nan" not in text
+
+
 def test_the_table_says_what_is_held_out_and_what_failed() -> None:
     rows = [compare.Compared(compare.OURS, "reduction", str(number), "n", number, 1.1 * number) for number in (1, 2, 4)]
     rows.append(compare.Compared(compare.OURS, "sort", "quicksort", "n", 5.0, None, "not followed"))

@@ -214,6 +214,14 @@ def test_a_run_that_fails_is_shown_at_its_line_until_one_goes_well(qtbot, pane):
     assert pane.strip.isHidden()
 
 
+def test_a_run_of_a_mended_text_takes_away_what_the_edit_has_made_void(qtbot, pane):
+    pane.document.show_run(pane.document.text, [Diagnostic(74, 1, 10_000, "error", "A race.")])
+    put_cursor(pane, "__syncthreads();")
+    qtbot.keyClicks(pane.code, "__syncthreads();")
+    pane.document.show_run(pane.document.text, [])
+    assert pane.document.problems == ()
+
+
 def test_what_the_compiler_warns_of_does_not_hide_what_a_run_does_wrong_there(qtbot, pane):
     text = pane.document.text
     warning = Diagnostic(74, 1, 3, "warning", "Unused.")
