@@ -55,7 +55,7 @@ def pack(format: str, *values: Any) -> bytes:  # noqa: A002
 
 def _packed(code: str, count: int, value: Any) -> bytes:
     if code == "s":
-        if isinstance(value, int):  # of which bytes() makes so many zeros
+        if hasattr(value, "__index__") and not hasattr(value, "tobytes"):  # bytes() makes so many zeros of it
             raise struct.error("argument for 's' must be a bytes object")
         raw = value.tobytes("A") if hasattr(value, "tobytes") else bytes(value)
         return raw[:count].ljust(count, b"\0")

@@ -27,11 +27,21 @@ def test_arguments_are_packed_as_the_struct_module_packs_them(codes):
     assert packing.calcsize(codes) == struct.calcsize(f"@{codes}")
 
 
+class Address:
+    def __init__(self, number):
+        self.number = number
+
+    def __index__(self):
+        return self.number
+
+
 def test_numbers_of_numpy_are_packed_too():
     assert packing.pack("iF", np.int32(5), np.complex64(1 + 2j)) == struct.pack("@iff", 5, 1, 2)
     assert packing.pack("8s", np.arange(2, dtype=np.int32)) == struct.pack("@ii", 0, 1)
     with pytest.raises(struct.error, match="must be a bytes object"):
         packing.pack("8s", 2**40)
+    with pytest.raises(struct.error, match="must be a bytes object"):
+        packing.pack("8s", Address(2**40))
     with pytest.raises(struct.error, match="exactly 2 arguments, not 1"):
         packing.pack("ii", 1)
     with pytest.raises(struct.error, match="bad char"):

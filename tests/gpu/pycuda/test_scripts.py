@@ -343,11 +343,11 @@ def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script)
         module.get_function("f")(cuda.InOut(a * 0), block=(1, 1, 1))
         """,
         "--max-seconds",
-        "4",
+        "6",
     )
     assert (ended.code, ended.said) == (124, "1\n"), ended.complained
     assert (
-        "lockstep: It took longer than the 4 s of --max-seconds, and was ended.\nlockstep: 1 launch" in ended.complained
+        "lockstep: It took longer than the 6 s of --max-seconds, and was ended.\nlockstep: 1 launch" in ended.complained
     )
 
 
