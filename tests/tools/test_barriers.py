@@ -8,6 +8,8 @@ from gpu.declaration.pattern import Params
 from gpu.patterns import all_patterns, find_pattern
 from tools.barriers import HARMLESS, all_taken_out, orderings, report, take_out, without
 
+pytestmark = pytest.mark.alike
+
 FILES = [file for pattern in all_patterns().values() for file in pattern.files]
 SAMPLE = [
     ("sort", "quicksort", "part_keys", "__syncthreads();", 3, {"n": 100}),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 ENDLESS = {
     "an endless loop on the host": (
         "int main() { volatile int i = 0; while (true) i = i + 1; }",
