@@ -55,9 +55,12 @@ def pack(format: str, *values: Any) -> bytes:  # noqa: A002
 
 def _packed(code: str, count: int, value: Any) -> bytes:
     if code == "s":
-        if hasattr(value, "__index__") and not hasattr(value, "tobytes"):  # bytes() makes so many zeros of it
+        if hasattr(value, "tobytes"):
+            raw = value.tobytes("A")
+        elif hasattr(value, "__index__"):  # bytes() makes so many zeros of it
             raise struct.error("argument for 's' must be a bytes object")
-        raw = value.tobytes("A") if hasattr(value, "tobytes") else bytes(value)
+        else:
+            raw = bytes(value)
         return raw[:count].ljust(count, b"\0")
     if code in "FD":
         number = complex(value)
