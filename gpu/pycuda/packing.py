@@ -56,7 +56,7 @@ def pack(format: str, *values: Any) -> bytes:  # noqa: A002
 def _packed(code: str, count: int, value: Any) -> bytes:
     if code == "s":
         if hasattr(value, "tobytes"):
-            raw = value.tobytes("A")
+            raw: bytes = value.tobytes("A")
         elif hasattr(value, "__index__"):  # bytes() makes so many zeros of it
             raise struct.error("argument for 's' must be a bytes object")
         else:
