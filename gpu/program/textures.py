@@ -1,4 +1,7 @@
-"""Textures of a program: CUDA arrays, and texture objects over them, over linear memory and over rows of a pitch."""
+"""Textures of a program: CUDA arrays, and texture objects over them, over linear memory and over rows of a pitch.
+
+And surface objects, over arrays only.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from gpu.errors import KernelError
 from gpu.program import errors
 from gpu.program.errors import RefusedRoutineError
 from gpu.simulator.executor.memory import FlatMemory
-from gpu.simulator.executor.textures import Addressing, Sampling, Texture
+from gpu.simulator.executor.textures import Addressing, Sampling, Surface, Texture
 
 Array = npt.NDArray[Any]
 
@@ -26,7 +29,7 @@ _ONLY_NORMALIZED = ("wrap", "mirror")
 
 @dataclass(frozen=True)
 class CudaArray:
-    """An array that only copies and textures reach. Behind its elements stands one of zeros, which borders are.
+    """An array that copies, textures and surfaces reach. Behind its elements stands one of zeros, which borders are.
 
     Parameters
     ----------
@@ -35,12 +38,20 @@ class CudaArray:
         In elements; the height of a line is 0.
     element : int
         Bytes of one.
+    takes_surfaces : bool
+        Whether it was made with cudaArraySurfaceLoadStore.
     """
 
     data: Array
     width: int
     height: int
     element: int
+    takes_surfaces: bool
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Elements in x, and, of rows, in y."""
+        return (self.width, self.height) if self.height else (self.width,)
 
     def rows(self) -> Array:
         """Return its bytes, row by row: a view."""
@@ -61,6 +72,7 @@ class ProgramTextures:
     side: Callable[[int, int, int, tuple[int, ...], bool], Array]
     _arrays: dict[int, CudaArray] = field(default_factory=dict)
     _textures: dict[int, FlatMemory] = field(default_factory=dict)
+    _surfaces: dict[int, FlatMemory] = field(default_factory=dict)
     _read_again: dict[int, Callable[[], None]] = field(default_factory=dict)
 
     def refresh(self) -> None:
@@ -68,11 +80,11 @@ class ProgramTextures:
         for read in self._read_again.values():
             read()
 
-    def do_array(self, target: int, width: int, height: int, element: int) -> None:
+    def do_array(self, target: int, width: int, height: int, element: int, takes_surfaces: int) -> None:
         if width <= 0 or height < 0 or element <= 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         data = np.zeros(width * max(height, 1) * element + element, np.uint8)
-        self._arrays[data.ctypes.data] = CudaArray(data, width, height, element)
+        self._arrays[data.ctypes.data] = CudaArray(data, width, height, element, bool(takes_surfaces))
         ctypes.c_longlong.from_address(target).value = data.ctypes.data
 
     def do_array_free(self, array: int) -> None:
@@ -109,8 +121,7 @@ class ProgramTextures:
 
     def do_texture_of_array(self, target: int, array: int, sampling: int) -> None:
         held = self._array(array)
-        extents = (held.width, held.height) if held.height else (held.width,)
-        self._enter(target, Texture(held.data, extents, held.element, _sampling(sampling)))
+        self._enter(target, Texture(held.data, held.extents, held.element, _sampling(sampling)))
 
     def do_texture_of_memory(
         self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
@@ -137,6 +148,18 @@ class ProgramTextures:
         if self._textures.pop(texture, None) is None:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         self._read_again.pop(texture, None)
+
+    def do_surface_of_array(self, target: int, array: int) -> None:
+        held = self._array(array)
+        if not held.takes_surfaces:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        memory = Surface(held.data, held.extents, held.element).memory("a surface")
+        self._surfaces[address_of(memory)] = memory
+        ctypes.c_longlong.from_address(target).value = address_of(memory)
+
+    def do_surface_destroy(self, surface: int) -> None:
+        if self._surfaces.pop(surface, None) is None:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
 
     def do_texture_reference(self) -> None:
         raise KernelError(

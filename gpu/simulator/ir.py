@@ -178,7 +178,8 @@ class Texel:
     """Which element of a texture lies at coordinates: x, or x and y; `size` is that of an element in bytes.
 
     `beside` is empty for the nearest one; of those that are filtered it says of each axis whether it is the first or
-    the second one.
+    the second one. Of a surface, whose x counts bytes, `boundary` says what is done beyond an edge: 0 nothing, 1 the
+    last element is taken, 2 the launch ends.
     """
 
     type: Scalar
@@ -187,6 +188,7 @@ class Texel:
     size: int
     position: SourcePosition
     beside: tuple[int, ...] = ()
+    boundary: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-// Textures of host code: objects over linear memory, rows and arrays.
+// Textures and surfaces of host code: objects over linear memory, rows and arrays.
 #pragma once
 
 enum cudaChannelFormatKind {
@@ -22,6 +22,7 @@ enum cudaResourceType {
 #define cudaArrayDefault 0u
 #define cudaArrayLayered 1u
 #define cudaArraySurfaceLoadStore 2u
+enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
 
 typedef unsigned long long cudaTextureObject_t;
 typedef unsigned long long cudaSurfaceObject_t;
@@ -117,8 +118,9 @@ static inline size_t lockstep_element_bytes(const cudaChannelFormatDesc &format)
     return (size_t)(format.x + format.y + format.z + format.w) / 8;
 }
 static inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *format, size_t width,
-                                          size_t height = 0, unsigned = 0) {
-    return ::lockstep_host::ask("array", array, width, height, lockstep_element_bytes(*format));
+                                          size_t height = 0, unsigned flags = 0) {
+    return ::lockstep_host::ask("array", array, width, height, lockstep_element_bytes(*format),
+                                (flags & cudaArraySurfaceLoadStore) != 0);
 }
 static inline cudaError_t cudaFreeArray(cudaArray_t array) { return ::lockstep_host::ask("array_free", array); }
 static inline cudaError_t cudaMemcpyToArray(cudaArray_t array, size_t x, size_t y, const void *source, size_t bytes,
@@ -157,6 +159,14 @@ static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, 
 }
 static inline cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     return ::lockstep_host::ask("texture_destroy", texture);
+}
+
+static inline cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
+    if (resource->resType != cudaResourceTypeArray) return ::lockstep_host::ask("not_supported");
+    return ::lockstep_host::ask("surface_of_array", surface, resource->res.array.array);
+}
+static inline cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
+    return ::lockstep_host::ask("surface_destroy", surface);
 }
 
 // Texture references are gone since CUDA 12: who binds one is told.

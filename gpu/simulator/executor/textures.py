@@ -1,6 +1,7 @@
 """Textures: memories of one or two dimensions, and which elements a fetch by coordinates reads, with which weights.
 
-As the CUDA C++ Programming Guide has it, chapter "Texture Fetching".
+And surfaces, whose elements are read and written by coordinates. As the CUDA C++ Programming Guide has it, chapters
+"Texture Fetching" and "Surface Functions".
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gpu.simulator.executor.running import RunningBatch
 Array = npt.NDArray[Any]
 Addressing = Literal["clamp", "border", "wrap", "mirror"]
 
+_CLAMPS, _TRAPS = 1, 2
 _STEPS = 256
 """A filter's weights have 8 bits behind the point; 1 is one of them."""
 
@@ -76,12 +78,47 @@ class _TextureMemory(FlatMemory):
         self.texture = texture
 
 
+@dataclass(frozen=True)
+class Surface:
+    """What a surface holds.
+
+    Parameters
+    ----------
+    data : array of uint8
+        Its elements' bytes, row after row; what stands behind them is not reached.
+    extents : tuple of int
+        Elements in x, and, of more dimensions, in y and z.
+    size : int
+        Bytes of an element.
+    """
+
+    data: Array
+    extents: tuple[int, ...]
+    size: int
+
+    def memory(self, name: str) -> FlatMemory:
+        """Return it as a memory of the device."""
+        return _SurfaceMemory(name, self)
+
+
+class _SurfaceMemory(FlatMemory):
+    def __init__(self, name: str, surface: Surface) -> None:
+        super().__init__(name, "global", surface.data)
+        self.surface = surface
+
+
 def texel(
     expression: ir.Texel, batch: RunningBatch, pointer: PointerValue, places: list[Any], mask: LaneMask
 ) -> npt.NDArray[np.int64]:
-    """Return the number of the element that each lane's fetch reads: the nearest one, or one of those it is between."""
+    """Return the number of the element that each lane's fetch reads: the nearest one, or one of those it is between.
+
+    Of a surface it is counted in elements as large as the access is; -1 is none, beyond the edges.
+    """
     numbers = np.zeros(mask.bits.size, np.int64)
     for address, part in pointer.parts(mask):
+        if expression.boundary is not None:
+            numbers[part.lanes] = _surfel(expression, batch, address, places, part)[part.lanes]
+            continue
         texture = _texture_of(expression, batch, address, part)
         sampling, axes = texture.sampling, []
         for place, extent, second in zip(places, texture.extents, expression.beside or [0] * len(places), strict=True):
@@ -94,6 +131,51 @@ def texel(
         number = np.where(beyond, int(np.prod(texture.extents)), number)
         numbers[part.lanes] = number[part.lanes]
     return numbers
+
+
+def _surfel(
+    expression: ir.Texel, batch: RunningBatch, address: PointerValue, places: list[Any], mask: LaneMask
+) -> npt.NDArray[np.int64]:
+    memory, size = address.memory, expression.size
+    if not isinstance(memory, _SurfaceMemory):
+        name = memory.name if memory is not None else "a null pointer"
+        instead = "Make it with cudaCreateSurfaceObject, over an array."
+        raise _refused(expression, batch, mask, f"{name} is no surface", instead, "a surface")
+    surface, lanes = memory.surface, mask.bits.size
+    if len(surface.extents) != len(places):
+        words = f"{memory.name} is of {len(surface.extents)}, not of {len(places)} dimensions"
+        raise _refused(expression, batch, mask, words, "An array's extents say it.", "a surface")
+    # In bytes, as x is given.
+    extents = (surface.extents[0] * surface.size, *surface.extents[1:])
+    at = [np.broadcast_to(np.asarray(place, np.int64), lanes) for place in places]
+    if extents[0] % size or (astray := mask.bits & (at[0] % size != 0)).any():
+        lane = int(np.flatnonzero(astray)[0]) if extents[0] % size == 0 else int(mask.lanes[0])
+        raise LaunchError(
+            f"{expression.position}: {batch.describe(lane)} reaches x = {at[0][lane]} of {memory.name} whose rows have "
+            f"{extents[0]} bytes, for an element of {size}: misaligned.",
+            kind="misaligned",
+            position=expression.position,
+            advice="A surface's x counts bytes: x * sizeof(element).",
+        )
+    last = [extents[0] - size, *(extent - 1 for extent in extents[1:])]
+    beyond = np.zeros(lanes, bool)
+    for place, most in zip(at, last, strict=True):
+        beyond |= (place < 0) | (place > most)
+    beyond &= mask.bits
+    if expression.boundary == _TRAPS and beyond.any():
+        lane = int(np.flatnonzero(beyond)[0])
+        where = ", ".join(f"{axis} = {place[lane]}" for axis, place in zip("xyz", at, strict=False))
+        raise LaunchError(
+            f"{expression.position}: {batch.describe(lane)} reaches {where} of {memory.name} of "
+            f"{' x '.join(map(str, extents))}, x in bytes: out of bounds.",
+            kind="out-of-bounds",
+            position=expression.position,
+            advice="A surface's x counts bytes; cudaBoundaryModeClamp or cudaBoundaryModeZero allow what lies beyond.",
+        )
+    number = np.zeros(lanes, np.int64)
+    for place, most, extent in zip(reversed(at), reversed(last), reversed(extents), strict=True):
+        number = number * extent + np.clip(place, 0, most)
+    return number // size if expression.boundary == _CLAMPS else np.where(beyond, -1, number // size)
 
 
 def texel_weight(
@@ -159,10 +241,12 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
     return texture
 
 
-def _refused(expression: ir.Texel, batch: RunningBatch, mask: LaneMask, why: str, instead: str) -> LaunchError:
+def _refused(
+    expression: ir.Texel, batch: RunningBatch, mask: LaneMask, why: str, instead: str, what: str = "a texture"
+) -> LaunchError:
     position = expression.position
     return LaunchError(
-        f"{position}: {batch.describe(int(mask.lanes[0]))} reads a texture by coordinates, and {why}.",
+        f"{position}: {batch.describe(int(mask.lanes[0]))} reads {what} by coordinates, and {why}.",
         position=position,
         advice=instead,
     )

@@ -45,7 +45,7 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name in ("clock", "clock64"):
         assert isinstance(type, Scalar)
         return ir.Clock(type)
-    if name.startswith("__lockstep_texel"):
+    if name.startswith(("__lockstep_texel", "__lockstep_surfel")):
         return _texel(lower, cursor, arguments)
     if name in ("__lockstep_allocated", "__lockstep_freed"):
         pointer, *size = (lower.value(each) for each in arguments)
@@ -78,7 +78,7 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def _texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:
-    """Lower what a fetch by coordinates asks of a texture."""
+    """Lower what a fetch by coordinates asks of a texture, or of a surface."""
     name, position = cursor.spelling, start_of(cursor)
     type = lower.type_of(cursor)
     assert isinstance(type, Scalar)
@@ -90,6 +90,10 @@ def _texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir
         raise refuse(cursor, "a texture of elements whose size is not known")
     if name == "__lockstep_texel_weight":
         return ir.TexelWeight(type, texture, int(number.value), places[0], position)
+    if name == "__lockstep_surfel":
+        boundary, *places = places
+        assert isinstance(boundary, ir.Const)
+        return ir.Texel(type, texture, tuple(places), int(number.value), position, boundary=int(boundary.value))
     beside: tuple[int, ...] = ()
     if name == "__lockstep_texel_beside":
         dimensions = len(places) // 2

@@ -212,3 +212,85 @@ def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(progra
     )
     assert ended.said == "5 6 refused\n"
     assert "(cudaReadModeNormalizedFloat) is none that the simulator reads. Read the elements" in ended.complained
+
+
+def test_surface_objects_are_written_and_read(program):
+    """Turned by 90 degrees from one surface into another, with what each mode does beyond the edges, and a texture."""
+    ended = program(
+        """
+        __global__ void turn(cudaSurfaceObject_t from, cudaSurfaceObject_t to, int width, int height) {
+            int x = threadIdx.x, y = blockIdx.x;
+            uchar4 color;
+            surf2Dread(&color, from, x * sizeof(uchar4), y);
+            surf2Dwrite(color, to, y * sizeof(uchar4), width - 1 - x);
+        }
+        __global__ void beyond(cudaSurfaceObject_t of, int *found) {
+            int x = threadIdx.x - 2;
+            found[threadIdx.x] = surf2Dread<int>(of, x * (int)sizeof(int), 1, cudaBoundaryModeClamp);
+            found[8 + threadIdx.x] = surf2Dread<int>(of, x * (int)sizeof(int), 1, cudaBoundaryModeZero);
+            surf2Dwrite(-1, of, 4 * 4, (int)threadIdx.x, cudaBoundaryModeZero);
+        }
+        __global__ void line(cudaSurfaceObject_t of) {
+            surf1Dwrite(surf1Dread<float>(of, threadIdx.x * 4) * 2, of, threadIdx.x * 4);
+        }
+        __global__ void look(cudaTextureObject_t line, float *found) { found[threadIdx.x] = tex1D<float>(line, 2.5f); }
+        __global__ void astray(cudaSurfaceObject_t of) { surf2Dwrite(1, of, 16, 2); }
+        cudaSurfaceObject_t over(cudaArray_t array) {
+            cudaResourceDesc what = {};
+            what.resType = cudaResourceTypeArray;
+            what.res.array.array = array;
+            cudaSurfaceObject_t surface;
+            CHECK(cudaCreateSurfaceObject(&surface, &what));
+            return surface;
+        }
+        int main() {
+            const int width = 4, height = 3;
+            unsigned pixels[height][width], turned[width][height];
+            for (int i = 0; i < width * height; i++) (&pixels[0][0])[i] = 0x1010101u * i;
+            auto four = cudaCreateChannelDesc<uchar4>(), one = cudaCreateChannelDesc<float>();
+            cudaArray_t first, second, third;
+            CHECK(cudaMallocArray(&first, &four, width, height, cudaArraySurfaceLoadStore));
+            CHECK(cudaMallocArray(&second, &four, height, width, cudaArraySurfaceLoadStore));
+            CHECK(cudaMemcpy2DToArray(first, 0, 0, pixels, 4 * width, 4 * width, height, cudaMemcpyHostToDevice));
+            cudaSurfaceObject_t from = over(first), to = over(second);
+            turn<<<height, width>>>(from, to, width, height);
+            CHECK(cudaMemcpy2DFromArray(turned, 4 * height, second, 0, 0, 4 * height, width, cudaMemcpyDeviceToHost));
+            int wrong = 0;
+            for (int y = 0; y < height; y++)
+                for (int x = 0; x < width; x++) wrong += turned[width - 1 - x][y] != pixels[y][x];
+            int *beside, found[16];
+            CHECK(cudaMalloc(&beside, sizeof found));
+            beyond<<<1, 8>>>(from, beside);
+            CHECK(cudaMemcpy(found, beside, sizeof found, cudaMemcpyDeviceToHost));
+            printf("%d:", wrong);
+            for (int each : found) printf(" %d", each & 255);
+            CHECK(cudaDestroySurfaceObject(to));
+
+            float values[5] = {1, 2, 3, 4, 5};
+            CHECK(cudaMallocArray(&third, &one, 5, 0, cudaArraySurfaceLoadStore));
+            CHECK(cudaMemcpyToArray(third, 0, 0, values, sizeof values, cudaMemcpyHostToDevice));
+            line<<<1, 5>>>(over(third));
+            cudaResourceDesc what = {};
+            what.res.array.array = third;
+            cudaTextureDesc how = {};
+            cudaTextureObject_t texture;
+            CHECK(cudaCreateTextureObject(&texture, &what, &how, nullptr));
+            look<<<1, 1>>>(texture, (float *)beside);
+            CHECK(cudaMemcpy(values, beside, 4, cudaMemcpyDeviceToHost));
+            cudaArray_t plain;
+            CHECK(cudaMallocArray(&plain, &one, 5));
+            what.res.array.array = plain;
+            cudaSurfaceObject_t none;
+            printf("; %g %s %s", values[0], cudaGetErrorName(cudaCreateSurfaceObject(&none, &what)),
+                   cudaGetErrorName(cudaDestroySurfaceObject(to)));
+            astray<<<1, 2>>>(from);
+            printf(" %s\\n", cudaGetErrorName(cudaDeviceSynchronize()));
+        }
+        """
+    )
+    clamped, zeroed = "4 4 4 5 6 7 7 7", "0 0 4 5 6 7 0 0"
+    refused = "cudaErrorInvalidValue cudaErrorInvalidValue cudaErrorIllegalAddress"
+    assert (ended.code, ended.said) == (0, f"0: {clamped} {zeroed}; 6 {refused}\n"), ended.complained
+    assert "reaches x = 16, y = 2 of a surface of 16 x 3, x in bytes: out of bounds" in " ".join(
+        ended.complained.split()
+    )

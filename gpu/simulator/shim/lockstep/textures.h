@@ -8,7 +8,6 @@ enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat 
 #define cudaTextureType3D 3
 template <typename LockstepT, int Dimensions = 1, cudaTextureReadMode Mode = cudaReadModeElementType>
 struct __attribute__((device_builtin_texture_type)) texture {};
-typedef unsigned long long cudaSurfaceObject_t;
 // What host code hands over for a volume.
 struct cudaExtent {
     size_t width, height, depth;
