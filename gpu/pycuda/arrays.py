@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,9 @@ from gpu.simulator.module import SimulatedModule
 Array = npt.NDArray[Any]
 
 _handles = itertools.count(0x3000, 0x10)
-_ADDRESSING: dict[int, Addressing] = {0: "wrap", 1: "clamp", 2: "mirror", 3: "border"}
-_FORMAT_BYTES = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
+_of_handle: WeakValueDictionary[int, SimulatedArray] = WeakValueDictionary()
+ADDRESSING: dict[int, Addressing] = {0: "wrap", 1: "clamp", 2: "mirror", 3: "border"}
+FORMAT_BYTES = {1: 1, 2: 2, 3: 4, 8: 1, 9: 2, 10: 4, 16: 2, 32: 4}
 
 
 @exported("ArrayDescriptor")
@@ -46,20 +49,23 @@ class BoxDescriptor(PlaneDescriptor):
 
 @exported("Array")
 class SimulatedArray:
-    """Elements in one to three dimensions, which only copies and textures reach."""
+    """Elements in one to three dimensions, which only copies, textures and surfaces reach."""
 
     def __init__(self, descriptor: PlaneDescriptor) -> None:
         current("cuArrayCreate")
-        if int(descriptor.format) not in _FORMAT_BYTES or descriptor.num_channels not in (1, 2, 4):
+        if int(descriptor.format) not in FORMAT_BYTES or descriptor.num_channels not in (1, 2, 4):
             raise wrong("cuArrayCreate", INVALID_VALUE, "elements have 1, 2 or 4 channels of 1, 2 or 4 bytes")
         self.handle = next(_handles)
         self.descriptor = descriptor
-        self.element_bytes = _FORMAT_BYTES[int(descriptor.format)] * descriptor.num_channels
+        self.element_bytes = FORMAT_BYTES[int(descriptor.format)] * descriptor.num_channels
         self.extents = (int(descriptor.width), int(descriptor.height), int(getattr(descriptor, "depth", 0)))
         width, height, depth = (max(extent, 1) for extent in self.extents)
-        memory = new_memory(width * height * depth * self.element_bytes, "cuArrayCreate", written=True)
+        size = width * height * depth * self.element_bytes
+        # Behind its elements stands one of zeros, which a texture's border is.
+        memory = new_memory(size + self.element_bytes, "cuArrayCreate", written=True)
         self._memory: Any = memory
-        self.data: Array = memory.data.reshape(depth, height, width * self.element_bytes)
+        self.data: Array = memory.data[:size].reshape(depth, height, width * self.element_bytes)
+        _of_handle[self.handle] = self
 
     def free(self) -> None:
         """Give the memory back."""
@@ -81,6 +87,30 @@ class SimulatedArray:
     def flat(self) -> Array:
         """Return all bytes in a row: a view."""
         return self.data.reshape(-1)
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """Elements in each of its dimensions: x, then y and z where it has them."""
+        width, height, depth = self.extents
+        return (width, height, depth) if depth > 1 else (width, height) if height else (width,)
+
+    @property
+    def bordered(self) -> Array:
+        """All bytes in a row, and an element of zeros behind them: a view."""
+        if self._memory is None:
+            raise wrong("cuArray", INVALID_VALUE, "it was freed before")
+        whole: Array = self._memory.data
+        return whole
+
+    @property
+    def takes_surfaces(self) -> bool:
+        """Whether it was made for surfaces to be written."""
+        return bool(int(getattr(self.descriptor, "flags", 0)) & int(NAMES["array3d_flags"].SURFACE_LDST))
+
+
+def array_of(handle: int) -> SimulatedArray | None:
+    """Return the array that a handle is of."""
+    return _of_handle.get(handle)
 
 
 def _within(data: Array, first: int, size: int, routine: str) -> Array:
@@ -250,9 +280,7 @@ class TextureReference:
     def set_array(self, array: SimulatedArray) -> None:
         """Let it read an array."""
         self._array = array
-        width, height, depth = array.extents
-        extents = (width, height, depth) if depth > 1 else (width, height) if height else (width,)
-        self._read(array.flat(), extents, array.element_bytes)
+        self._read(array.bordered, array.sides, array.element_bytes)
 
     def set_address(self, devptr: Any, bytes: int, allow_offset: bool = False) -> int:  # noqa: A002
         """Let it read the device's memory; return the offset that fetches have to add, which is 0."""
@@ -318,7 +346,7 @@ class TextureReference:
         return self._flags
 
     def _element_bytes(self) -> int:
-        return _FORMAT_BYTES[self._format[0]] * self._format[1]
+        return FORMAT_BYTES[self._format[0]] * self._format[1]
 
     def _read(self, data: Array, extents: tuple[int, ...], size: int) -> None:
         self._bound = (data, extents, size)
@@ -329,8 +357,8 @@ class TextureReference:
         if self._module is None or self._bound is None:
             return
         data, extents, size = self._bound
-        addressing = _ADDRESSING[self._modes.get(0, 1)]
-        if addressing == "border":
+        addressing = ADDRESSING[self._modes.get(0, 1)]
+        if addressing == "border" and data.size == math.prod(extents) * size:
             data = np.append(data, np.zeros(size, np.uint8))
         normalized = bool(self._flags & NAMES["TRSF_NORMALIZED_COORDINATES"])
         sampling = Sampling(bool(self._filter), normalized, addressing)

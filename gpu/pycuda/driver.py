@@ -9,6 +9,7 @@ from types import ModuleType
 
 from gpu.errors import EngineUnavailableError
 from gpu.pycuda import arrays, enumerations, faults, host_memory, modules, packing, pools, random_numbers, streams
+from gpu.pycuda.bindings import BINDINGS
 from gpu.pycuda.compiler import Compiler
 from gpu.pycuda.names import MODULE, NAMES
 
@@ -52,6 +53,14 @@ def install() -> None:
     driver.__dict__.update(NAMES)
     struct.__dict__.update(pack=packing.pack, calcsize=packing.calcsize)
     sys.modules[MODULE], sys.modules[struct.__name__] = driver, struct
+    # cuda-bindings that are installed would ask a GPU's driver.
+    bindings = {name: ModuleType(name) for name in ("cuda", "cuda.bindings", "cuda.bindings.driver")}
+    for name, module in bindings.items():
+        module.__path__ = []
+        if parent := bindings.get(name.rpartition(".")[0]):
+            setattr(parent, name.rpartition(".")[2], module)
+    bindings["cuda.bindings.driver"].__dict__.update(BINDINGS)
+    sys.modules.update(bindings)
     sys.path.insert(0, str(python_layer()))
     pytools.prefork.forker = Compiler(pytools.prefork.forker)  # type: ignore[assignment]
     os.environ["PYCUDA_DISABLE_CACHE"] = "1"  # texts are read anew in any case

@@ -154,8 +154,9 @@ class DriverModule:
         return TextureReference(self._loaded.module, name)
 
     def get_surfref(self, name: str) -> Any:
-        """Refuse: surfaces are not simulated."""
-        raise wrong("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: the simulator has no surfaces")
+        """Refuse: surface references are gone."""
+        instead = "surface references were removed in CUDA 12; cuda-bindings make a surface object"
+        raise wrong("cuModuleGetSurfRef", NOT_SUPPORTED, f"{name}: {instead}")
 
 
 @exported("module_from_buffer")

@@ -1,0 +1,139 @@
+"""What stands in for `cuda.bindings.driver`: texture and surface objects, which PyCUDA has not.
+
+Scripts make them with cuda-bindings in PyCUDA's context, and so does `gpu/engines/textures.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from types import SimpleNamespace
+from typing import Any
+
+from gpu.driver.faults import INVALID_VALUE, NOT_SUPPORTED, DriverError, wrong
+from gpu.driver.memory import address_of, bytes_at
+from gpu.pycuda.arrays import ADDRESSING, FORMAT_BYTES, SimulatedArray, array_of
+from gpu.pycuda.devices import current
+from gpu.simulator.executor.memory import FlatMemory
+from gpu.simulator.executor.textures import Sampling, Surface, Texture
+
+
+def _numbered(name: str, members: dict[str, int]) -> Any:
+    kind: Any = IntEnum
+    return kind(name, members)
+
+
+_RESULTS = _numbered("CUresult", {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_NOT_SUPPORTED": 801})
+_RESOURCES = _numbered(
+    "CUresourcetype",
+    {f"CU_RESOURCE_TYPE_{name}": value for value, name in enumerate(("ARRAY", "MIPMAPPED_ARRAY", "LINEAR", "PITCH2D"))},
+)
+_FORMATS = _numbered(
+    "CUarray_format",
+    {
+        **{f"CU_AD_FORMAT_UNSIGNED_INT{8 << which}": 1 + which for which in range(3)},
+        **{f"CU_AD_FORMAT_SIGNED_INT{8 << which}": 8 + which for which in range(3)},
+        "CU_AD_FORMAT_HALF": 16,
+        "CU_AD_FORMAT_FLOAT": 32,
+    },
+)
+_ADDRESS_MODES = _numbered(
+    "CUaddress_mode",
+    {f"CU_TR_ADDRESS_MODE_{name}": value for value, name in enumerate(("WRAP", "CLAMP", "MIRROR", "BORDER"))},
+)
+_FILTER_MODES = _numbered("CUfilter_mode", {"CU_TR_FILTER_MODE_POINT": 0, "CU_TR_FILTER_MODE_LINEAR": 1})
+_ARRAY, _LINEAR = 0, 2
+_HALF, _FLOAT = 16, 32
+_AS_INTEGER, _NORMALIZED = 1, 2
+_ONLY_NORMALIZED = ("wrap", "mirror")
+
+_objects: dict[int, FlatMemory] = {}
+"""The textures and surfaces that there are, by their numbers."""
+
+
+def _resource() -> SimpleNamespace:
+    """Return what an object is to be made over, as yet empty."""
+    linear = SimpleNamespace(devPtr=0, format=_FLOAT, numChannels=1, sizeInBytes=0)
+    places = SimpleNamespace(array=SimpleNamespace(hArray=0), linear=linear)
+    return SimpleNamespace(resType=_ARRAY, res=places, flags=0)
+
+
+def _sampling_description() -> SimpleNamespace:
+    """Return how a texture is to be read, as yet by the nearest element."""
+    modes = [0] * 3
+    return SimpleNamespace(addressMode=modes, filterMode=0, flags=0)
+
+
+def _answered(make: Callable[..., FlatMemory]) -> Callable[..., tuple[IntEnum, int | None]]:
+    """Return a routine as cuda-bindings has it: it gives a status and an object."""
+
+    def routine(*given: Any) -> tuple[IntEnum, int | None]:
+        try:
+            memory = make(*given)
+        except DriverError as error:
+            return _RESULTS(801 if error.reason == NOT_SUPPORTED else 1), None
+        number = address_of(memory)
+        _objects[number] = memory
+        return _RESULTS(0), number
+
+    return routine
+
+
+def _texture(resource: Any, how: Any, view: Any = None) -> FlatMemory:
+    name = "cuTexObjectCreate"
+    current(name)
+    kind, format_ = int(resource.resType), None
+    if kind == _ARRAY:
+        array = _array(resource, name)
+        data, extents, size, format_ = array.bordered, array.sides, array.element_bytes, array.descriptor.format
+    elif kind == _LINEAR:
+        linear = resource.res.linear
+        format_, size = linear.format, FORMAT_BYTES[int(linear.format)] * int(linear.numChannels)
+        count = int(linear.sizeInBytes) // size
+        data, extents = bytes_at(int(linear.devPtr), count * size, name), (count,)
+    else:
+        raise wrong(name, NOT_SUPPORTED, "a texture is over an array or over linear memory")
+    flags = int(how.flags)
+    if len(extents) > 2 or view is not None or (format_ not in (_HALF, _FLOAT) and not flags & _AS_INTEGER):
+        raise wrong(name, NOT_SUPPORTED, "a texture has one or two dimensions and is read as its elements are")
+    addressing, normalized = ADDRESSING[int(how.addressMode[0])], bool(flags & _NORMALIZED)
+    if kind == _LINEAR or (addressing in _ONLY_NORMALIZED and not normalized):
+        addressing = "clamp"
+    return Texture(data, extents, size, Sampling(bool(int(how.filterMode)), normalized, addressing)).memory("a texture")
+
+
+def _surface(resource: Any) -> FlatMemory:
+    name = "cuSurfObjectCreate"
+    current(name)
+    if int(resource.resType) != _ARRAY:
+        raise wrong(name, INVALID_VALUE, "a surface is over an array")
+    array = _array(resource, name)
+    if not array.takes_surfaces:
+        raise wrong(name, INVALID_VALUE, "the array was not made with SURFACE_LDST")
+    return Surface(array.bordered, array.sides, array.element_bytes).memory("a surface")
+
+
+def _array(resource: Any, routine: str) -> SimulatedArray:
+    found = array_of(int(resource.res.array.hArray))
+    if found is None:
+        raise wrong(routine, INVALID_VALUE, "there is no such array")
+    return found
+
+
+def _destroyed(number: Any) -> tuple[IntEnum]:
+    return (_RESULTS(1 if _objects.pop(int(number), None) is None else 0),)
+
+
+BINDINGS: dict[str, Any] = {
+    **{each.__name__: each for each in (_RESULTS, _RESOURCES, _FORMATS, _ADDRESS_MODES, _FILTER_MODES)},
+    **dict.fromkeys(("CUdeviceptr", "CUarray", "CUtexObject", "CUsurfObject"), int),
+    "CUDA_RESOURCE_DESC": _resource,
+    "CUDA_TEXTURE_DESC": _sampling_description,
+    "CU_TRSF_READ_AS_INTEGER": _AS_INTEGER,
+    "CU_TRSF_NORMALIZED_COORDINATES": _NORMALIZED,
+    "cuTexObjectCreate": _answered(_texture),
+    "cuTexObjectDestroy": _destroyed,
+    "cuSurfObjectCreate": _answered(_surface),
+    "cuSurfObjectDestroy": _destroyed,
+}
+"""What the module has, by name."""
