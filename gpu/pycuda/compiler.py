@@ -16,6 +16,7 @@ from gpu.simulator.module import SimulatedModule
 VERSION = "nvcc: Lockstep's simulator stands in for the CUDA compiler\nCuda compilation tools, release 13.0\n"
 _AT = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ", re.MULTILINE)
 """Where something is, as clang says it; nvcc says kernel.cu(12)."""
+_LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"]*)")?[^\n]*$', re.MULTILINE)
 _MARK = b"LOCKSTEP IMAGE\n"
 _WITH_VALUE = {
     *("-I", "-D", "-U", "-include", "-isystem", "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode"),
@@ -118,7 +119,7 @@ def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     try:
         module = image.module()
     except CompileError as error:
-        log = _AT.sub(r"\1(\2): ", error.detail or error.message)
+        log = _AT.sub(lambda at: _place(text, source.name, at), error.detail or error.message)
         return 1, b"", f"{log}\n".encode()
     _parsed.clear()
     _parsed[image.dump()] = module
@@ -126,6 +127,18 @@ def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     target = next((value for name, value in options if name == "-o"), f"{source.stem}.{kind}")
     (folder / target).write_bytes(image.dump())
     return 0, b"", b""
+
+
+def _place(text: str, name: str, at: re.Match[str]) -> str:
+    """Return where something is as nvcc says it, whom `#line` in the text tells what a line is called."""
+    file, line = at[1], int(at[2])
+    if Path(file).name == name:
+        above = "\n".join(text.split("\n")[: line - 1])
+        if told := [*_LINE.finditer(above)]:
+            last = told[-1]
+            file = last[2] or file
+            line = int(last[1]) + above.count("\n", last.end())
+    return f"{file}({line}): "
 
 
 def _sorted(arguments: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
