@@ -27,19 +27,27 @@ settings.load_profile("same")
 # Thousands of tests keep much alive, built modules above all: to look through it all the time takes a tenth of the run.
 gc.set_threshold(20_000, 20, 100)
 
-# Set to "simulator" it has the tests of the CUDA engine run without a GPU, on what stands in for PyCUDA's driver.
-_DRIVER = "LOCKSTEP_DRIVER"
+_OF_PATTERNS = ("patterns", "histogram", "nbody")
 _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
 
 
-@cache
-def _why_no_gpu() -> str:
-    """Return why GPU tests cannot run, or "". Another process looks, so that none of CUDA stays in this one."""
-    if os.environ.get(_DRIVER) == "simulator":
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--driver") == "simulator":
         from gpu.pycuda import driver
+        from gpu.run import repeat
 
-        driver.install()
-        return ""
+        if not driver.complaint():
+            driver.install()
+        repeat.REPETITIONS = repeat.FEWEST = 1  # the times are this processor's, and nobody's
+
+
+@cache
+def _why_no_gpu(driver: str | None) -> str:
+    """Return why GPU tests cannot run, or "". Another process looks, so that none of CUDA stays in this one."""
+    if driver == "simulator":
+        from gpu.pycuda.driver import complaint
+
+        return complaint()
     try:
         looked = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", _COUNT_DEVICES], capture_output=True, text=True, timeout=60
@@ -61,6 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--sample", action="store_true", help="leave out long tests, and eleven of twelve that differ little"
     )
+    parser.addoption(
+        "--driver", choices=["simulator"], help="have the GPU tests run on what stands in for PyCUDA's driver"
+    )
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in another order")
 
 
@@ -69,22 +80,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A file's tests stay together: they share what took long to prepare.
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid.partition('::')[0]}").random())
+    driver = config.getoption("--driver")
     if config.getoption("--sample"):
-        left_out = [item for item in items if not _is_in_sample(item)]
+        left_out = [item for item in items if not _is_in_sample(item, driver)]
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if _is_in_sample(item)]
+        items[:] = [item for item in items if _is_in_sample(item, driver)]
     wanted = [item for item in items if item.get_closest_marker("gpu")]
     if not wanted or config.getoption("--require-gpu"):
         return
-    if reason := _why_no_gpu():
-        for item in wanted:
-            item.add_marker(pytest.mark.skip(reason=reason))
+    reason = _why_no_gpu(driver)
+    for item in wanted:
+        if reason or (driver and item.get_closest_marker("hardware")):
+            item.add_marker(pytest.mark.skip(reason=reason or "it needs a GPU itself, and not only its driver"))
 
 
-def _is_in_sample(item: pytest.Item) -> bool:
+def _is_in_sample(item: pytest.Item, driver: str | None) -> bool:
     if item.get_closest_marker("long"):
         return False
-    alike = item.get_closest_marker("alike") is not None and hasattr(item, "callspec")
+    # On what stands in for a driver every variant has a test of its own.
+    by_marker = item.get_closest_marker("alike") is not None or (driver and item.path.parent.name in _OF_PATTERNS)
+    alike = by_marker and hasattr(item, "callspec")
     return not alike or crc32(item.nodeid.encode()) % 12 == 0
 
 

@@ -206,13 +206,21 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run a sample of the tests, on every core but for those that measure time; with arguments what these say."""
+    """Run a sample of the tests, on every core but for those that measure time; with arguments what these say.
+
+    Then those of the engine for GPUs, on what stands in for a GPU's driver.
+    """
     if arguments:
         return _headless("-m", "pytest", *arguments)
     python = prepare(window=False)
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
     # A file's tests stay together: they share kernels that were built, and what took long to prepare.
-    passes = (("-n", "auto", "--dist", "loadfile", "-m", "not alone", "--sample"), ("-m", "alone", "--durations=10"))
+    beside = ("-n", "auto", "--dist", "loadfile", "--sample")
+    passes = (
+        (*beside, "-m", "not alone"),
+        ("-m", "alone", "--durations=10"),
+        (*beside, "-m", "gpu and not hardware", "--driver", "simulator", "tests/gpu"),
+    )
     return max(
         subprocess.run([python, "-m", "pytest", *each], env=environment, cwd=ROOT, check=False).returncode
         for each in passes

@@ -296,7 +296,7 @@ def test_the_tests_run_without_a_screen(started):
     assert started == {"window": False, "arguments": ["-m", "pytest", "-m", "gpu"], "platform": "offscreen"}
 
 
-@pytest.mark.parametrize("codes", [(0, 0), (1, 0), (0, 1)])
+@pytest.mark.parametrize("codes", [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
 def test_all_tests_run_on_every_core_but_those_that_measure_time(started, monkeypatch, codes):
     passes = []
 
@@ -307,7 +307,7 @@ def test_all_tests_run_on_every_core_but_those_that_measure_time(started, monkey
 
     monkeypatch.setattr(setup.subprocess, "run", finish)
     assert setup.main(["test"]) == max(codes)
-    assert [each[each.index("-m", 2) + 1] for each in passes] == ["not alone", "alone"]
+    assert [each[each.index("-m", 2) + 1] for each in passes] == ["not alone", "alone", "gpu and not hardware"]
 
 
 # --- Python and the virtual environment

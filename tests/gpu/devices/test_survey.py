@@ -168,6 +168,7 @@ def test_a_probe_that_dies_is_told(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 def test_a_gpu_that_the_tests_use_is_usable():
     gpus = [status for status in survey() if status.engine == "cuda"]
     assert gpus

@@ -158,6 +158,7 @@ def test_host_programs_of_libraries(pattern, variant) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.parametrize(("pattern", "variant"), LIBRARIES, ids=IDS)
 def test_libraries_on_the_gpu(pattern, variant) -> None:
     pytest.importorskip("cupy")

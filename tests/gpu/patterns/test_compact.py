@@ -143,6 +143,7 @@ def test_pack_then_split_is_a_round_trip(numbers: list[int], variant: str, predi
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("n", [2**20 - 1, 10**7, 2**24 + 1])
 def test_large_arrays(n: int, variant: str) -> None:

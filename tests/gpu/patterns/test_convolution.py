@@ -187,6 +187,7 @@ def test_a_filter_of_zeros_separates(engine: Engine) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_images_on_the_gpu() -> None:
     from gpu import engines

@@ -158,6 +158,7 @@ def test_a_file_that_is_not_there_is_asked_for(engine: Engine) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines

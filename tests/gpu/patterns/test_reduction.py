@@ -225,6 +225,7 @@ def test_the_tolerance_would_catch_a_lost_block_and_lets_no_float_off_for_min_an
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_arrays_on_the_gpu() -> None:
     from gpu import engines

@@ -269,6 +269,7 @@ def test_gaps_do_away_with_most_bank_conflicts() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.parametrize("variant", THREADS)
 @pytest.mark.parametrize("n", [2**20 - 1, 10**7, 2**24 + 1])
 def test_large_arrays(n: int, variant: str) -> None:

@@ -130,6 +130,7 @@ def test_every_kind_of_input(engine: Engine, kind: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines

@@ -257,6 +257,7 @@ def gpu() -> Iterator[Engine]:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -273,6 +274,7 @@ def test_large_arrays(gpu: Engine, variant: str, dtype: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("result", ["keys", "places"])
 @pytest.mark.parametrize("variant", FAST)
@@ -282,6 +284,7 @@ def test_ten_million_keys(gpu: Engine, variant: str, result: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.parametrize("name", ADVERSARIES)
 def test_a_quicksort_on_the_gpu_takes_what_is_against_it(gpu: Engine, name: str) -> None:
     """Launches that nest as deep as they may, or are refused, end in a sort by the block itself."""
@@ -291,6 +294,7 @@ def test_a_quicksort_on_the_gpu_takes_what_is_against_it(gpu: Engine, name: str)
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.parametrize("result", ["keys", "places"])
 def test_a_quicksort_ends_however_many_parts_wait(gpu: Engine, result: str) -> None:
     """With more launches than a device keeps waiting, one run in some dozen did not end."""

@@ -148,6 +148,7 @@ def test_what_each_rung_is_there_for() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines

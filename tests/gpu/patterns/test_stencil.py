@@ -110,6 +110,7 @@ def test_each_rung_loads_less_of_global_memory() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_grids_on_the_gpu() -> None:
     from gpu import engines

@@ -106,6 +106,7 @@ def test_what_is_no_matrix_of_numbers_is_refused(engine: Engine, values: Array, 
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.timeout(600)
 def test_large_matrices_on_the_gpu() -> None:
     from gpu import engines

@@ -19,7 +19,9 @@ from tests.gpu.process.hosting import Listener, listening
 LONG = 4096
 
 
-@pytest.fixture(scope="module", params=["simulator", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.fixture(
+    scope="module", params=["simulator", pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.hardware])]
+)
 def engine(request: pytest.FixtureRequest) -> Iterator[Listener]:
     with listening(request.param) as listener:
         listener.host.start()

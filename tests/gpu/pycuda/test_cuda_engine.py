@@ -1,6 +1,6 @@
-"""The engine for GPUs, on what stands in for PyCUDA's driver: all of it but speed, and textures, is tried without one.
+"""The engine for GPUs, on what stands in for PyCUDA's driver: what of it needs no speed is tried without a GPU.
 
-`LOCKSTEP_DRIVER=simulator pytest -m gpu tests/gpu/patterns/test_scan.py` runs the patterns' tests for GPUs this way.
+`pytest --driver simulator -m "gpu and not hardware" tests/gpu` runs all other tests of that engine this way.
 """
 
 from __future__ import annotations

@@ -131,6 +131,7 @@ def test_each_phase_has_its_own_median() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 @pytest.mark.parametrize("variant", ["grid-stride", "shuffle", "peak"])
 def test_on_a_gpu_kernels_spread_and_gaps_are_measured(variant: str) -> None:
     from gpu import engines
@@ -168,6 +169,7 @@ def test_on_a_gpu_what_nobody_wrote_is_not_what_was_there_before() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.hardware
 def test_on_a_gpu_the_default_is_not_bound_by_launches() -> None:
     from gpu import engines
 

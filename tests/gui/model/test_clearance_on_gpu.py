@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import settle
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.hardware]
 
 BARRIER = "__syncthreads();"
 
