@@ -1,13 +1,16 @@
 """Run public CUDA programs on the simulator, and write docs/programs.md: python -m tools.program_check.
 
-Rodinia's programs that need no file of data, and a sample of HeCBench's that check their own result. Both are cloned
-for this run, or read where `--rodinia` and `--hecbench` say; nothing of them is kept. It takes about half an hour.
+Rodinia's programs that need no file of data, and a sample of HeCBench's that check their own result; and where nvcc is
+here, which kernels of what it compiles the front end lowers. Both are cloned for this run (`_SOURCES` says from where),
+or read where `--rodinia` and `--hecbench` say; nothing of them is kept. It takes about an hour; with `--kept FOLDER` a
+run that was ended goes on where it was. Remove a file of that folder to have its part measured anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import math
 import os
 import random
@@ -15,18 +18,25 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+from tools import lowered_kernels
+from tools.lowered_kernels import CheckedFile
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
-_SECONDS = 60
-"""Of computing, that a program may take; ten times as long by the clock."""
+_SECONDS = 120
+"""Of a processor's computing, all threads together, that a program may take: other work does not count against it."""
+_CLOCK_SECONDS = 15 * _SECONDS
+"""By the clock, for one that waits without end."""
 _SAMPLE = 60
 _SEED = 1
 _LARGEST = 1 << 10
@@ -179,7 +189,7 @@ def run_rodinia(program: RodiniaProgram, folder: Path) -> CheckedProgram:
     code, said, complained = _program(where, program.files, ["--check", *program.options], program.arguments)
     name = f"{program.folder} {program.files[0]}"
     if code is None:
-        return CheckedProgram(name, False, f"it computes for more than {_SECONDS} s")
+        return CheckedProgram(name, False, complained)
     found = re.search(r"^1\. (.*(?:\n   \S.*)*)", complained, re.MULTILINE)
     wrong = re.search(r"; (\d+) findings?\.", complained)
     if code not in (0, 1) or (code and wrong is None):
@@ -260,7 +270,7 @@ def run_hecbench(folder: Path) -> CheckedProgram:
     code, said, complained = _program(folder, recipe.files, ["--fast", *recipe.options], smaller(recipe.arguments))
     name = folder.name.removesuffix("-cuda")
     if code is None:
-        return CheckedProgram(name, False, f"it computes for more than {_SECONDS} s")
+        return CheckedProgram(name, False, complained)
     if code == 0 and not _SAYS_WRONG.search(said) and not _SAYS_RIGHT.search(said) and _MISTAKE not in complained:
         return CheckedProgram(name, None, "prints no verdict")
     if code or _SAYS_WRONG.search(said) or not _SAYS_RIGHT.search(said):
@@ -282,73 +292,129 @@ def _reason(code: int, said: str, complained: str) -> str:
 def _program(
     folder: Path, files: Sequence[str], options: Sequence[str], arguments: Sequence[str]
 ) -> tuple[int | None, str, str]:
+    """Return a program's exit code and what it said; of one that took too long None, and that."""
     command = [sys.executable, str(ROOT / "main.py"), "program", *files, *options, "--", *arguments]
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command],
-            cwd=folder, capture_output=True, timeout=10 * _SECONDS, check=False,
+            cwd=folder, capture_output=True, timeout=_CLOCK_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return None, "", ""
+        return None, "", f"it does not end within {_CLOCK_SECONDS // 60} minutes by the clock"
     if re.search("SIGXCPU|crashed: SIGKILL", done.stderr.decode(errors="replace")):
-        return None, "", ""
+        return None, "", f"it computes for more than {_SECONDS} s"
     return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
 
 
-def page(
-    rodinia: Sequence[CheckedProgram], hecbench: Sequence[CheckedProgram], candidates: int, day: str, left_out: int = 0
-) -> str:
-    """Return the text of the page; `left_out` programs of the sample had no time to run."""
-    return "\n".join(_lines(rodinia, hecbench, candidates, day, left_out)) + "\n"
+@dataclass
+class Findings:
+    """What the page tells.
+
+    Parameters
+    ----------
+    rodinia, hecbench : list of CheckedProgram
+    candidates : int
+        The programs of HeCBench's that the sample is drawn from.
+    left_out : int
+        Those of the sample that had no time to run.
+    kernels : dict of str to list of CheckedFile
+        By the collection and the sample; empty where there is no nvcc.
+    """
+
+    rodinia: list[CheckedProgram] = field(default_factory=list)
+    hecbench: list[CheckedProgram] = field(default_factory=list)
+    candidates: int = 0
+    left_out: int = 0
+    kernels: dict[str, list[CheckedFile]] = field(default_factory=dict)
 
 
-def _lines(
-    rodinia: Sequence[CheckedProgram], hecbench: Sequence[CheckedProgram], candidates: int, day: str, left_out: int
-) -> Iterator[str]:
+def page(found: Findings, day: str) -> str:
+    """Return the text of the page."""
+    return "\n".join((*_of_programs(found, day), *_of_kernels(found.kernels))) + "\n"
+
+
+def _of_programs(found: Findings, day: str) -> Iterator[str]:
     yield "# CUDA programs on the simulator"
     yield ""
-    yield "`make program_check` clones public programs, runs them unchanged with `python main.py program`, and writes"
-    yield f"this page. This one is of {day}."
+    yield f"`make program_check` clones public programs ([Rodinia]({_SOURCES['rodinia']}),"
+    yield f"[HeCBench]({_SOURCES['hecbench']})), runs them unchanged with `python main.py program`,"
+    yield f"and writes this page. This one is of {day}."
     yield ""
     yield "| programs | right | of | share |"
     yield "| --- | ---: | ---: | ---: |"
-    for name, each in (("Rodinia", rodinia), ("HeCBench", hecbench)):
+    for name, each in (("Rodinia", found.rodinia), ("HeCBench", found.hecbench)):
         right, all_told = _counted(each)
         yield f"| {name} | {right} | {all_told} | {100 * right / max(all_told, 1):.0f} % |"
     yield ""
     yield "Of Rodinia all that need neither a file of data nor OpenGL, with the sizes of a simulation: one is right"
     yield "that ends well while no checker finds anything, and gives what it is compared with, where that is said."
+    yield f"None may compute for more than {_SECONDS} s, all threads of a processor together."
     yield ""
     yield "| Rodinia | |"
     yield "| --- | --- |"
-    for program in rodinia:
-        yield f"| `{program.name}` | {'right' if program.right else 'not right'}{_also(program.why)} |"
+    for program in found.rodinia:
+        note = f" {note}" if (note := _NOTES.get(program.name, "")) and not program.right else ""
+        yield f"| `{program.name}` | {'right' if program.right else 'not right'}{_also(program.why)}{note} |"
     yield ""
-    yield f"Of HeCBench {len(hecbench)} drawn at random from the {candidates} that print PASS for a result that their"
-    yield "own host code finds right, and need neither a file nor a library. What is repeated to be measured runs once,"
-    yield f"and numbers among the arguments above {_LARGEST:,} are halved until they are not. Their kernels run with"
-    silent = [f"`{program.name}`" for program in hecbench if program.right is None]
+    yield f"Of HeCBench {len(found.hecbench)} drawn at random from the {found.candidates} that print PASS for a result"
+    yield "that their own host code finds right, and need neither a file nor a library. What is repeated to be measured"
+    yield f"runs once; numbers among the arguments above {_LARGEST:,} are halved until they are not. Kernels run with"
+    silent = [f"`{program.name}`" for program in found.hecbench if program.right is None]
     yield f"`--fast`. Not counted, as they print no verdict for these arguments: {', '.join(silent) or 'none'}."
-    if left_out:
+    if found.left_out:
         yield ""
-        yield f"{left_out} more of the sample did not run: the machine was busy with other work, and the time was up."
+        yield f"{found.left_out} more of the sample did not run: the time for it was up."
     yield ""
-    yield f"Right: {', '.join(f'`{program.name}`' for program in hecbench if program.right)}."
+    yield f"Right: {', '.join(f'`{program.name}`' for program in found.hecbench if program.right)}."
     yield ""
     yield "| not right | why |"
     yield "| --- | --- |"
-    for program in hecbench:
+    for program in found.hecbench:
         if program.right is False:
             yield f"| `{program.name}` | {_short(program.why)} |"
+
+
+_NOTES = {
+    "srad/srad_v2 srad.cu": "The finding is right: threads of the first row of blocks read above the image before the"
+    " value is replaced by the image's own.",
+}
+"""What there is to say of programs that are not right."""
+
+
+def _of_kernels(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]:
+    yield ""
+    yield "## Kernels that nvcc takes"
+    yield ""
+    if not kernels:
+        yield "Not measured here, as there is no nvcc."
+        return
+    yield "Of the files that nvcc compiles, the kernels that it makes machine code of, templates as they are launched,"
+    yield "without those of the toolkit's own headers; and how many of them the front end lowers."
+    yield ""
+    yield "| files | | kernels | lowered | share |"
+    yield "| --- | ---: | ---: | ---: | ---: |"
+    for name, files in kernels.items():
+        lowered, count = sum(len(each.lowered) for each in files), sum(each.count for each in files)
+        yield f"| {name} | {len(files)} | {count} | {lowered} | {100 * lowered / max(count, 1):.1f} % |"
+    yield ""
+    yield "| not lowered | kernel | why |"
+    yield "| --- | --- | --- |"
+    told: set[tuple[str, str]] = set()
+    for files in kernels.values():
+        for file in files:
+            for kernel, why in file.refused.items():
+                if (file.name, kernel) not in told:
+                    told.add((file.name, kernel))
+                    yield f"| {file.name} | `{_short(kernel, 60)}` | {_short(why)} |"
 
 
 def _also(why: str) -> str:
     return f": {_short(why)}" if why else ""
 
 
-def _short(reason: str) -> str:
+def _short(reason: str, letters: int = 160) -> str:
     line = " ".join(re.sub(r"(?<![:/\w])/\S*/", "", reason).split()).replace("<", r"\<").replace("|", r"\|")
-    return line if len(line) <= 160 else f"{line[:157]}..."
+    return line if len(line) <= letters else f"{line[: letters - 3]}..."
 
 
 def _cloned(name: str, given: Path | None, held: Path) -> Path:
@@ -358,32 +424,112 @@ def _cloned(name: str, given: Path | None, held: Path) -> Path:
     return held / name
 
 
-def _before(deadline: float, folder: Path) -> CheckedProgram | None:
-    """Run a program of HeCBench's unless the time for that is up."""
-    return run_hecbench(folder) if time.monotonic() < deadline else None
+class Kept:
+    """What was found before, and is added to; in memory alone where there is no folder.
+
+    Parameters
+    ----------
+    folder : Path or None
+    name : str
+        Of the file.
+    """
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        self._path = folder / f"{name}.json" if folder is not None else None
+        has = self._path is not None and self._path.is_file()
+        self.found: dict[str, Any] = json.loads(self._path.read_text("utf-8")) if has and self._path else {}
+
+    def keep(self, key: str, value: object) -> None:
+        """Add something."""
+        self.found[key] = value
+        self.save()
+
+    def save(self) -> None:
+        """Write all, whole or not at all."""
+        if self._path is not None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            made = self._path.with_suffix(".new")
+            made.write_text(json.dumps(self.found, indent=1), "utf-8")
+            made.replace(self._path)
+
+
+def _run_all(
+    jobs: Mapping[str, Callable[[], CheckedProgram]], kept: Kept, deadline: float, pool: ThreadPoolExecutor
+) -> list[CheckedProgram]:
+    """Run what is not known yet and begins before a deadline; return what is known then."""
+    lock = threading.Lock()
+
+    def one(key: str) -> None:
+        if key in kept.found or time.monotonic() >= deadline:
+            return
+        program = _told(jobs[key]())
+        with lock:
+            kept.keep(key, [program.name, program.right, program.why])
+
+    list(pool.map(one, jobs))
+    return [CheckedProgram(*kept.found[key]) for key in jobs if key in kept.found]
+
+
+def _check_kernels(
+    tops: Mapping[str, Path], folder: Path | None, sample: int, pool: ThreadPoolExecutor
+) -> dict[str, list[CheckedFile]]:
+    """Lower the kernels of what nvcc compiles: all of Rodinia, and two samples of HeCBench."""
+    done = Kept(folder, "kernels")
+    tables: dict[str, list[CheckedFile]] = {}
+    for title, name, within, seed, wanted in (
+        ("Rodinia", "rodinia", "cuda", 1, sys.maxsize),
+        ("HeCBench, the sample that the front end was mended by", "hecbench", "src/*-cuda", 1, sample),
+        ("HeCBench, another one", "hecbench", "src/*-cuda", 2, sample),
+    ):
+        top, known = tops[name], Kept(folder, f"nvcc_{name}")
+        files = lowered_kernels.cuda_files(top, within)
+        picked = lowered_kernels.sample(files, top, wanted, seed, known.found, known.save)
+
+        def one(each: tuple[Path, list[str]], top: Path = top, name: str = name) -> CheckedFile:
+            key = f"{name}/{each[0].relative_to(top)}"
+            if key not in done.found:
+                file = lowered_kernels.checked(each[0], top, each[1])
+                done.found[key] = [file.name, file.lowered, file.refused]
+            label, lowered, refused = done.found[key]
+            return CheckedFile(label, tuple(lowered), refused)
+
+        tables[title] = list(pool.map(one, picked))
+        done.save()
+        print(f"{title}: {sum(len(each.lowered) for each in tables[title])} kernels lowered", flush=True)
+    return tables
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all, and write the page; return 0 where as many are right as are wanted."""
     parser = argparse.ArgumentParser(prog="python -m tools.program_check", description="public programs, simulated")
-    parser.add_argument("--rodinia", metavar="FOLDER", type=Path, help="where Rodinia is, instead of a clone")
-    parser.add_argument("--hecbench", metavar="FOLDER", type=Path, help="where HeCBench is, instead of a clone")
+    for name, address in _SOURCES.items():
+        parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"where {address} is, instead of a clone")
     parser.add_argument("--sample", metavar="N", type=int, default=_SAMPLE, help="programs of HeCBench's that are run")
     parser.add_argument(
-        "--minutes", metavar="M", type=float, default=math.inf, help="begin no further one of HeCBench's after so many"
+        "--files", metavar="N", type=int, default=lowered_kernels.SAMPLE, help="files of HeCBench's, of each sample"
     )
+    parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="begin no program after so many")
+    parser.add_argument("--kept", metavar="FOLDER", type=Path, help="keep what is found there, and go on from it")
     options = parser.parse_args(arguments)
     deadline = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory() as held, ThreadPoolExecutor(os.cpu_count()) as pool:
-        first = _cloned("rodinia", options.rodinia, Path(held))
-        rodinia = [_told(each) for each in pool.map(lambda each: run_rodinia(each, first), RODINIA)]
-        candidates = hecbench_programs(_cloned("hecbench", options.hecbench, Path(held)))
-        sample = sorted(random.Random(_SEED).sample(candidates, min(options.sample, len(candidates))))
-        begun = pool.map(partial(_before, deadline), sample)
-        hecbench = [_told(each) for each in begun if each is not None]
-    day, left_out = datetime.date.today().isoformat(), len(sample) - len(hecbench)
-    PAGE.write_text(page(rodinia, hecbench, len(candidates), day, left_out), "utf-8")
-    shares = [right / max(all_told, 1) for right, all_told in (_counted(rodinia), _counted(hecbench))]
+        tops = {name: _cloned(name, getattr(options, name), Path(held)) for name in _SOURCES}
+        kept = Kept(options.kept, "programs")
+        candidates = hecbench_programs(tops["hecbench"])
+        drawn = sorted(random.Random(_SEED).sample(candidates, min(options.sample, len(candidates))))
+        found = Findings(candidates=len(candidates))
+        first = {
+            f"rodinia/{each.folder}/{each.files[0]}": partial(run_rodinia, each, tops["rodinia"]) for each in RODINIA
+        }
+        found.rodinia = _run_all(first, kept, deadline, pool)
+        found.hecbench = _run_all(
+            {f"hecbench/{each.name}": partial(run_hecbench, each) for each in drawn}, kept, deadline, pool
+        )
+        found.left_out = len(drawn) - len(found.hecbench)
+        if lowered_kernels.compiler_is_here() and options.files:
+            found.kernels = _check_kernels(tops, options.kept, options.files, pool)
+    PAGE.write_text(page(found, datetime.date.today().isoformat()), "utf-8")
+    shares = [right / max(all_told, 1) for right, all_told in (_counted(found.rodinia), _counted(found.hecbench))]
     return 0 if shares[0] >= 0.8 and shares[1] >= 0.75 else 1
 
 

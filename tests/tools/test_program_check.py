@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools import program_check
-from tools.program_check import CheckedProgram, Recipe
+from tools.lowered_kernels import CheckedFile
+from tools.program_check import CheckedProgram, Findings, Recipe
 
 MAKEFILE = """\
 program = main
@@ -72,12 +73,14 @@ def test_pathfinder_is_compared_with_the_least_costs():
 
 
 def test_the_page_counts_what_ran():
-    text = program_check.page(
+    found = Findings(
         [CheckedProgram("lud lud.cu", True, "its own check"), CheckedProgram("srad", False, "element -64 of J<4>")],
         [CheckedProgram("adam", True), CheckedProgram("ace", None, "prints no verdict")],
-        100,
-        "2026-11-22",
+        candidates=100,
+        left_out=7,
+        kernels={"Rodinia": [CheckedFile("a.cu", ("f", "g<int>"), {"h<float>": "a.cu:3:1: not this"})]},
     )
+    text = program_check.page(found, "2026-11-22")
     assert "| Rodinia | 1 | 2 | 50 % |" in text
     assert "| HeCBench | 1 | 1 | 100 % |" in text
     assert "| `lud lud.cu` | right: its own check |" in text
@@ -85,9 +88,34 @@ def test_the_page_counts_what_ran():
     assert "from the 100" in text
     assert "Right: `adam`." in text
     assert "no verdict for these arguments: `ace`." in text
+    assert "7 more of the sample did not run: the time for it was up." in text
+    assert "| Rodinia | 1 | 3 | 2 | 66.7 % |" in text
+    assert r"| a.cu | `h\<float>` | a.cu:3:1: not this |" in text
+    without = program_check.page(Findings(), "2026-11-22")
+    assert "did not run" not in without
+    assert "no nvcc" in without
 
 
-def test_the_page_says_what_had_no_time():
-    text = program_check.page([], [CheckedProgram("adam", True)], 100, "2026-11-22", left_out=7)
-    assert "7 more of the sample did not run: the machine was busy with other work, and the time was up." in text
-    assert "did not run" not in program_check.page([], [CheckedProgram("adam", True)], 100, "2026-11-22")
+def test_a_run_that_was_ended_goes_on_where_it_was(tmp_path, monkeypatch):
+    """The second time only what is missing runs, and a program that is done is taken as it was."""
+    ran = []
+    monkeypatch.setattr(program_check, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(program_check, "RODINIA", ())
+
+    def run(folder):
+        ran.append(folder.name)
+        return CheckedProgram(folder.name, True)
+
+    monkeypatch.setattr(program_check, "run_hecbench", run)
+    right = 'printf("%s", ok ? "PASS" : "FAIL");'
+    for name in ("a-cuda", "b-cuda"):
+        program_in(tmp_path / "hecbench" / "src" / name, MAKEFILE, right)
+    words = ["--rodinia", str(tmp_path), "--hecbench", str(tmp_path / "hecbench"), "--files", "0"]
+    words += ["--kept", str(tmp_path / "kept")]
+    program_check.main([*words, "--minutes", "0"])
+    assert ran == []
+    assert "2 more of the sample did not run" in (tmp_path / "page.md").read_text()
+    assert program_check.main([*words, "--sample", "1"]) == 1  # none of Rodinia's is right
+    program_check.main(words)
+    assert sorted(ran) == ["a-cuda", "b-cuda"]
+    assert "| HeCBench | 2 | 2 | 100 % |" in (tmp_path / "page.md").read_text()

@@ -128,7 +128,12 @@ class Program:
     @property
     def symbols(self) -> dict[str, str]:
         """The kernels by the names that a linker knows them by: of `extern "C"` ones their own."""
-        return {cursor.symbol: name for name, cursor in self._kernels.items()}
+        overloads = {
+            cursor.symbol: f"{name}@{cursor.position.line}"
+            for name in self._definitions
+            for cursor in (self._plain(name) if len(self._plain(name)) > 1 else ())
+        }
+        return {cursor.symbol: name for name, cursor in self._kernels.items()} | overloads
 
     def unreached(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
