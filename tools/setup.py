@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 CUDA_REQUIREMENTS = ROOT / "requirements-cuda.txt"
+DASK_REQUIREMENTS = ROOT / "requirements-dask.txt"
 PACKAGES_STAMP = "lockstep-packages"
+DASK_STAMP = "lockstep-dask"
 PYCUDA_STAMP = "lockstep-pycuda.json"
 OLDEST_PYTHON = (3, 11)
 
@@ -99,11 +101,30 @@ def ensure_packages(python: Path, venv: Path = VENV, requirements: Path = REQUIR
     if stamp.exists() and stamp.read_text("utf-8") == wanted:
         return
     say("installing the Python packages; the first time this takes a few minutes")
-    environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
-    if subprocess.run(command, env=environment, check=False).returncode != 0:
+    if not _installed(python, requirements):
         raise SetupError("The Python packages could not be installed; pip says why above. Is there a network?")
     stamp.write_text(wanted, "utf-8")
+
+
+def _installed(python: Path, requirements: Path) -> bool:
+    environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    command = [str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)]
+    return subprocess.run(command, env=environment, check=False).returncode == 0
+
+
+def ensure_dask(
+    python: Path, venv: Path = VENV, requirements: Path = DASK_REQUIREMENTS, *, again: bool = False
+) -> None:
+    """Install what runs patterns on several GPUs and machines. A failure is told, and is no reason to stop."""
+    stamp = venv / DASK_STAMP
+    wanted = fingerprint(requirements.read_bytes(), platform.python_version())
+    last = stamp.read_text("utf-8") if stamp.exists() else ""
+    if last == wanted or (last == f"{wanted} failed" and not again):
+        return
+    failed = not _installed(python, requirements)
+    stamp.write_text(f"{wanted} failed" if failed else wanted, "utf-8")
+    if failed:
+        say("no Dask, which several GPUs need: pip says why above (`make setup` tries again)")
 
 
 def ensure_qt_libraries(libraries: Mapping[str, str], purpose: str) -> None:
@@ -173,6 +194,7 @@ def prepare(*, window: bool, again: bool = False) -> Path:
         ensure_qt_libraries(probe.WINDOW_LIBRARIES, "The window")
     else:
         ensure_qt_libraries(probe.OFFSCREEN_LIBRARIES, "Qt")
+    ensure_dask(python, again=again)
     ensure_pycuda(python, again=again)
     ensure_pycuda_files(python, again=again)
     return python

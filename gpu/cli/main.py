@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from gpu import __version__, schedules
-from gpu.cli import interrupts
+from gpu.cli import cluster_options, interrupts
 from gpu.cli.exit_codes import FAILED, OK, REFUSED, STOPPED
 from gpu.cli.program import arguments_apart
 from gpu.cli.pycuda import program_apart
@@ -193,7 +193,8 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
     devices.add_argument("--json", action="store_true", help="print JSON")
-    devices.set_defaults(command=_devices)
+    cluster_options.add_scheduler(devices)
+    devices.set_defaults(command=_tidily(_devices))
 
     simulating = commands.add_parser(
         "simulate",
@@ -280,7 +281,12 @@ def _add_run(run: _Parser) -> None:
             allow_abbrev=False,
         )
         own.set_defaults(command=_tidily(_run), pattern=pattern)
-        own.add_argument("--engine", choices=NAMES, default="auto", help="auto takes a GPU where one can be used")
+        own.add_argument(
+            "--engine",
+            choices=(*NAMES, cluster_options.ENGINE),
+            default="auto",
+            help="auto takes a GPU where one can be used; dask all GPUs of this machine, or a cluster's",
+        )
         own.add_argument(
             "--executor",
             choices=EXECUTORS,
@@ -304,6 +310,7 @@ def _add_run(run: _Parser) -> None:
         )
         own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
         own.add_argument("--json", action="store_true", help="print JSON")
+        cluster_options.add_options(own)
         _add_parameters(own, pattern)
 
 
@@ -438,9 +445,12 @@ def _run(options: argparse.Namespace) -> int:
     from gpu.cli import bodies as cli_bodies
     from gpu.cli import run as cli_run
 
+    cluster_options.refuse_without(options)
     given, source = _given(options)
     of_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
     run = partial(cli_bodies.run, frames=options.frames) if of_bodies else cli_run.run
+    if options.engine == cluster_options.ENGINE:
+        run = partial(cli_run.run, cluster=(cluster_options.asked_of(options), options.chunks or ()))
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         right = run(
             options.pattern,
@@ -559,6 +569,13 @@ def _devices(options: argparse.Namespace) -> int:
     from gpu.cli import report as cli_text
     from gpu.devices.survey import survey
 
+    if options.scheduler:
+        from gpu.cli import cluster as cli_cluster
+
+        workers = cli_cluster.workers_of(cluster_options.asked_of(options))
+        data = cli_cluster.workers_data(workers)
+        print(cli_text.as_json({"workers": data}) if options.json else cli_cluster.workers_text(workers))
+        return OK
     found = survey()
     print(cli_text.devices_as_json(found) if options.json else cli_text.devices_as_text(found))
     return OK

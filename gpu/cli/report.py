@@ -14,6 +14,7 @@ from gpu.devices.survey import DeviceStatus
 from gpu.engines import libraries
 from gpu.engines.base import TO_SIMULATE
 from gpu.messages.counted import RunCounts, figures_of, short
+from gpu.messages.distributed import DistributedRun
 from gpu.messages.requests import Report
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Verdict
@@ -62,6 +63,7 @@ def report_as_text(
     result: Array | None,
     target: str | None,
     names: Sequence[str] = (),
+    distributed: DistributedRun | None = None,
 ) -> str:
     """Return a run's figures, with their units and where they come from.
 
@@ -80,6 +82,8 @@ def report_as_text(
         The file that the result was saved in.
     names : sequence of str
         What the result's values are called; nothing where they go by their places.
+    distributed : DistributedRun or None
+        What a cluster did; phases are then those of the worker that was busy for longest.
     """
     variant = pattern.variant(report.variant)
     times = report.time_ms
@@ -87,6 +91,7 @@ def report_as_text(
     rows = [
         ("engine", f"{report.engine} ({report.executor}{f': {report.fallback}' if report.fallback else ''})"),
         ("device", report.device),
+        *_cluster_rows(distributed),
         ("variant", f"{variant.name}: {variant.title}"),
         ("input", about),
         *_counted_rows(counts),
@@ -112,6 +117,18 @@ def report_as_text(
     if target:
         rows.append(("saved", target))
     return f"{pattern.title}\n{rows_as_text(rows)}"
+
+
+def _cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
+    """Return what a cluster did."""
+    if run is None:
+        return []
+    busy = f"{run.scaling:.1f} of {run.ideal} busy on the average"
+    rows = [
+        ("workers", f"{busy}, {len(run.tasks)} tasks in {run.wall_s:.3g} s  phases are the busiest one's"),
+        ("exchanged", f"{run.exchanged_bytes} bytes between workers, {run.gathered_bytes} brought here"),
+    ]
+    return rows + [("lost", f"worker {each.address}; {each.again} tasks were done again") for each in run.lost]
 
 
 def _timing_rows(timing: Timing | None) -> list[tuple[str, str]]:

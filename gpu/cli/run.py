@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,16 +15,20 @@ from gpu.cli.judged import Judged, judged
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
-from gpu.engines.base import Engine
+from gpu.distributed.cluster import Asked
 from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
 from gpu.files import text as text_files
 from gpu.messages.counted import RunCounts
+from gpu.messages.distributed import DistributedRun
 from gpu.messages.requests import Report
 from gpu.messages.verdicts import Verdict
 from gpu.run import chart, export
+from gpu.run.drive import Tell
 from gpu.run.execute import Outcome, run_pattern
+
+CarryOut = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple[Outcome, DistributedRun | None]]
 
 
 def run(
@@ -40,6 +44,7 @@ def run(
     kernel: str | None,
     seed: int,
     as_json: bool,
+    cluster: tuple[Asked, tuple[int, ...]] | None = None,
 ) -> bool:
     """Run a variant, print what came of it and save it; return whether the result is as right as it can be.
 
@@ -62,17 +67,54 @@ def run(
     seed : int
         What an input that is made grows from.
     as_json : bool
+    cluster : tuple or None
+        The cluster that is asked for, which then takes an engine's place, and the chunks.
     """
     variant = pattern.variant(variant_name)
     # What is wrong with the input is said before an engine is started.
     asked = _asked(pattern, given, source, target)
+    if cluster is not None:
+        return _run_on_cluster(pattern, variant, asked, source, target, kernel, seed, cluster, as_json=as_json)
     with closing(engines.create(engine_name, executor, schedule)) as engine:
+
+        def carry_out(
+            pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
+        ) -> tuple[Outcome, None]:
+            tell: Tell = lambda progress: None  # noqa: E731
+            return run_pattern(engine, pattern, variant, inputs, params, tell, sources=sources, seed=seed), None
+
         pattern = pattern.on(engine.device)
-        return _run_on(engine, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
+        return _run_on(carry_out, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
+
+
+def _run_on_cluster(
+    pattern: Pattern,
+    variant: Variant,
+    asked: Params,
+    source: str | None,
+    target: str | None,
+    kernel: str | None,
+    seed: int,
+    cluster: tuple[Asked, tuple[int, ...]],
+    *,
+    as_json: bool,
+) -> bool:
+    from gpu.cli.cluster import Runner
+    from gpu.distributed.cluster import opened
+    from gpu.distributed.library import load_dask
+
+    if pattern.distributed is None:
+        raise InputError(f"{pattern.title} runs on one device only.", advice="Leave out --engine dask.")
+    load_dask()
+    which, chunks = cluster
+    with opened(which) as workers:
+        runner = Runner(workers, chunks)
+        pattern = pattern.on(runner.device)
+        return _run_on(runner, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
 
 
 def _run_on(
-    engine: Engine,
+    carry_out: CarryOut,
     pattern: Pattern,
     variant: Variant,
     asked: Params,
@@ -83,25 +125,25 @@ def _run_on(
     *,
     as_json: bool,
 ) -> bool:
-    """Do what `run` does, on an engine."""
+    """Do what `run` does, with whatever carries a variant out."""
     inputs, params, about = _read(pattern, asked, source, target, seed)
     of_image = pattern.takes(params) == "image"
     edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
     if edited.ended:
         return refused(pattern, variant, edited, as_json=as_json)
-    outcome = run_pattern(
-        engine, pattern, variant, inputs, params, lambda progress: None, sources=edited.sources, seed=seed
-    )
+    outcome, distributed = carry_out(pattern, variant, inputs, params, edited.sources)
     if target:
         _save(target, pattern, inputs, outcome)
     verdict = edited.verdict(outcome.report.verified, variant)
     counts = counted(outcome.report, pattern, variant, inputs, params, edited.sources, seed)
     if as_json:
-        print(cli_text.as_json({**cli_text.report_data(outcome.report, counts), **edited.data(verdict)}))
+        of_cluster = distributed.data() if distributed is not None else {}
+        print(cli_text.as_json({**cli_text.report_data(outcome.report, counts), **of_cluster, **edited.data(verdict)}))
     else:
         values = None if of_image else outcome.outputs[pattern.result].ravel()
         names = pattern.names(params) if pattern.names else ()
-        print(cli_text.report_as_text(outcome.report, counts, verdict, pattern, about, values, target, names))
+        told = (outcome.report, counts, verdict, pattern, about, values, target, names)
+        print(cli_text.report_as_text(*told, distributed=distributed))
         print_findings(edited, verdict)
     return not verdict.bad
 

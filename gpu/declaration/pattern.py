@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.declaration.benchmark import Benchmark
+from gpu.declaration.distributed import DistributedProgram
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.presentation import CountsPresentation, Kind, Presentation
 from gpu.declaration.roles import FROM_FILE, Role
@@ -499,6 +500,8 @@ class Pattern:
         params -> how a text is counted, for a picture of it; None where none is.
     side_on_gpu : SizeRule or None
         Of images, the side from which variants can be compared on a GPU.
+    distributed : DistributedProgram or None
+        How it runs over several devices; None where it runs on one only.
     """
 
     name: str
@@ -530,6 +533,7 @@ class Pattern:
     names: Callable[[Params], tuple[str, ...]] | None = None
     text: Callable[[Params], CountedText | None] = field(default=_no_text)
     side_on_gpu: SizeRule | None = None
+    distributed: DistributedProgram | None = None
 
     def parameter(self, role: Role) -> Parameter | None:
         """Return the parameter that has a role; None where there is none."""

@@ -23,6 +23,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, SizeCurve, of_floats, powers
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -182,6 +183,28 @@ def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, 
     engine.free(states)
 
 
+def compact_chunk(worker: OnWorker, piece: Piece) -> dict[str, Array]:
+    """Compact a chunk by itself; how many are kept goes to the others."""
+    outputs = worker.run(piece.inputs)
+    return {"kept": outputs["result"], "count": outputs["count"].reshape(1)}
+
+
+def scan_counts(worker: OnWorker, counts: list[Array]) -> dict[str, Array]:
+    """Return where each chunk's kept elements begin among all, and how many these are.
+
+    Counts of many chunks may come to more than int32 holds, which is what the ladder scans.
+    """
+    each = np.concatenate(counts).astype(np.int64)
+    return {"starts": each.cumsum() - each, "count": np.array(each.sum())}
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    chunks = [tasks.make(compact_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    places = tasks.make(scan_counts, [each["count"] for each in chunks])
+    kept = Parts(tuple(each["kept"] for each in chunks), places["starts"])
+    return {"result": kept, "count": Parts((places["count"],))}
+
+
 def _kept(values: Array, params: Params) -> Array:
     """Return which elements are kept."""
     match params["predicate"]:
@@ -324,6 +347,12 @@ PATTERN = Pattern(
     accept=accept_values,
     make_input=make_input,
     textbook=_textbook,
+    distributed=DistributedProgram(
+        local="Each device compacts its chunk.",
+        exchange="How many each has kept is scanned: that is where its elements begin.",
+        fix_up="Each chunk's elements are put in their place; what is split is in its place already.",
+        plan=_plan,
+    ),
     step_params={"n": 16, "block": "16", "dtype": "int32", "threshold": 50.0},
     step_input=first_values,
     presets=(

@@ -23,6 +23,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -48,6 +49,7 @@ from gpu.patterns.reduction.pattern import identity
 from gpu.warp import WARP
 
 _FILE = "scan.cu"
+_CHUNKS_FILE = "scan_chunks.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 
@@ -116,16 +118,65 @@ def scan_sections(
     return result
 
 
-def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool = False) -> HostProgram:
-    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+_Scan = Callable[[Engine, Buffer, Params], Buffer]
+"""(engine, data, params) -> the scan, the caller's to free: `data` has at least one element, and stays as it is."""
+
+
+def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool = False) -> _Scan:
+    def scanned(engine: Engine, data: Buffer, params: Params) -> Buffer:
         block = whole_warps(params) if in_warps else int(params["block"])
         module = build(engine, params["dtype"], params["operator"], block)
+        exclusive = params["kind"] == "exclusive"
+        return scan_sections(engine, module, kernel_name, data, block, elements_a_thread, exclusive=exclusive)
+
+    return scanned
+
+
+def _on_one_thread(engine: Engine, data: Buffer, params: Params) -> Buffer:
+    kernel = build(engine, params["dtype"], params["operator"], int(params["block"])).kernel("scan_one_thread")
+    n = data.shape[0]
+    scanned = engine.allocate((n,), data.dtype)
+    exclusive = np.int32(params["kind"] == "exclusive")
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, np.int32(n), exclusive)
+    return scanned
+
+
+def _in_one_pass(engine: Engine, data: Buffer, params: Params) -> Buffer:
+    block, n = whole_warps(params), data.shape[0]
+    vectors, tiles = tiling(n, block, _VECTORS)
+    kernel = build(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
+    scanned = engine.allocate((n,), data.dtype)
+    states = engine.allocate((1 + tiles, 2), np.uint32)
+    engine.fill(states, 0)
+    exclusive = np.int32(params["kind"] == "exclusive")
+    engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive)
+    engine.free(states)
+    return scanned
+
+
+_SCANS: dict[str, _Scan] = {
+    "one-thread": _on_one_thread,
+    "naive": _by_sections("scan_naive"),
+    "kogge-stone": _by_sections("scan_kogge_stone"),
+    "double-buffer": _by_sections("scan_double_buffer"),
+    "brent-kung": _by_sections("scan_brent_kung", 2),
+    "brent-kung-padded": _by_sections("scan_brent_kung_padded", 2),
+    "shuffle": _by_sections("scan_shuffle", in_warps=True),
+    "three-kernels": _by_sections("scan_sections", 4, in_warps=True),
+    "look-back": _in_one_pass,
+}
+"""What scans on the device, by variants' names."""
+
+
+def _program(variant: str) -> HostProgram:
+    """Return a variant's host program: upload, scan, download."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         data = engine.upload(typed(inputs, params))
         yield Progress(0.1, "uploaded")
         if not data.shape[0]:
             return {"result": engine.download(data)}
-        exclusive = params["kind"] == "exclusive"
-        scanned = scan_sections(engine, module, kernel_name, data, block, elements_a_thread, exclusive=exclusive)
+        scanned = _SCANS[variant](engine, data, params)
         engine.free(data)
         yield Progress(0.9, "scanned")
         result = engine.download(scanned)
@@ -135,40 +186,63 @@ def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool
     return run
 
 
-def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    kernel = build(engine, params["dtype"], params["operator"], int(params["block"])).kernel("scan_one_thread")
-    data = engine.upload(typed(inputs, params))
+def scan_chunk(worker: OnWorker, piece: Piece) -> dict[str, Any]:
+    """Scan a chunk by itself; what it makes of it stays on the device, and its total goes to the others."""
+    engine, params = worker.engine, worker.params
+    data = engine.upload(typed(piece.inputs, params))
     n = data.shape[0]
-    scanned = engine.allocate((n,), data.dtype)
-    yield Progress(0.1, "uploaded")
+    if not n:
+        return {"scanned": data, "total": identity(params["operator"], params["dtype"])}
+    scanned = _SCANS[worker.variant](engine, data, params)
+    total = engine.allocate((1,), data.dtype)
     exclusive = np.int32(params["kind"] == "exclusive")
-    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, np.int32(n), exclusive)
-    engine.free(data)
-    yield Progress(0.9, "scanned")
-    result = engine.download(scanned)
-    engine.free(scanned)
-    return {"result": result}
+    kernel = _build_chunks(engine, params).kernel("scan_chunk_total")
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, total, np.int32(n), exclusive)
+    found = engine.download(total)
+    for buffer in (data, total):
+        engine.free(buffer)
+    return {"scanned": scanned, "total": found}
 
 
-def _in_one_pass(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    block = whole_warps(params)
-    data = engine.upload(typed(inputs, params))
-    n = data.shape[0]
-    vectors, tiles = tiling(n, block, _VECTORS)
-    kernel = build(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
-    scanned = engine.allocate((n,), data.dtype)
-    states = engine.allocate((1 + tiles, 2), np.uint32)
-    engine.fill(states, 0)
-    yield Progress(0.1, "uploaded")
-    if n:
-        exclusive = np.int32(params["kind"] == "exclusive")
-        engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive)
-    engine.free(data)
-    engine.free(states)
-    yield Progress(0.9, "scanned")
-    result = engine.download(scanned)
-    engine.free(scanned)
-    return {"result": result}
+def scan_totals(worker: OnWorker, totals: list[Array]) -> Array:
+    """Return what the chunks before each one come to: the exclusive scan of their totals, as one block's."""
+    engine, params = worker.engine, {**worker.params, "kind": "exclusive"}
+    data = engine.upload(np.concatenate(totals))
+    before = _SCANS[worker.variant](engine, data, params)
+    found = engine.download(before)
+    for buffer in (data, before):
+        engine.free(buffer)
+    return found
+
+
+def scan_add_back(worker: OnWorker, scanned: Buffer, before: Array, place: int) -> Array:
+    """Combine with each element of a chunk what the chunks before it come to."""
+    engine, n = worker.engine, scanned.shape[0]
+    if not place or not n:
+        return engine.download(scanned)
+    block = whole_warps(worker.params)
+    out = engine.allocate((n,), scanned.dtype)
+    kernel = _build_chunks(engine, worker.params).kernel("scan_carry")
+    engine.launch(kernel, (min(-(-n // block), 2**16), 1, 1), (block, 1, 1), scanned, out, before[place], np.int32(n))
+    result = engine.download(out)
+    engine.free(out)
+    return result
+
+
+def _build_chunks(engine: Engine, params: Params) -> Module:
+    defines: dict[str, int | str] = {
+        "VALUE": _C_TYPES[params["dtype"]],
+        "OPERATOR": params["operator"].upper(),
+        "BLOCK_SIZE": whole_warps(params),
+    }
+    return engine.build(_CHUNKS_FILE, defines)
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    scans = [tasks.make(scan_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    before = tasks.make(scan_totals, [each["total"] for each in scans])
+    parts = [tasks.make(scan_add_back, each["scanned"], before, place, place=place) for place, each in enumerate(scans)]
+    return {"result": Parts(tuple(parts))}
 
 
 def tiling(n: int, block: int, most_vectors: int) -> tuple[int, int]:
@@ -373,7 +447,7 @@ PATTERN = Pattern(
     ),
     variants=(
         on_one_thread(
-            _on_one_thread,
+            _program("one-thread"),
             "scan_one_thread",
             idea="Without threads: each result is the one before it and one element more.",
             limit="n - 1 operations, which no scan is below, but each waits for the one before.",
@@ -383,7 +457,7 @@ PATTERN = Pattern(
         Variant(
             "naive",
             "Naive",
-            run=_by_sections("scan_naive"),
+            run=_program("naive"),
             idea="Every thread combines all elements of its section up to its own.",
             limit="n (n - 1) / 2 operations in a section of n; the last thread does them in n - 1 steps.",
             kernels=("scan_naive", "scan_add_back"),
@@ -392,7 +466,7 @@ PATTERN = Pattern(
         Variant(
             "kogge-stone",
             "Kogge-Stone",
-            run=_by_sections("scan_kogge_stone"),
+            run=_program("kogge-stone"),
             idea="In shared memory the distance doubles, and every element takes part in every step.",
             limit="n log2 n - (n - 1) operations; two barriers a step, so that nobody overwrites what another reads.",
             kernels=("scan_kogge_stone", "scan_add_back"),
@@ -401,7 +475,7 @@ PATTERN = Pattern(
         Variant(
             "double-buffer",
             "Kogge-Stone, double buffer",
-            run=_by_sections("scan_double_buffer"),
+            run=_program("double-buffer"),
             idea="A step reads one copy and writes the other: one barrier is enough.",
             limit="Still n log2 n - (n - 1) operations.",
             kernels=("scan_double_buffer", "scan_add_back"),
@@ -410,7 +484,7 @@ PATTERN = Pattern(
         Variant(
             "brent-kung",
             "Brent-Kung",
-            run=_by_sections("scan_brent_kung", 2),
+            run=_program("brent-kung"),
             idea="Up a tree and down again: 2 n - 2 - log2 n operations, two elements a thread.",
             limit="2 log2 n - 1 steps; strides of powers of two, so that threads queue at few banks.",
             kernels=("scan_brent_kung", "scan_add_back"),
@@ -419,7 +493,7 @@ PATTERN = Pattern(
         Variant(
             "brent-kung-padded",
             "Brent-Kung, padded",
-            run=_by_sections("scan_brent_kung_padded", 2),
+            run=_program("brent-kung-padded"),
             idea="A gap after every 32 elements spreads the strides over all banks.",
             limit="Near the top of the trees a few threads work, and all wait at the barriers.",
             kernels=("scan_brent_kung_padded", "scan_add_back"),
@@ -428,7 +502,7 @@ PATTERN = Pattern(
         Variant(
             "shuffle",
             "Warp shuffle",
-            run=_by_sections("scan_shuffle", in_warps=True),
+            run=_program("shuffle"),
             idea="The lanes of a warp pass values on in registers; shared memory holds one value a warp.",
             limit="Loads of 4 bytes, and a whole further pass as soon as there are two sections.",
             kernels=("scan_shuffle", "scan_add_back"),
@@ -437,7 +511,7 @@ PATTERN = Pattern(
         Variant(
             "three-kernels",
             "Any length, three kernels",
-            run=_by_sections("scan_sections", 4, in_warps=True),
+            run=_program("three-kernels"),
             idea="Sections of four elements a thread, the scan of their totals, and the addition back.",
             limit="Every element is read and written twice.",
             kernels=("scan_sections", "scan_add_back"),
@@ -446,7 +520,7 @@ PATTERN = Pattern(
         Variant(
             "look-back",
             "Single pass, decoupled look-back",
-            run=_in_one_pass,
+            run=_program("look-back"),
             idea="A block says at once what its tile comes to, and asks the tiles before for what they come to.",
             limit="Memory's bandwidth: each element is read once and written once.",
             kernels=("scan_look_back",),
@@ -464,6 +538,13 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=make_input,
     sequential=_sequential,
+    helpers={_CHUNKS_FILE: ("scan_chunk_total", "scan_carry")},
+    distributed=DistributedProgram(
+        local="Each device scans its chunk by itself, and keeps the scan.",
+        exchange="The chunks' totals are scanned: a few numbers.",
+        fix_up="Each device combines what the chunks before come to with each element of its own.",
+        plan=_plan,
+    ),
     step_params={"n": 16, "block": "16"},
     step_input=first_values,
     presets=(

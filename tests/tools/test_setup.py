@@ -342,6 +342,26 @@ def test_a_failed_install_is_tried_again(tmp_path, monkeypatch):
             setup.ensure_packages(Path("python"), tmp_path, setup.REQUIREMENTS)
 
 
+def test_without_dask_set_up_goes_on(tmp_path, monkeypatch, capsys):
+    installs, code = [], 1
+
+    def run(command, **_options):
+        installs.append(command)
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(setup.subprocess, "run", run)
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("dask")
+    setup.ensure_dask(Path("python"), tmp_path, requirements)
+    assert "no Dask" in capsys.readouterr().out
+    setup.ensure_dask(Path("python"), tmp_path, requirements)
+    assert len(installs) == 1, "what failed is not tried at every start"
+    code = 0
+    for _ in range(2):
+        setup.ensure_dask(Path("python"), tmp_path, requirements, again=True)
+    assert len(installs) == 2
+
+
 def test_a_missing_venv_module_gives_the_line(tmp_path, monkeypatch):
     monkeypatch.setattr(setup.importlib.util, "find_spec", lambda _name: None)
     monkeypatch.setattr(probe, "apt_prefix", lambda: None)

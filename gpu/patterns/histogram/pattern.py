@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import block_parameter
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks, as_tree
 from gpu.declaration.gpu_sizes import elements, side
 from gpu.declaration.images import liveliest, screen_picture
 from gpu.declaration.pattern import (
@@ -28,7 +29,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ATOMICS, CountsPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import BinEdges, Text
-from gpu.engines.base import Engine, Module
+from gpu.engines.base import Array, Buffer, Engine, Module
 from gpu.patterns.histogram import counted
 from gpu.patterns.histogram.benchmark import BENCHMARK
 from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
@@ -125,7 +126,7 @@ def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Pr
     task = counted.counted(inputs, params)
     bins = task.bins
     module = _build(engine, task)
-    count, merge = module.kernel("histogram_written_out"), module.kernel("histogram_merge")
+    count = module.kernel("histogram_written_out")
     channels, pixels = task.planes.shape
     blocks, block = _launch(engine, params, pixels)
     data = engine.upload(task.planes)
@@ -137,15 +138,45 @@ def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Pr
     engine.free(data)
     yield Progress(0.8, f"{blocks} histograms to merge")
 
-    counts = engine.allocate((channels, bins), np.uint32)
-    grid = (-(-bins // _MERGE_BLOCK[0]), channels, 1)
-    engine.launch(merge, grid, _MERGE_BLOCK, partial, counts, np.int32(blocks), np.int32(bins))
+    counts = _merged(engine, module, partial)
     engine.free(partial)
     yield Progress(0.9, "counted")
 
     result = engine.download(counts)
     engine.free(counts)
     return {"counts": result}
+
+
+def _merged(engine: Engine, module: Module, partial: Buffer) -> Buffer:
+    """Return the sums of histograms, of shape (channels, histograms, bins), bin by bin; the caller's to free."""
+    channels, histograms, bins = partial.shape
+    counts = engine.allocate((channels, bins), np.uint32)
+    grid = (-(-bins // _MERGE_BLOCK[0]), channels, 1)
+    merge = module.kernel("histogram_merge")
+    engine.launch(merge, grid, _MERGE_BLOCK, partial, counts, np.int32(histograms), np.int32(bins))
+    return counts
+
+
+def count_chunk(worker: OnWorker, piece: Piece) -> Array:
+    """Count a chunk's elements."""
+    return worker.run(piece.inputs)["counts"]
+
+
+def merge_counts(worker: OnWorker, counts: list[Array]) -> Array:
+    """Add histograms of chunks, as those of blocks that were written out are added."""
+    engine = worker.engine
+    module = engine.build(_FILE, {"PIXEL": "unsigned char", "LEVELS": 256})
+    partial = engine.upload(np.stack(counts, axis=1))
+    merged = _merged(engine, module, partial)
+    result = engine.download(merged)
+    for buffer in (partial, merged):
+        engine.free(buffer)
+    return result
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    counts = [tasks.make(count_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"counts": Parts((as_tree(tasks, merge_counts, counts),))}
 
 
 def _copies(slots: int) -> int:
@@ -393,6 +424,12 @@ PATTERN = Pattern(
     names=counted.names,
     text=counted.text_of,
     textbook=_textbook,
+    distributed=DistributedProgram(
+        local="Each device counts its chunk: rows of an image, a stretch of a text or of numbers.",
+        exchange="The chunks' histograms are added bin by bin, in a tree.",
+        fix_up="",
+        plan=_plan,
+    ),
     step_params={"bins": 8, "text": PHRASE, "n": 64, "block": "8"},
     step_input=_step_input,
     presets=PRESETS,

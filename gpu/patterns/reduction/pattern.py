@@ -21,6 +21,7 @@ from gpu.declaration.arrays import (
     typed,
     values_parameter,
 )
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks, as_tree
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -197,6 +198,21 @@ def _in_one_launch(
         return {"result": _take(engine, total)}
 
     return run
+
+
+def reduce_chunk(worker: OnWorker, piece: Piece) -> Array:
+    """Reduce a chunk to one value."""
+    return worker.run(piece.inputs)["result"]
+
+
+def reduce_totals(worker: OnWorker, totals: list[Array]) -> Array:
+    """Reduce what chunks come to, as if these were elements."""
+    return worker.run({"values": np.concatenate(totals)})["result"]
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    totals = [tasks.make(reduce_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"result": Parts((as_tree(tasks, reduce_totals, totals),))}
 
 
 def _left(engine: Engine, partial: Buffer) -> Progress:
@@ -459,6 +475,12 @@ PATTERN = Pattern(
     accept=accept_values,
     make_input=make_input,
     sequential=_sequential,
+    distributed=DistributedProgram(
+        local="Each device reduces its chunk to one value.",
+        exchange="The chunks' values are reduced in a tree, as blocks' values are.",
+        fix_up="",
+        plan=_plan,
+    ),
     step_params={"n": 16, "block": "8"},
     step_input=first_values,
     presets=(

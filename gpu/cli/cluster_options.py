@@ -1,0 +1,101 @@
+"""The options of `run` and `devices` that say which cluster is meant, and how the input is divided."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gpu.errors import InputError
+from gpu.schedules import ROUND_ROBIN
+
+if TYPE_CHECKING:
+    from gpu.distributed.cluster import Asked
+
+ENGINE = "dask"
+_TLS = ("tls_ca", "tls_cert", "tls_key")
+_MOST_CHUNKS = 2**16
+_MOST_WORKERS = 256
+
+
+def add_scheduler(own: argparse.ArgumentParser) -> None:
+    """Add the options that say whom to ask."""
+    group = own.add_argument_group("a cluster")
+    group.add_argument(
+        "--scheduler", metavar="tcp://HOST:8786", help="take the workers of this Dask scheduler; you say whom to trust"
+    )
+    for name, what in zip(_TLS, ("whom to trust", "who this is", "the key of that certificate"), strict=True):
+        group.add_argument(f"--{name.replace('_', '-')}", metavar="FILE.pem", help=f"with tls://: {what}")
+
+
+def add_options(own: argparse.ArgumentParser) -> None:
+    """Add what a run takes of a cluster."""
+    add_scheduler(own)
+    group = own.add_argument_group("with --engine dask")
+    group.add_argument(
+        "--workers",
+        type=_count(_MOST_WORKERS),
+        metavar="N",
+        help="how many workers this machine has (default: one a GPU, or up to four simulators)",
+    )
+    group.add_argument(
+        "--chunks",
+        type=_lengths,
+        metavar="N|N,N,...",
+        help="how many chunks, or how many elements, or rows, each has (default: a chunk for each worker)",
+    )
+
+
+def asked_of(options: argparse.Namespace) -> Asked:
+    """Return which cluster is asked for, and warn where others can read what goes there.
+
+    Raises
+    ------
+    InputError
+        Where one of the files that protect a connection is missing.
+    """
+    from gpu.distributed.cluster import Asked, Tls
+
+    files = [getattr(options, name) for name in _TLS]
+    if any(files) and not all(files):
+        raise InputError("--tls-ca, --tls-cert and --tls-key go together.")
+    tls = Tls(*files) if all(files) else None
+    asked = Asked(options.scheduler or "", getattr(options, "workers", None) or 0, tls)
+    if asked.exposed:
+        print(
+            f"lockstep: {asked.scheduler} is not protected: who reaches it on the network can run programs on its "
+            "workers. tls:// with --tls-ca, --tls-cert and --tls-key protects it.",
+            file=sys.stderr,
+        )
+    return asked
+
+
+def refuse_without(options: argparse.Namespace) -> None:
+    """Refuse what is said of a cluster where none is asked for, and of one engine where one is."""
+    if options.engine == ENGINE:
+        for name, default in (("executor", "auto"), ("schedule", ROUND_ROBIN)):
+            if getattr(options, name) != default:
+                raise InputError(f"--{name} is for one simulator: it has no effect with --engine {ENGINE}.")
+        return
+    for name in ("scheduler", "workers", "chunks", *_TLS):
+        if getattr(options, name) is not None:
+            raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {ENGINE}.")
+
+
+def _count(most: int) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"a whole number from 1 to {most} is wanted, not {text[:20]!r}")
+        return int(text)
+
+    return count
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if len(parts) == 1:
+        return (_count(_MOST_CHUNKS)(text),)
+    if len(parts) > _MOST_CHUNKS:
+        raise argparse.ArgumentTypeError(f"there are more than {_MOST_CHUNKS} chunks")
+    return tuple(_count(10**9 - 1)(part) for part in parts)

@@ -1,0 +1,163 @@
+"""How a pattern runs over several devices: what of it each does alone, what they tell each other, what is fixed up.
+
+A distributed program stands above the ladder as a host program stands above its kernels: it says which tasks there are
+and what each takes of others, and launches nothing itself. A task is a step, a function of this module's callers that
+runs on a worker's engine. Tasks that take what several tasks made are the exchange: of all with one (totals), of
+neighbors (halos), of all with all (a sort's buckets); a program that goes round again makes tasks of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gpu.engines.base import Array, Engine
+
+Arrays = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A chunk's input, as a step takes it.
+
+    Parameters
+    ----------
+    inputs : mapping of str to array
+        Those that are divided, this chunk's elements of them with what it sees of its neighbors; all others whole.
+    place : int
+        Which chunk it is, from 0.
+    start, stop : int
+        Its own elements, or rows, among all.
+    before, after : int
+        How many of its neighbors' stand before and after its own.
+    """
+
+    inputs: Arrays
+    place: int
+    start: int
+    stop: int
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True)
+class OnWorker:
+    """What a step runs on and with.
+
+    Parameters
+    ----------
+    engine : Engine
+        The worker's own. What a step leaves in a buffer that it returns stays on the device until nobody asks for it.
+    params : mapping
+        The pattern's parameters.
+    variant : str
+        The name of the rung that was chosen.
+    host_program : callable
+        That rung's.
+    """
+
+    engine: Engine
+    params: Mapping[str, Any]
+    variant: str
+    host_program: Callable[[Engine, Arrays, Mapping[str, Any]], Generator[Any, None, Arrays]]
+
+    def run(self, inputs: Arrays) -> Arrays:
+        """Run the rung on a part of the input, as if that were all; return its outputs."""
+        program = self.host_program(self.engine, inputs, self.params)
+        while True:
+            try:
+                next(program)
+            except StopIteration as end:
+                outputs: Arrays = end.value
+                return outputs
+
+
+class Made(Protocol):
+    """What a task makes, for other tasks to take; of several things by name one."""
+
+    def __getitem__(self, name: str) -> Made: ...
+
+
+Step = Callable[..., Any]
+"""`step(worker, *taken)`: a function of a module, so that a worker finds it by its name.
+
+`worker` is an `OnWorker`; what it takes are a chunk's `Piece`, arrays, buffers, or lists of them, and it changes none
+of them: what a lost worker made is made again of the same. It returns an array, a buffer, or a mapping of names to
+them.
+"""
+
+
+class Tasks(Protocol):
+    """Takes down which tasks a distributed run has; nothing need have run while they are named."""
+
+    @property
+    def chunks(self) -> Sequence[Made]:
+        """The input's chunks in their order, at least one; a step takes one as a `Piece`."""
+        ...
+
+    def make(self, step: Step, *taken: Any, place: int = 0) -> Made:
+        """Add a task: a step, and what it takes: things made, lists of them, or plain values.
+
+        `place` says whose it is: what belongs to a chunk runs where that chunk's other things are, where that can be.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """An output in parts that lie side by side along its first axis.
+
+    Parameters
+    ----------
+    parts : tuple of Made
+        Arrays, in order.
+    starts : Made or None
+        An array of int64: where each part begins, for whoever writes parts before all are there. None where a part
+        has as many elements, or rows, as its chunk, or there is but one.
+    """
+
+    parts: tuple[Made, ...]
+    starts: Made | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistributedProgram:
+    """How a pattern runs over several devices.
+
+    Parameters
+    ----------
+    local, exchange, fix_up : str
+        What each device does alone, what is told between them, and what is done with it: a sentence each, and "" where
+        there is nothing to do.
+    plan : callable
+        Names the tasks, and returns the outputs by their names, those that the pattern's variants have.
+    divided : tuple of str
+        Which inputs are divided, along their first axis; those that are not there are passed over.
+    halo : callable
+        params -> how many elements, or rows, a chunk sees of its neighbors on either side.
+    """
+
+    local: str
+    exchange: str
+    fix_up: str
+    plan: Callable[[Tasks], Mapping[str, Parts]]
+    divided: tuple[str, ...] = ("values", "image", "text")
+    halo: Callable[[Mapping[str, Any]], int] = lambda params: 0
+
+
+def as_tree(tasks: Tasks, step: Step, made: Sequence[Made], fan_in: int = 8) -> Made:
+    """Combine things by a step that takes a list of them, so many at a time, until one is left."""
+    level = list(made)
+    while len(level) > 1:
+        level = [tasks.make(step, level[first : first + fan_in], place=first) for first in range(0, len(level), fan_in)]
+    return level[0]
+
+
+def equal_lengths(total: int, count: int) -> tuple[int, ...]:
+    """Return the lengths of at most `count` chunks of `total`, as equal as can be, none empty but an only one."""
+    count = max(1, min(count, total))
+    bounds = np.arange(count + 1, dtype=np.int64) * total // count
+    return tuple(np.diff(bounds).tolist())

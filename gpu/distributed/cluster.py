@@ -1,0 +1,276 @@
+"""A cluster: one of this machine that ends with its block, or somebody's whose scheduler's address a user gives."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import socket
+import ssl
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from gpu.devices.processor import cores
+from gpu.devices.survey import survey
+from gpu.distributed.library import load_dask
+from gpu.errors import EngineUnavailableError, InputError, LockstepError
+from gpu.messages.distributed import WorkerStatus
+
+HERE = "127.0.0.1"
+
+MOST_SIMULATORS = 4
+
+_ADDRESS = re.compile(r"((?:tcp|tls)://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})", re.ASCII)
+_START_S = 60
+_ANSWER_S = 10
+_START_SO = (
+    "Start scheduler and workers in Lockstep's folder, each by its Python: "
+    "`python -m distributed.cli.dask_scheduler`, `python -m distributed.cli.dask_worker ADDRESS --nthreads 1`."
+)
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The files that a connection is protected by: who is trusted, and who this is."""
+
+    ca: str
+    cert: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which cluster a user asks for.
+
+    Parameters
+    ----------
+    scheduler : str
+        Its address; "" for a cluster of this machine.
+    workers : int
+        How many a cluster of this machine has; 0 for one a GPU, and for simulators as many as there are cores, up to
+        four.
+    tls : Tls or None
+    """
+
+    scheduler: str = ""
+    workers: int = 0
+    tls: Tls | None = None
+
+    @property
+    def exposed(self) -> bool:
+        """Whether what goes to the scheduler can be read, and replaced, on a network."""
+        found = _ADDRESS.fullmatch(self.scheduler)
+        if found is None or self.tls is not None:
+            return False
+        host = found[2].strip("[]")
+        try:
+            return not ip_address(host).is_loopback
+        except ValueError:
+            return host != "localhost"
+
+
+class Cluster:
+    """Workers that have an engine each.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    engine : str
+        Which engine they have.
+    shared : str
+        A folder that all of them see; "" where it is not known that there is one.
+
+    Attributes
+    ----------
+    workers : tuple of WorkerStatus
+        By machines, in the order in which chunks are given to them.
+    """
+
+    def __init__(self, client: Any, engine: str, shared: str = "") -> None:
+        self.client = client
+        self.shared = shared
+        self._engine = engine
+        self._asked: frozenset[str] = frozenset()
+        self.workers: tuple[WorkerStatus, ...] = ()
+        self.look()
+
+    def look(self) -> None:
+        """See which workers there are now: one that died has come back elsewhere.
+
+        Raises
+        ------
+        EngineUnavailableError
+            Where there is none, or one without an engine.
+        """
+        known = self.client.scheduler_info(n_workers=-1)["workers"]
+        if self._asked != frozenset(known) or not known:
+            self.workers = _with_engines(self.client, self._engine, known)
+            self._asked = frozenset(known)
+
+
+@contextlib.contextmanager
+def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
+    """Start a cluster, or connect to one; the workers have their engines when the block begins.
+
+    Raises
+    ------
+    InputError
+        For what is no address, or certificates that cannot be read.
+    EngineUnavailableError
+        Where there is no Dask, nobody at the address, or a worker without an engine.
+    """
+    address = _address(asked)
+    if asked.scheduler and asked.workers:
+        raise InputError("--workers is for a cluster of this machine; with --scheduler its own workers are taken.")
+    load_dask()
+    import distributed
+
+    with contextlib.ExitStack() as stack:
+        if address:
+            client = stack.enter_context(_connected(address, asked.tls))
+            shared = ""
+        else:
+            count, engine = _local(asked.workers, engine)
+            shared = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+            cluster = stack.enter_context(_started(count, shared))
+            client = stack.enter_context(distributed.Client(cluster, timeout=_START_S, set_as_default=False))
+            client.wait_for_workers(count, timeout=_START_S)
+        yield Cluster(client, engine, shared)
+
+
+def _address(asked: Asked) -> str:
+    if not asked.scheduler:
+        if asked.tls is not None:
+            raise InputError("A cluster of this machine needs no certificates: --tls-ca goes with --scheduler.")
+        return ""
+    found = _ADDRESS.fullmatch(asked.scheduler)
+    if found is None or not 0 < int(found[3]) < 2**16:
+        raise InputError(f"{asked.scheduler!r} is no scheduler's address.", advice="Write tcp://HOST:8786.")
+    protocol = "tls://" if asked.tls is not None else "tcp://"
+    if found[1] not in (None, protocol):
+        advice = "It wants --tls-ca, --tls-cert and --tls-key." if asked.tls is None else "Write tls://HOST:8786."
+        raise InputError(f"{asked.scheduler} does not go with what is given of certificates.", advice=advice)
+    return f"{protocol}{found[2]}:{found[3]}"
+
+
+def _local(workers: int, engine: str) -> tuple[int, str]:
+    """Return how many workers this machine has, and what engine."""
+    if engine in ("auto", "cuda"):
+        gpus = sum(each.usable for each in survey() if each.engine == "cuda")
+        if gpus:
+            return workers or gpus, "cuda"
+        if engine == "cuda":
+            raise EngineUnavailableError(
+                "There is no GPU here that can be used.", advice="`python main.py devices` says why."
+            )
+    return workers or min(cores(), MOST_SIMULATORS), engine if engine != "auto" else "simulator"
+
+
+@contextlib.contextmanager
+def _started(count: int, folder: str) -> Iterator[Any]:
+    """Start a scheduler in this process and workers in processes of their own; they listen on this machine alone."""
+    import distributed
+
+    listening = {"host": HERE, "dashboard_address": f"{HERE}:0", "dashboard": False}
+    workers = {
+        number: {
+            "cls": distributed.Nanny,
+            "options": {
+                **listening,
+                "nthreads": 1,
+                "memory_limit": 0,
+                "local_directory": folder,
+                "silence_logs": logging.CRITICAL,
+            },
+        }
+        for number in range(count)
+    }
+    scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0}}
+    try:
+        cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
+    except (OSError, RuntimeError) as error:
+        raise EngineUnavailableError(f"The workers did not start: {error}.") from error
+    try:
+        yield cluster
+    finally:
+        cluster.close(timeout=_ANSWER_S)
+
+
+@contextlib.contextmanager
+def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
+    import distributed
+
+    security = _security(tls)
+    host, _, port = address.partition("://")[2].rpartition(":")
+    try:
+        # Dask asks again and again where nobody answers.
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_S).close()
+        client = distributed.Client(address, security=security, timeout=_ANSWER_S, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise EngineUnavailableError(
+            f"No Dask scheduler answers at {address}.", advice=_START_SO, detail=str(error)
+        ) from error
+    with client:
+        yield client
+
+
+def _security(tls: Tls | None) -> Any:
+    import distributed
+
+    if tls is None:
+        return distributed.Security(require_encryption=False)
+    for path in (tls.ca, tls.cert, tls.key):
+        if not Path(path).is_file():
+            raise InputError(f"There is no file {path}.")
+    files = {"tls_ca_file": tls.ca, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
+    security = distributed.Security(require_encryption=True, **files)
+    try:
+        security.get_connection_args("client")
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"{tls.cert} and {tls.key} are no certificate and its key: {error}.") from None
+    return security
+
+
+def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[WorkerStatus, ...]:
+    """Give every worker an engine; return what they are, by machine."""
+    from gpu.distributed.worker import EnginePlugin, describe
+
+    if not known:
+        raise EngineUnavailableError("The scheduler has no workers.", advice=_START_SO)
+    for address, each in known.items():
+        if each["nthreads"] != 1:
+            raise EngineUnavailableError(
+                f"The worker {address} has {each['nthreads']} threads, and an engine belongs to one.", advice=_START_SO
+            )
+    try:
+        client.register_plugin(EnginePlugin(engine, _ordinals(known)))
+        told = {
+            address: client.submit(describe, key=f"describe-{address}", workers=[address], pure=False)
+            for address in known
+        }
+        found = client.gather(told)
+    except LockstepError:
+        raise
+    except Exception as error:  # what a worker without Lockstep says, in a dozen ways
+        raise EngineUnavailableError(
+            f"The workers have no Lockstep: {type(error).__name__}: {error}.", advice=_START_SO
+        ) from error
+    statuses = [
+        WorkerStatus(found[address][0], address, each["host"], found[address][1]) for address, each in known.items()
+    ]
+    return tuple(sorted(statuses, key=lambda each: (each.host, each.name)))
+
+
+def _ordinals(known: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Return by workers' names which GPU of its machine each takes, and how many workers that machine has."""
+    of_host: Counter[str] = Counter()
+    ordinals = {}
+    for each in sorted(known.values(), key=lambda each: str(each["name"])):
+        ordinals[str(each["name"])] = (each["host"], of_host[each["host"]])
+        of_host[each["host"]] += 1
+    return {name: (ordinal, of_host[host]) for name, (host, ordinal) in ordinals.items()}

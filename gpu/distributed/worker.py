@@ -1,0 +1,212 @@
+"""The inside of a worker: one engine, used by the worker's one thread, and the tasks that it carries out."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from distributed import WorkerPlugin, get_worker
+
+from gpu import __version__, engines
+from gpu.declaration.distributed import Arrays, OnWorker, Piece, Step
+from gpu.distributed.resident import Resident
+from gpu.engines.base import Buffer, Device, Engine
+from gpu.errors import EngineLostError, EngineUnavailableError
+from gpu.messages.distributed import Taken, TaskRecord
+from gpu.patterns import find_pattern
+
+PLUGIN = "lockstep"
+
+_LET_IT_BE_TOLD = 0.3
+"""Seconds in which the scheduler hears why a worker ends."""
+
+_VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
+    """Gives a worker its engine, which is made in the thread that uses it.
+
+    Parameters
+    ----------
+    engine : str
+        As `gpu.engines.create` takes it.
+    ordinals : mapping of str to (int, int)
+        By workers' names, which of its machine's GPUs each takes, counted from 0, and how many there are for all.
+    version : str
+        Of the Lockstep that asks.
+    """
+
+    name = PLUGIN
+
+    def __init__(self, engine: str, ordinals: Mapping[str, tuple[int, int]], version: str = __version__) -> None:
+        self._engine_name = engine
+        self._ordinals = dict(ordinals)
+        self._version = version
+        self._engine: Engine | None = None
+
+    def setup(self, worker: Any) -> None:
+        if self._version != __version__:
+            raise EngineUnavailableError(
+                f"A worker has Lockstep {__version__}, and this is {self._version}.",
+                advice="Start the workers from the same version.",
+            )
+        self._worker = worker
+        self._thread: int | None = None
+        self._discarded: deque[Buffer] = deque()
+
+    def teardown(self, worker: Any) -> None:
+        # An engine's own thread may be in the middle of a task; the process ends, and all that it held with it.
+        self._engine = None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, in its own thread, with what nobody asks for any more freed."""
+        if self._engine is None:
+            ordinal, count = self._ordinals.get(str(self._worker.name), (0, 1))
+            if count > 1:
+                os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, count)
+            self._engine = engines.create(self._engine_name)
+            self._thread = threading.get_ident()
+        assert self._thread == threading.get_ident(), "an engine belongs to the thread that made it"
+        while self._discarded:
+            self._engine.free(self._discarded.popleft())
+        return self._engine
+
+    def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
+        if self._thread == threading.get_ident():
+            return action(self.engine)
+        executor = self._worker.executors["default"]
+        return executor.submit(lambda: action(self.engine)).result()
+
+    def discard(self, buffer: Buffer) -> None:
+        self._discarded.append(buffer)
+
+
+def rotated(visible: str, ordinal: int, count: int) -> str:
+    """Return CUDA_VISIBLE_DEVICES with another GPU first, and all others still there: data comes from them."""
+    devices = [each.strip() for each in visible.split(",") if each.strip()] or [str(each) for each in range(count)]
+    first = ordinal % len(devices)
+    return ",".join(devices[first:] + devices[:first])
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Where a chunk's input comes from, and which part of all it is; `Piece` says what its numbers are.
+
+    Parameters
+    ----------
+    divided : mapping of str to Source
+        What the chunk's elements are read from.
+    whole : mapping of str to array
+        What every chunk has.
+    """
+
+    divided: Mapping[str, Any]
+    whole: Arrays
+    place: int
+    start: int
+    stop: int
+    before: int = 0
+    after: int = 0
+
+    def read(self) -> Piece:
+        """Read it, in the worker."""
+        first, last = self.start - self.before, self.stop + self.after
+        inputs = {name: source.read(first, last) for name, source in self.divided.items()}
+        return Piece({**inputs, **self.whole}, self.place, self.start, self.stop, self.before, self.after)
+
+
+@dataclass(frozen=True)
+class TaskCall:
+    """A step of a run, as a worker is told of it.
+
+    Parameters
+    ----------
+    topic : str
+        What the record of it is sent under.
+    name : str
+    step : Step
+    pattern, variant : str
+    params : mapping
+    sources : mapping of str to str
+        Texts for kernel files, where they are edited.
+    place : int
+    taken : tuple of Taken
+    """
+
+    topic: str
+    name: str
+    step: Step
+    pattern: str
+    variant: str
+    params: Mapping[str, Any]
+    sources: Mapping[str, str]
+    place: int
+    taken: tuple[Taken, ...] = field(default=())
+
+
+def carry_out(call: TaskCall, *values: Any) -> Any:
+    """Run a step on this worker's engine, in the worker's thread, and tell the scheduler what it did."""
+    worker = get_worker()
+    plugin = worker.plugins[PLUGIN]
+    begin = time.time()
+    engine = plugin.engine
+    engine.sources = dict(call.sources)
+    engine.take_times()
+    read: list[Piece] = []
+
+    def opened(value: Any) -> Any:
+        match value:
+            case Chunk():
+                read.append(value.read())
+                return read[-1]
+            case Resident():
+                return value.on(plugin, engine)
+            case list():
+                return [opened(each) for each in value]
+        return value
+
+    variant = find_pattern(call.pattern).variant(call.variant)
+    try:
+        result = call.step(
+            OnWorker(engine, call.params, call.variant, variant.run), *(opened(value) for value in values)
+        )
+        times = engine.take_times()
+    except EngineLostError as error:
+        # The device's context is ruined, and only a new process has another: the chunk is done again there.
+        worker.log_event(call.topic, {"lost": worker.address, "why": error.message})
+        time.sleep(_LET_IT_BE_TOLD)
+        os._exit(1)
+    kept = _kept(plugin, result)
+    elements = (read[0].start, read[0].stop) if read else None
+    made = tuple((name, each.nbytes) for name, each in (kept if isinstance(kept, dict) else {"": kept}).items())
+    step = call.step.__name__.strip("_").replace("_", " ")
+    record = TaskRecord(
+        call.name, step, call.place, worker.address, begin, time.time(), times, made, call.taken, elements
+    )
+    worker.log_event(call.topic, record.data())
+    return kept
+
+
+def _kept(plugin: EnginePlugin, result: Any) -> Any:
+    """Return what a step returned, as Dask keeps it: arrays as they are, buffers so that they are freed in time."""
+    if isinstance(result, Mapping):
+        return {name: _kept(plugin, each) for name, each in result.items()}
+    return result if isinstance(result, np.ndarray) else Resident(plugin, result)
+
+
+def pick(made: Mapping[str, Any], name: str) -> Any:
+    """Return one of several things that a task made."""
+    return made[name]
+
+
+def describe() -> tuple[str, Device]:
+    """Make this worker's engine; return the worker's name and what the engine runs on."""
+    worker = get_worker()
+    return str(worker.name), worker.plugins[PLUGIN].engine.device

@@ -1,0 +1,24 @@
+"""One cluster of simulator workers for all tests here: to start one takes longer than any of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+HAS_DASK = importlib.util.find_spec("distributed") is not None
+# Without requirements-dask.txt there is nothing to try but what is said then.
+collect_ignore = [] if HAS_DASK else ["test_run.py", "test_faults.py", "test_command.py"]
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """Four workers that compile nothing: for arrays this small that takes longer than all else."""
+    from gpu.distributed.cluster import Asked, opened
+    from gpu.distributed.library import load_dask
+
+    load_dask()
+    with opened(Asked(workers=4), "tests.gpu.distributed.lockstep:LockstepEngine") as four:
+        yield four

@@ -1,0 +1,88 @@
+"""`run --engine dask` as a user types it: on simulators that compile, in processes that are gone with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def lockstep(*arguments, **options):
+    command = [sys.executable, "main.py", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, **options)
+
+
+def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
+    values, target = np.arange(1000, dtype=np.int32), tmp_path / "scan.npy"
+    np.save(tmp_path / "in.npy", values)
+    files = ("--input", tmp_path / "in.npy", "--output", target, "--json")
+    done = lockstep("run", "scan", "--engine", "dask", "--workers", 2, "--chunks", "300,700", *files)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["verified"]
+    assert (told["engine"], len(told["workers"])) == ("simulator", 2)
+    assert told["exchanged_bytes"] in (8, 4 + 8), "a total to one worker, and what comes before to the other"
+    assert sum(worker["tasks"] for worker in told["workers"]) == 5
+    assert told["scaling"]["ideal"] == 2
+    assert np.array_equal(np.load(target), np.cumsum(values, dtype=np.int32))
+    assert done.stderr == "", "no bar where nobody looks"
+
+
+def test_ctrl_c_ends_all_workers(tmp_path):
+    target = tmp_path / "scan.npy"
+    command = [
+        sys.executable,
+        "main.py",
+        "run",
+        "scan",
+        "--engine",
+        "dask",
+        "--n",
+        "100000000",
+        "--output",
+        str(target),
+    ]
+    run = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = psutil.Process(run.pid)
+    end = time.monotonic() + 60
+    while len(process.children(recursive=True)) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    family = process.children(recursive=True)
+    os.killpg(run.pid, signal.SIGINT)
+    _, complaint = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert complaint.strip().endswith("lockstep: Stopped.")
+    assert psutil.wait_procs(family, timeout=20)[1] == []
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("scan", "--scheduler", "127.0.0.1:1"), "--scheduler has no effect without --engine dask."),
+        (("scan", "--chunks", "4"), "--chunks has no effect without --engine dask."),
+        (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor is for one simulator"),
+        (("scan", "--engine", "dask", "--scheduler", "127.0.0.1:1"), "No Dask scheduler answers at tcp://127.0.0.1:1."),
+        (("scan", "--engine", "dask", "--scheduler", "nowhere"), "'nowhere' is no scheduler's address."),
+        (("scan", "--engine", "dask", "--tls-ca", "ca.pem"), "--tls-ca, --tls-cert and --tls-key go together."),
+        (("transpose", "--engine", "dask"), "Transpose runs on one device only."),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(arguments, sentence, capsys):
+    from gpu.cli.main import main
+    from tests.gpu.cli.desktops import NO_WINDOW
+
+    assert main(["run", *arguments], NO_WINDOW) == 2
+    complaint = capsys.readouterr().err
+    assert sentence in complaint
+    assert complaint.count("\n") == 1

@@ -1,0 +1,103 @@
+"""Workers that die, schedulers that are gone, addresses that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from gpu.distributed.cluster import Asked, Tls, opened
+from gpu.distributed.library import load_dask
+from gpu.distributed.run import run_distributed
+from gpu.errors import EngineUnavailableError, InputError
+from gpu.patterns import find_pattern
+
+
+def test_a_worker_that_is_killed_is_told_and_done_without(cluster):
+    pattern = find_pattern("scan")
+    params = pattern.check({"n": 2**18, "dtype": "int32"})
+    inputs = pattern.inputs({}, params, 3)
+    victim = cluster.client.run(os.getpid)
+    told, killed = [], []
+
+    def tell(progress):
+        if progress.fraction and not killed:  # its chunks' scans lie in its memory, and somebody still wants them
+            first = cluster.workers[0].address
+            os.kill(victim[first], signal.SIGKILL)
+            killed.append((first, time.monotonic()))
+        if "gone" in progress.message:
+            told.append((progress.message, time.monotonic()))
+
+    outcome, done = run_distributed(
+        cluster, pattern, pattern.variant("three-kernels"), inputs, params, tell, chunks=(16,)
+    )
+    assert killed
+    assert outcome.report.verified
+    assert np.array_equal(outcome.outputs["result"], np.cumsum(inputs["values"], dtype=np.int32))
+    address, at = killed[0]
+    assert [lost.address for lost in done.lost] == [address]
+    assert address in told[0][0]
+    assert told[0][1] - at < 10
+
+
+def test_it_listens_on_this_machine_alone(cluster):
+    cluster.client.wait_for_workers(4, timeout=60)
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    listening = [
+        each.laddr.ip
+        for process in family
+        for each in process.net_connections("inet")
+        if each.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 5
+    assert {*listening} == {"127.0.0.1"}
+
+
+def test_nobody_at_an_address_is_one_sentence():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    with (
+        pytest.raises(EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"),
+        opened(Asked(scheduler=f"127.0.0.1:{port}")),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("address", ["here", "http://host:8786", "tcp://host:0", "tcp://host:99999", "inproc://1"])
+def test_what_is_no_address_is_refused(address):
+    with pytest.raises(InputError, match="is no scheduler's address"), opened(Asked(scheduler=address)):
+        pass
+
+
+def test_certificates_and_addresses_go_together(tmp_path):
+    missing = Tls(*(str(tmp_path / name) for name in ("ca.pem", "cert.pem", "key.pem")))
+    with pytest.raises(InputError, match="does not go with"), opened(Asked(scheduler="tls://host:8786")):
+        pass
+    with pytest.raises(InputError, match="There is no file"), opened(Asked(scheduler="host:8786", tls=missing)):
+        pass
+    for name in ("ca.pem", "cert.pem", "key.pem"):
+        (tmp_path / name).write_text("nothing")
+    with pytest.raises(InputError, match="no certificate"), opened(Asked(scheduler="host:8786", tls=missing)):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "exposed"),
+    [("", False), ("127.0.0.1:8786", False), ("tcp://localhost:8786", False), ("tcp://10.0.0.7:8786", True)],
+)
+def test_what_others_can_read_is_known(address, exposed):
+    assert Asked(scheduler=address).exposed == exposed
+
+
+def test_nobodys_configuration_says_whom_to_ask(monkeypatch):
+    import dask.config
+
+    load_dask()
+    assert dask.config.get("scheduler-address", None) is None
+    assert dask.config.get("distributed.comm.tls.ca-file") is None

@@ -1,0 +1,154 @@
+"""Patterns over four simulator workers: equal to NumPy, and bit for bit to a run on one engine."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from gpu import engines
+from gpu.declaration.distributed import equal_lengths
+from gpu.distributed.run import lengths_of, run_distributed
+from gpu.errors import InputError
+from gpu.patterns import find_pattern
+from gpu.run.execute import run_pattern
+
+
+def quiet(progress):
+    pass
+
+
+def given(name, inputs, **params):
+    pattern = find_pattern(name)
+    if inputs is not None and pattern.source is not None and "values" in inputs:
+        params = {pattern.source.name: "file", **params}
+    checked = pattern.check(params)
+    return pattern, pattern.variant(pattern.default_variant), pattern.inputs(inputs or {}, checked, 7), checked
+
+
+def on_all(cluster, name, inputs=None, chunks=(), variant=None, **params):
+    pattern, default, inputs, checked = given(name, inputs, **params)
+    return run_distributed(
+        cluster, pattern, pattern.variant(variant) if variant else default, inputs, checked, quiet, chunks=chunks
+    )
+
+
+def on_one(name, inputs=None, **params):
+    pattern, variant, inputs, checked = given(name, inputs, **params)
+    with closing(engines.create("simulator")) as engine:
+        return run_pattern(engine, pattern, variant, inputs, checked, quiet).outputs[pattern.result]
+
+
+def random(n, dtype=np.int32):
+    rng = np.random.default_rng(n)
+    return rng.integers(-(2**31), 2**31, n, np.int32) if dtype == np.int32 else rng.random(n, np.float32)
+
+
+@pytest.mark.parametrize(("n", "chunks"), [(0, ()), (1, ()), (3, ()), (1000, ()), (1000, (1, 700, 2, 290, 7))])
+@pytest.mark.parametrize("kind", ["inclusive", "exclusive"])
+def test_a_scan_is_that_of_one_device(cluster, n, chunks, kind):
+    values = random(n)
+    outcome, _ = on_all(cluster, "scan", {"values": values}, chunks, kind=kind, dtype="int32")
+    result = outcome.outputs["result"]
+    assert outcome.report.verified
+    assert result.dtype == np.int32
+    expected = np.cumsum(values, dtype=np.int32)
+    if kind == "exclusive":
+        expected = np.concatenate([[0], expected[:-1]]).astype(np.int32)[:n]
+    assert np.array_equal(result, expected)
+    if n == 1000 and not chunks:
+        assert np.array_equal(result, on_one("scan", {"values": values}, kind=kind, dtype="int32"))
+
+
+@pytest.mark.parametrize(("variant", "operator"), [("look-back", "sum"), ("brent-kung", "max")])
+def test_every_rung_is_what_a_scans_chunks_are_scanned_by(cluster, variant, operator):
+    values = random(700, np.float32)
+    outcome, done = on_all(
+        cluster, "scan", {"values": values}, (6,), variant, operator=operator, dtype="float32", kind="exclusive"
+    )
+    assert outcome.report.verified
+    assert [record.step for record in done.tasks].count("scan chunk") == 6
+
+
+@pytest.mark.parametrize(("n", "chunks"), [(0, ()), (1, ()), (2000, (20,)), (2000, (1999, 1))])
+def test_a_reduction_is_that_of_one_device(cluster, n, chunks):
+    values = random(n)
+    outcome, done = on_all(cluster, "reduction", {"values": values}, chunks, dtype="int32")
+    assert outcome.report.verified
+    assert outcome.outputs["result"].tolist() == [int(values.sum(dtype=np.int32))]
+    if chunks == (20,):
+        assert [record.step for record in done.tasks].count("reduce totals") == 4, "three of eight, one of three"
+
+
+def test_a_float_reduction_is_within_its_own_bound(cluster):
+    outcome, _ = on_all(cluster, "reduction", {"values": random(5000, np.float32)}, (7,), dtype="float32")
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize(("n", "chunks"), [(0, ()), (3, ()), (1500, (500, 1, 999))])
+@pytest.mark.parametrize("result", ["pack", "split"])
+def test_a_compaction_keeps_the_order(cluster, n, chunks, result):
+    values = random(n, np.float32)
+    outcome, _ = on_all(
+        cluster, "compaction", {"values": values}, chunks, dtype="float32", result=result, threshold=0.7
+    )
+    kept = values > np.float32(0.7)
+    assert outcome.report.verified
+    assert np.array_equal(outcome.outputs["result"], values[kept] if result == "pack" else np.where(kept, values, 0))
+    assert outcome.outputs["count"] == kept.sum()
+
+
+def test_histograms_of_images_texts_and_numbers_are_added(cluster):
+    image = np.random.default_rng(1).integers(0, 256, (37, 20, 3), np.uint8)
+    inputs = {"image": image, "maxval": np.array(255, np.uint8)}
+    outcome, _ = on_all(cluster, "histogram", inputs, (30, 1, 6), bins=256)
+    assert outcome.report.verified
+    assert outcome.outputs["counts"][1].tolist() == np.bincount(image[..., 1].ravel(), minlength=256).tolist()
+    text, _ = on_all(cluster, "histogram", of="letters", text="massively parallel")
+    assert text.report.verified
+    assert text.outputs["counts"].sum() == len("massively parallel")
+    numbers, _ = on_all(cluster, "histogram", of="ranges", n=0)
+    assert numbers.report.verified
+
+
+def test_it_says_which_worker_made_what_of_what(cluster):
+    _, done = on_all(cluster, "scan", {"values": random(64)}, (10, 20, 30, 4), dtype="int32")
+    tasks = {record.task: record for record in done.tasks}
+    assert len(tasks) == 9
+    assert {record.worker for record in done.tasks} <= {worker.address for worker in done.workers}
+    scans = [record for record in done.tasks if record.step == "scan chunk"]
+    assert sorted(record.elements for record in scans) == [(0, 10), (10, 30), (30, 60), (60, 64)]
+    assert dict(next(each for each in scans if each.place == 2).made) == {"scanned": 120, "total": 4}
+    totals = next(record for record in done.tasks if record.step == "scan totals")
+    assert [tasks[taken.task].place for taken in totals.taken] == [0, 1, 2, 3]
+    assert {taken.part for taken in totals.taken} == {"total"}
+    assert all(record.begin <= record.end for record in done.tasks)
+    # Four totals of 4 bytes to one worker, four scans of them of 16 bytes back, less what stays on that worker.
+    assert done.exchanged_bytes == 3 * 4 + 3 * 16
+    assert done.data()["scaling"]["ideal"] == 4
+
+
+def test_what_a_step_raises_arrives_as_it_is(cluster):
+    with pytest.raises(InputError, match="Element 2 of the input, nan, is not a finite number"):
+        on_all(cluster, "reduction", {"values": np.array([1, 2, np.nan])}, dtype="float32")
+    pattern, variant, inputs, params = given("scan", {"values": random(8)})
+    broken = {"scan.cu": "extern C nonsense"}
+    with pytest.raises(Exception, match=r"scan\.cu") as caught:
+        run_distributed(cluster, pattern, variant, inputs, params, quiet, sources=broken)
+    assert type(caught.value).__name__ == "CompileError"
+    assert on_all(cluster, "scan", {"values": random(8)})[0].report.verified, "it goes on with its own texts"
+
+
+@pytest.mark.parametrize(
+    ("total", "chunks", "workers", "expected"),
+    [(10, (), 4, (2, 3, 2, 3)), (2, (), 4, (1, 1)), (0, (), 4, (0,)), (7, (3,), 4, (2, 2, 3)), (7, (5, 2), 4, (5, 2))],
+)
+def test_what_is_divided_is_divided_whole(total, chunks, workers, expected):
+    assert lengths_of(total, chunks, workers) == expected
+    assert sum(equal_lengths(total, workers)) == total
+
+
+def test_chunks_that_do_not_fit_are_refused():
+    with pytest.raises(InputError, match="--chunks come to 9, and there are 10 to divide"):
+        lengths_of(10, (4, 5), 4)
