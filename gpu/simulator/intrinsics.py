@@ -251,9 +251,17 @@ ATOMICS = {
     "atomicDec": "dec",
 }
 
+WHOLE_WARP = "__lockstep_whole_warp"
+"""What fails where not all lanes of a warp are; nothing else comes of it."""
+
+MATRIX_PRODUCT = "__lockstep_mma"
+"""One result of a product of tiles by a warp, as `shim/lockstep/tensor.h` says."""
+
 WARP_OPERATIONS = frozenset(
     {
         "__activemask",
+        WHOLE_WARP,
+        MATRIX_PRODUCT,
         *(f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")),
         *(f"__{vote}_sync" for vote in ("ballot", "any", "all", "match_any")),
         *(f"__reduce_{combine}_sync" for combine in ("add", "min", "max", "and", "or", "xor")),

@@ -118,6 +118,15 @@ class Cast:
 
 
 @dataclass(frozen=True)
+class SharedAddress:
+    """A pointer into shared memory as the number, below 2^32, that PTX has for it; or, of pointer type, back again."""
+
+    type: Scalar | Pointer
+    operand: Expression
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Offset:
     """`pointer + index`, in elements; `rows` are lengths where that is the address of a row of an array, as of Element.
 
@@ -393,6 +402,7 @@ Expression = (
     | Select
     | Sequence
     | Cast
+    | SharedAddress
     | Offset
     | Member
     | Temporary

@@ -9,6 +9,7 @@ import numpy as np
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
 from gpu.simulator.compiled.lanes import ExchangeLanes
+from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import INT32, Scalar
 from gpu.warp import WARP
 
@@ -20,6 +21,10 @@ def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
     """Write an operation; `type` is that of its result."""
     if op.startswith("__shfl"):
         _shuffle(lanes, op)
+    elif op == WHOLE_WARP:
+        _whole_warps(lanes)
+    elif op == MATRIX_PRODUCT:
+        _matrix_product(lanes, type)
     elif op.startswith("__syncthreads"):
         _block_vote(lanes, op)
     elif op == "__match_any_sync":
@@ -189,6 +194,59 @@ def _match_any(lanes: ExchangeLanes) -> None:
                 bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
                 asm.update(total, "i32", "or", bit)
         lanes.give(thread, asm.value(f"load i32, ptr {total}"))
+
+
+def _whole_warps(lanes: ExchangeLanes) -> None:
+    """Fail where some lanes of a warp are here and others are not."""
+    asm = lanes.asm
+    if lanes.everyone_is_here and not lanes.threads % WARP:
+        return
+    counted = asm.alloca(8, "present")
+    with asm.loop(_warps(lanes), "warp", asm.not_unrolled) as (warp, _):
+        first = asm.value(f"mul nuw nsw i64 {warp}, {WARP}")
+        left = asm.value(f"sub i64 {lanes.threads}, {first}")
+        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {WARP}')}, i64 {left}, i64 {WARP}")
+        asm.emit(f"store i64 0, ptr {counted}")
+        with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
+            here = lanes.here(asm.value(f"add nuw nsw i64 {first}, {lane}"))
+            asm.update(counted, "i64", "add", asm.value(f"zext i1 {here} to i64"))
+        present = asm.value(f"load i64, ptr {counted}")
+        some = asm.value(f"icmp ne i64 {present}, 0")
+        apart = asm.value(f"and i1 {some}, {asm.value(f'icmp ne i64 {present}, {WARP}')}")
+        fails, holds = asm.fresh("fails"), asm.fresh("holds")
+        asm.branch(apart, fails, holds)
+        asm.place(fails)
+        lanes.fail("all 32 lanes of the warp are here", first)
+        asm.place(holds)
+
+
+def _matrix_product(lanes: ExchangeLanes, type: Scalar) -> None:
+    """Add products one by one, floats as float64, in the order of `executor.exchanges`."""
+    asm, what = lanes.asm, value_type(type)
+    wide = "double" if type.is_float else what
+    length = (lanes.arguments - 2) // 2
+
+    def widened(number: int, thread: str) -> str:
+        given = lanes.argument(number, thread)
+        return asm.value(f"fpext float {given} to double") if what == "float" else given
+
+    with asm.loop(lanes.threads - lanes.threads % WARP, "lane", asm.not_unrolled) as (thread, after):
+        taking = asm.fresh("taking")
+        asm.branch(lanes.here(thread), taking, after)
+        asm.place(taking)
+        column = asm.value(f"zext i32 {lanes.argument(0, thread)} to i64")
+        row_at = asm.value(f"and i64 {thread}, -4")
+        in_quad = asm.value(f"and i64 {thread}, 3")
+        quad = asm.value(f"add i64 {asm.value(f'shl i64 {in_quad}, 1')}, {column}")
+        column_at = asm.value(f"add i64 {asm.value(f'and i64 {thread}, {-WARP}')}, {asm.value(f'shl i64 {quad}, 2')}")
+        total = widened(1, thread)
+        for number in range(length):
+            for turn in range(4):
+                left = widened(2 + number, asm.value(f"or i64 {row_at}, {turn}"))
+                right = widened(2 + length + number, asm.value(f"or i64 {column_at}, {turn}"))
+                times, plus = ("fmul", "fadd") if type.is_float else ("mul", "add")
+                total = asm.value(f"{plus} {wide} {total}, {asm.value(f'{times} {wide} {left}, {right}')}")
+        lanes.give(thread, asm.value(f"fptrunc double {total} to float") if what == "float" else total)
 
 
 def _block_vote(lanes: ExchangeLanes, op: str) -> None:

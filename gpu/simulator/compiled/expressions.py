@@ -28,6 +28,10 @@ _WORDS = {
 }
 
 
+_SHARED_WINDOW = 1024
+"""The number of the first byte of shared memory: it is not null."""
+
+
 class ExpressionWriter:
     """Writes what a thread computes.
 
@@ -104,6 +108,8 @@ class ExpressionWriter:
                 return self.value(frame, after)
             case ir.Cast():
                 return self._cast(frame, expression)
+            case ir.SharedAddress(type, operand):
+                return self._shared_address(frame, type, operand)
             case ir.Offset(type, pointer, index):
                 return self.accesses.moved(frame, self.scalar(frame, pointer), index, type.element.size)
             case ir.Member(_, pointer, offset):
@@ -198,6 +204,19 @@ class ExpressionWriter:
             return self._asm.value(f"inttoptr i64 {number} to ptr")
         return operand
 
+    def _shared_address(self, frame: PlannedFrame, type: Scalar | Pointer, operand: ir.Expression) -> str:
+        """Numbers of shared memory begin where it does; what is larger than these is a pointer already."""
+        asm, given = self._asm, self.scalar(frame, operand)
+        start = asm.value("ptrtoint ptr %shared to i64")
+        if isinstance(type, Scalar):
+            number = asm.value(f"sub i64 {asm.value(f'ptrtoint ptr {given} to i64')}, {start}")
+            return arithmetic.cast(asm, INT64, type, asm.value(f"add i64 {number}, {_SHARED_WINDOW}"))
+        assert isinstance(operand.type, Scalar)
+        number = arithmetic.cast(asm, operand.type, INT64, given)
+        moved = asm.value(f"add i64 {asm.value(f'sub i64 {number}, {_SHARED_WINDOW}')}, {start}")
+        whole = asm.value(f"select i1 {asm.value(f'icmp ult i64 {number}, {1 << 32}')}, i64 {moved}, i64 {number}")
+        return asm.value(f"inttoptr i64 {whole} to ptr")
+
     def _distance(self, frame: PlannedFrame, expression: ir.Distance) -> str:
         asm = self._asm
         assert isinstance(expression.left.type, Pointer)
@@ -257,14 +276,7 @@ class ExpressionWriter:
         holds, fails = asm.fresh("holds"), asm.fresh("fails")
         asm.branch(self.scalar(frame, assertion.condition), holds, fails)
         asm.place(fails)
-        word, number = self._memory.assertion(assertion)
-        pair = asm.value(f"cmpxchg ptr {word}, i64 0, i64 {number} seq_cst seq_cst")
-        with asm.when(asm.value(f"extractvalue {{ i64, i1 }} {pair}, 1")):
-            axes = [self._block.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
-            for place, axis in enumerate(axes, start=1):
-                asm.emit(f"store i64 {asm.value(f'zext i32 {axis} to i64')}, ptr {asm.offset(word, 8 * place)}")
-        asm.emit("ret void")
-        asm.ended = True
+        self._memory.fail(assertion, [self._block.special("threadIdx", axis) for axis in range(3)])
         asm.place(holds)
         return "0"
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import KernelMemory
 from gpu.simulator.compiled.plan import Exchange
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.types import Scalar
+from gpu.simulator.types import BOOL, VOID, Scalar
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,11 @@ class ExchangeLanes:
         assert isinstance(value, str)
         return value
 
+    @property
+    def arguments(self) -> int:
+        """How many arguments threads gave."""
+        return len(self._arguments)
+
     def has(self, number: int) -> bool:
         """Whether threads gave so many arguments, counted from 0."""
         return number < len(self._arguments)
@@ -86,6 +92,20 @@ class ExchangeLanes:
     def kind(self, number: int) -> Scalar:
         """Return the type of what threads gave."""
         return self._arguments[number].type
+
+    @property
+    def everyone_is_here(self) -> bool:
+        """Whether all threads of the block surely take part."""
+        return not self._masks.some_may_be_out
+
+    def fail(self, text: str, thread: str) -> None:
+        """End the launch as a thread that finds an assertion false does."""
+        x, y, _ = self._block.shape
+        row = self.asm.value(f"udiv i64 {thread}, {x}")
+        axes = [f"urem i64 {thread}, {x}", f"urem i64 {row}, {y}", f"udiv i64 {row}, {y}"]
+        narrow = [self.asm.value(f"trunc i64 {self.asm.value(axis)} to i32") for axis in axes]
+        never = ir.Const(BOOL, BOOL.dtype.type(0))
+        self._memory.fail(ir.Assertion(VOID, never, text, self._item.expression.position), narrow)
 
     def here(self, thread: str) -> str:
         """Return whether a thread takes part."""

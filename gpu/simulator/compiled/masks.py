@@ -67,6 +67,11 @@ class MaskStack:
         yield
         self._around.pop()
 
+    @property
+    def some_may_be_out(self) -> bool:
+        """Whether there is a mask around, so that threads may not take part."""
+        return bool(self._around)
+
     # Who takes part.
 
     def fill(self, mask: ThreadMask) -> None:

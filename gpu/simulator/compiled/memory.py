@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly, memory_type
 from gpu.simulator.compiled.plan import Plan, PlannedFrame, handed_on, places
@@ -115,10 +117,18 @@ class KernelMemory:
         """Return the address of a `__constant__` or `__device__` variable."""
         return self.module_variables.setdefault(name, f"%module.{len(self.module_variables)}")
 
-    def assertion(self, assertion: ir.Assertion) -> tuple[str, int]:
-        """Return the address of the word that a failure leaves, and the assertion's number, from 1."""
+    def fail(self, assertion: ir.Assertion, thread: Sequence[str]) -> None:
+        """Leave word of a failed assertion, if nobody has, and end the worker; `thread` is threadIdx."""
+        asm = self._asm
         self.assertions.append(assertion)
-        return self.variable_of_module(FAILED), len(self.assertions)
+        word, number = self.variable_of_module(FAILED), len(self.assertions)
+        pair = asm.value(f"cmpxchg ptr {word}, i64 0, i64 {number} seq_cst seq_cst")
+        with asm.when(asm.value(f"extractvalue {{ i64, i1 }} {pair}, 1")):
+            axes = [*thread, *(self._block.special("blockIdx", axis) for axis in range(3))]
+            for place, axis in enumerate(axes, start=1):
+                asm.emit(f"store i64 {asm.value(f'zext i32 {axis} to i64')}, ptr {asm.offset(word, 8 * place)}")
+        asm.emit("ret void")
+        asm.ended = True
 
     # Arrays and structs.
 

@@ -16,6 +16,7 @@ from gpu.simulator.executor.observe import HeapCall, WarpMeeting
 from gpu.simulator.executor.pointers import PointerValue, unobserved
 from gpu.simulator.executor.printf import format_c
 from gpu.simulator.executor.running import RunningBatch
+from gpu.warp import WARP
 
 # A text that no zero ends is printed so far.
 _LONGEST_TEXT = 1024
@@ -92,6 +93,28 @@ def _tell_meeting(
         ended = union(ended, frame.batch.scheduler.ended)
     assert observer is not None
     observer.warp_meets(frame.batch, WarpMeeting(position, name, mask, named, ended, sources))
+
+
+def meet_whole_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> np.int32:
+    """End the launch where not all lanes of a warp come to what they do together, such as a product of tiles."""
+    batch = frame.batch
+    if batch.scheduler is not None:
+        mask = batch.scheduler.meet(f"what a whole warp does at {position}", mask, ALL_LANES, ()).mask
+    rows = mask.bits.reshape(-1, WARP)
+    missing = np.flatnonzero(rows.any(axis=1, keepdims=True) & ~rows)
+    if missing.size:
+        lane = int(missing[0])
+        exists = bool(batch.geometry.everyone.bits[lane])
+        who = batch.describe(lane) if exists else f"lane {lane % WARP}, which the block does not have,"
+        raise LaunchError(
+            f"{position}: Barrier error detected. Divergent thread(s) in warp: all 32 lanes do this together; "
+            f"{who} does not come.",
+            position=position,
+            advice="Let whole warps come here: move it out of the branch, and launch blocks of whole warps.",
+            kind="barrier",
+            thread=batch.describe(int(mask.lanes[0])) if not exists else who,
+        )
+    return np.int32(0)
 
 
 def tell_heap_call(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.intrinsics import MATRIX_PRODUCT
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -37,6 +38,8 @@ def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any
     active = mask.bits.reshape(-1, WARP)
     if op == "__activemask":
         return _to_lanes(_ballot(active))
+    if op == MATRIX_PRODUCT:
+        return _matrix_product(arguments, batch.geometry.lanes)
     named, *values = arguments
     if op.startswith("__shfl"):
         return _shuffle(op, values, batch.geometry.lanes)
@@ -54,6 +57,49 @@ def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any
         part = _VOTES[op](rows, taking_part & own)
         result = part if result is None else np.where(own.reshape(-1), part, result)
     return result
+
+
+def operands_of_product(arguments: Sequence[Any], lanes: int) -> tuple[Array, list[tuple[Any, Any]]]:
+    """Return for a result of a product of tiles where its factors are, and the factors.
+
+    Parameters
+    ----------
+    arguments : sequence
+        The column, what is added to, what each lane has of its row, and of its column: one value or one a lane.
+    lanes : int
+        Of the batch.
+
+    Returns
+    -------
+    sources : array
+        For each of the 4 lanes that hold a row, and then a column, the one that each lane reads: shape (2, 4, lanes).
+    factors : list of tuple
+        What lanes hold of rows and columns.
+    """
+    column, _, *factors = arguments
+    numbers = np.arange(lanes)
+    first, lane = numbers // WARP * WARP, numbers % WARP
+    turn = np.arange(4)[:, None]
+    of_row = first + lane // 4 * 4 + turn
+    of_column = first + (2 * (lane % 4) + np.broadcast_to(column, lanes)) * 4 + turn
+    half = len(factors) // 2
+    return np.stack([of_row, of_column]), list(zip(factors[:half], factors[half:], strict=True))
+
+
+def _matrix_product(arguments: Sequence[Any], lanes: int) -> Any:
+    """Add products one by one: those of floats are exact in float64, and their sum is rounded to a float32 at the end.
+
+    Whole numbers wrap.
+    """
+    (rows, columns), factors = operands_of_product(arguments, lanes)
+    held = np.asarray(arguments[1])
+    wide = np.float64 if held.dtype.kind == "f" else held.dtype
+    total = np.array(np.broadcast_to(held, lanes), wide)
+    for of_row, of_column in factors:
+        left, right = (np.broadcast_to(each, lanes).astype(wide) for each in (of_row, of_column))
+        for row, column in zip(rows, columns, strict=True):
+            total += left[row] * right[column]
+    return total.astype(held.dtype)
 
 
 def group_of(batch: BlockBatch, mask: LaneMask, named: Any) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.children import launch_lanes
 from gpu.simulator.executor.effects import (
     assert_lanes,
+    meet_whole_warp,
     print_lanes,
     read_clock,
     tell_exchange,
@@ -25,10 +26,11 @@ from gpu.simulator.executor.effects import (
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
+from gpu.simulator.executor.shared_addresses import from_shared, to_shared
 from gpu.simulator.executor.textures import texel, texel_weight
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import OperationCounter
-from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS
+from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCT, WHOLE_WARP
 from gpu.simulator.operations import UNARY, binary, cast
 from gpu.simulator.types import INT64, VOID, Pointer, Scalar, Type, has_union, leaves, vector_size
 
@@ -132,6 +134,8 @@ class ExpressionCompiler:
                 return self._call(expression)
             case ir.IndirectCall():
                 return self._indirect_call(expression)
+            case ir.Warp(type, op, arguments) if op == MATRIX_PRODUCT:
+                return self.values.product(op, type.dtype, [self.expression(argument) for argument in arguments])
             case ir.Warp(_, _, arguments) if arguments:
                 return self._exchange(expression)
         return self.values.lifted(self.bare._sourceless(expression))  # noqa: SLF001
@@ -150,6 +154,8 @@ class ExpressionCompiler:
                 return lambda frame, mask: frame.batch.special[name][axis]
             case ir.Cast(type, operand):
                 return self._pointer_cast(type, operand)
+            case ir.SharedAddress(type, operand, position):
+                return self._shared_address(type, self.expression(operand), position)
             case ir.Offset(type, pointer, index):
                 start, by, size = self.expression(pointer), self.expression(index), type.element.size
                 return lambda frame, mask: start(frame, mask).moved(by(frame, mask), size)
@@ -158,6 +164,8 @@ class ExpressionCompiler:
                 return lambda frame, mask: start(frame, mask).moved(offset, 1)
             case ir.Distance():
                 return self._distance(expression)
+            case ir.Warp(_, op, _, position) if op == WHOLE_WARP:
+                return lambda frame, mask: meet_whole_warp(frame, mask, position)
             case ir.Warp(scalar, op):
                 dtype = scalar.dtype
                 return lambda frame, mask: exchanges.run(op, frame.batch, mask, []).astype(dtype, copy=False)
@@ -213,6 +221,12 @@ class ExpressionCompiler:
             widen = cast(operand.type, INT64)
             return lambda frame, mask: from_number(widen(run(frame, mask)))
         return run
+
+    def _shared_address(self, type: Scalar | Pointer, run: Evaluator, position: SourcePosition) -> Evaluator:
+        if isinstance(type, Pointer):
+            return lambda frame, mask: from_shared(frame.batch, run(frame, mask))
+        narrow = cast(INT64, type)
+        return lambda frame, mask: narrow(to_shared(frame.batch, run(frame, mask), mask, position))
 
     def _counted(self, side: ir.Expression, run: Evaluator) -> Evaluator:
         """Return the closure of a side of `?:`, `&&` or `||`, which tells of its operations where it is needed."""

@@ -408,7 +408,8 @@ class WarpScheduler:
         (_, op, _), meeting = next(iter(self._meetings.items()))
         who = self._batch.describe(int(np.flatnonzero(meeting.due & self._alive & ~meeting.bits)[0]))
         return LaunchError(
-            f"{meeting.position}: Barrier error detected. Divergent thread(s) in warp: {op}() names {who}, "
+            f"{meeting.position}: Barrier error detected. Divergent thread(s) in warp: "
+            f"{op}{'()' if op.isidentifier() else ''} names {who}, "
             "which does not come.",
             position=meeting.position,
             advice="Name the lanes that come there, or move it out of the branch, so that all of them do.",

@@ -192,6 +192,15 @@ class PlainValues:
 
         return run
 
+    def product(self, op: str, dtype: np.dtype[Any], operands: Sequence[Evaluator]) -> Evaluator:
+        """Return the closure of a result of a product of tiles, which whole warps compute."""
+
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            met = meet_all(op, frame, mask, [operand(frame, mask) for operand in operands])
+            return met.outcome(lambda: exchanges.run(op, frame.batch, met.mask, [*met.brought]))
+
+        return run
+
     def vote(self, op: str, predicate: Evaluator, barrier: Barrier) -> Evaluator:
         """Return the closure of a vote of a block at a barrier."""
         barrier = self.interrupting(barrier)
@@ -223,6 +232,14 @@ class PlainValues:
 
 
 PLAIN = PlainValues()
+
+
+def meet_all(op: str, frame: CallFrame, mask: LaneMask, brought: Sequence[Any]) -> Meeting:
+    """Let all lanes of each warp meet with what they bring."""
+    scheduler = frame.batch.scheduler
+    if scheduler is None:
+        return Meeting(mask, exchanges.ALL_LANES, brought)
+    return scheduler.meet(op, mask, exchanges.ALL_LANES, brought)
 
 
 def load(

@@ -7,6 +7,7 @@ It is what a textbook counts as the operations of an algorithm, each by every la
   between lanes and calls;
 - an atomic that computes, whatever for; one that exchanges, or swaps after comparing, moves a value;
 - a reduction over a warp (`__reduce_add_sync`) whose result flows there: one for each lane that takes part;
+- each multiplication and each addition of a product of tiles by a warp, whose results are divided among its lanes;
 - a comparison of two values from memory neither of which leads to a subscript: what a compare-exchange, a merge or a
   search for the greatest consists of, whatever comes of it. That of a value with itself, which only asks for NaN, is
   none.
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.intrinsics import OF_TEXTURES
+from gpu.simulator.intrinsics import MATRIX_PRODUCT, OF_TEXTURES
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NOTHING, DATA, INDEX = 0, 1, 2
@@ -161,7 +162,7 @@ class OperationCounter:
                 yield from ((pointer, INDEX), (index, INDEX))
             case ir.Distance(_, left, right):
                 yield from ((left, INDEX), (right, INDEX))
-            case ir.Member(_, pointer, _):
+            case ir.Member(_, pointer, _) | ir.SharedAddress(_, pointer):
                 yield pointer, INDEX
             case ir.Texel(_, pointer, places):
                 yield from ((part, INDEX) for part in (pointer, *places))
@@ -177,6 +178,8 @@ class OperationCounter:
             case ir.Atomic(_, _, place, arguments):
                 yield from _subscripts(place)
                 yield from ((argument, DATA) for argument in arguments)
+            case ir.Warp(_, op, arguments) if op == MATRIX_PRODUCT:
+                yield from ((argument, use if at else NOTHING) for at, argument in enumerate(arguments))
             case ir.Warp(_, op, arguments):
                 # The lanes that are named come first, the value second; a shuffle's other lane and width follow.
                 of_value = use if op.startswith(("__shfl", "__reduce")) else NOTHING
@@ -364,6 +367,9 @@ class OperationCounter:
                 return int(use & DATA != 0 and type != BOOL)
             case ir.Intrinsic(_, name):
                 return int(use & DATA != 0 and name != OF_TEXTURES)
+            case ir.Warp(_, op, arguments) if op == MATRIX_PRODUCT:
+                # Of the row that 4 lanes hold: each product, and its sum.
+                return 4 * (len(arguments) - 2) * int(use & DATA != 0)
             case ir.Warp(_, op):
                 return int(use & DATA != 0 and op.startswith("__reduce"))
             case ir.Atomic(_, op):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,9 @@ from gpu.simulator.frontend import ptx
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
 from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.lowering import Lowering
+from gpu.simulator.frontend.matrix_instructions import product
 from gpu.simulator.frontend.types import refuse
+from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
 
 _UINT32, _UINT64, _UINT8 = Scalar("uint32"), Scalar("uint64"), Scalar("uint8")
@@ -133,7 +136,7 @@ class _Assembly:
             name = "_".join((each.operation, *each.modifiers, *each.types))
             self._store(target, self._call(each, name, operands), each)
 
-    def _call(self, each: ptx.Instruction, name: str, operands: list[str] | list[ir.Expression]) -> ir.Expression:
+    def _call(self, each: ptx.Instruction, name: str, operands: Sequence[str | ir.Expression]) -> ir.Expression:
         try:
             callee = self.lower.scope.unit.known(f"__lockstep_ptx_{name}")
         except StopIteration:
@@ -218,9 +221,11 @@ class _Assembly:
         if found is None or not isinstance(number, int) or found[1] not in self.registers:
             raise self._refused(each)
         base = self.registers[found[1]]
-        if isinstance(base.type, Scalar) and base.type.size < 8:
-            raise refuse(self.cursor, "an address of 32 bits within asm", instead='Give it the pointer itself: "l"(p).')
         pointer: ir.Expression = ir.Cast(Pointer(type), base)
+        if isinstance(base.type, Scalar) and any(word.startswith("shared") for word in each.words):
+            pointer = ir.SharedAddress(Pointer(type), base, start_of(self.cursor))
+        elif isinstance(base.type, Scalar) and base.type.size < 8:
+            raise refuse(self.cursor, "an address of 32 bits within asm", instead='Give it the pointer itself: "l"(p).')
         if number + moved:
             pointer = ir.Member(Pointer(type), pointer, number + moved)
         volatile = not _ORDERED.isdisjoint(each.words)
@@ -256,7 +261,21 @@ class _Assembly:
             self._store(target, held if keeps and held is not None else self._value(source, type, each), each)
 
     def _do_cvta(self, each: ptx.Instruction) -> None:
-        self._do_mov(each)
+        if not any(word.startswith("shared") for word in each.words):
+            self._do_mov(each)
+            return
+        target, source = each.operands
+        type = self._type(each.types[-1], each)
+        if "to" in each.modifiers:
+            pointer = self.registers.get(source)
+            if pointer is None:
+                raise self._refused(each)
+            if not isinstance(pointer.type, Pointer):
+                pointer = ir.Cast(Pointer(_UINT8), pointer)
+            self._store(target, ir.SharedAddress(type, pointer, start_of(self.cursor)), each)
+        else:
+            number = self._value(source, type, each)
+            self._store(target, ir.SharedAddress(Pointer(_UINT8), number, start_of(self.cursor)), each)
 
     def _do_setp(self, each: ptx.Instruction) -> None:
         target, left, right, *more = each.operands
@@ -284,6 +303,9 @@ class _Assembly:
 
     def _do_cvt(self, each: ptx.Instruction) -> None:
         target, source = each.operands
+        if each.words == ("rna", "tf32", "f32"):
+            self._store(target, self._call(each, "to_tf32", [source]), each)
+            return
         to, given = (self._type(name, each) for name in each.types)
         rounding = [word for word in each.modifiers if word in _ROUNDINGS]
         if set(each.modifiers) - {*_ROUNDINGS, "rz", "to", "space"} or "rz" in each.modifiers:
@@ -374,6 +396,80 @@ class _Assembly:
         type = self._type(each.types[-1], each)
         values = (self._value(mask, _UINT32, each), self._value(value, type, each))
         self._warp(each, target, type, f"__reduce_{each.modifiers[0]}_sync", values)
+
+    def _whole_warp(self) -> None:
+        self.made.append(self._evaluated(ir.Warp(INT32, WHOLE_WARP, (), start_of(self.cursor))))
+
+    def _do_mma(self, each: ptx.Instruction) -> None:
+        """Lower a product of tiles, a result after the other; registers are unpacked once."""
+        found = product(each.words)
+        if found is None or len(each.operands) != 4:
+            raise self._refused(each)
+        targets, *given = (self._parts(operand) for operand in each.operands)
+        if [len(targets), *map(len, given)] != [found.c, found.a, found.b, found.c]:
+            raise self._refused(each)
+        self._whole_warp()
+        of_a, of_b = (
+            [self._unpacked(each, unpack, register, found.packed, found.sum) for register in registers]
+            for unpack, registers in ((found.unpack_a, given[0]), (found.unpack_b, given[1]))
+        )
+        unpack, held = ("half_at", 2) if found.halves else ("", 1)
+        of_c = [self._unpacked(each, unpack, register, held, found.sum) for register in given[2]]
+        sums = [one for register in of_c for one in register]
+        columns = [one for register in of_b for one in register]
+        results = []
+        for number, before in enumerate(sums):
+            rows = of_a[number // 2 % found.row_parts :: found.row_parts]
+            values = (number_of(INT32, number % 2), before, *(one for row in rows for one in row), *columns)
+            made = ir.Warp(found.sum, MATRIX_PRODUCT, values, start_of(self.cursor))
+            results.append(self._declared(f"lockstep d{number}", found.sum, made))
+        for number, target in enumerate(targets):
+            pair = results[2 * number : 2 * number + 2]
+            self._store(target, self._call(each, "two_halves", pair) if found.halves else results[number], each)
+
+    def _unpacked(
+        self, each: ptx.Instruction, function: str, register: str, count: int, type: Scalar
+    ) -> tuple[ir.Expression, ...]:
+        """Return the elements that a register holds, as the type they are multiplied in."""
+        if not function:
+            return (self._value(register, type, each),)
+        held = self._value(register, _UINT32, each)
+        return tuple(
+            self._declared(f"lockstep {register}.{place}", type, self._call(each, function, [held, place_of]))
+            for place, place_of in enumerate(number_of(_UINT32, place) for place in range(count))
+        )
+
+    def _do_ldmatrix(self, each: ptx.Instruction) -> None:
+        target, address = each.operands
+        place, targets = self._of_matrices(each, address, self._parts(target))
+        function = "ldmatrix_trans" if "trans" in each.words else "ldmatrix"
+        # All are read before any is written: an address may be in a register that takes one.
+        read = [
+            self._declared(
+                f"lockstep m{number}", _UINT32, self._call(each, function, [place, number_of(_UINT32, number)])
+            )
+            for number in range(len(targets))
+        ]
+        for register, value in zip(targets, read, strict=True):
+            self._store(register, value, each)
+
+    def _do_stmatrix(self, each: ptx.Instruction) -> None:
+        address, source = each.operands
+        place, sources = self._of_matrices(each, address, self._parts(source))
+        function = "stmatrix_trans" if "trans" in each.words else "stmatrix"
+        for number, register in enumerate(sources):
+            given = [place, number_of(_UINT32, number), self._value(register, _UINT32, each)]
+            self.made.append(self._evaluated(self._call(each, function, given)))
+
+    def _of_matrices(
+        self, each: ptx.Instruction, address: str, registers: list[str]
+    ) -> tuple[ir.Expression, list[str]]:
+        """Return the address that a lane gives for rows of 8x8 matrices, and the register of each matrix."""
+        if "m8n8" not in each.words or "b16" not in each.words or f"x{len(registers)}" not in each.words:
+            raise self._refused(each)
+        self._whole_warp()
+        place = self._place(address, _UINT8, each)
+        return self._declared("lockstep row", _UINT64, ir.Cast(_UINT64, place.pointer)), registers
 
     def _do_activemask(self, each: ptx.Instruction) -> None:
         self._warp(each, each.operands[0], _UINT32, "__activemask", ())

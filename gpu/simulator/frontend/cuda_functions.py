@@ -16,7 +16,6 @@ _TEXTURES = (
     "this kind of texture",
     "One or two dimensions are, read by element; or read from a pointer to global memory: a[y * width + x].",
 )
-_FRAGMENTS = ("wmma", "Write the product as loops over tiles in shared memory.")
 
 # What the shim declares so that it is refused by name: the construct, and what to write instead.
 _REFUSED = {
@@ -25,7 +24,6 @@ _REFUSED = {
         "Take tiles of 32 threads, and __syncthreads() and shared memory between them.",
     ),
     "__lockstep_texture": _TEXTURES,
-    "__lockstep_fragment": _FRAGMENTS,
 }
 
 
@@ -50,6 +48,12 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name in ("__lockstep_allocated", "__lockstep_freed"):
         pointer, *size = (lower.value(each) for each in arguments)
         return ir.HeapChange(VOID, pointer, size[0] if size else None, start_of(cursor))
+    if name == "__cvta_generic_to_shared":
+        assert isinstance(type, Scalar)
+        return ir.SharedAddress(type, lower.value(arguments[0]), start_of(cursor))
+    if name == "__cvta_shared_to_generic":
+        assert isinstance(type, Pointer)
+        return ir.SharedAddress(type, lower.value(arguments[0]), start_of(cursor))
     if name in FENCES:
         lanes = [lower.value(each) for each in arguments if is_written_out(each)]
         return ir.Fence(VOID, name, start_of(cursor), *lanes)

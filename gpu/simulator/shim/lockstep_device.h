@@ -179,4 +179,5 @@ __device__ inline void __trap() { __lockstep_assert(false, "__trap() is not reac
 #include "lockstep/heap.h"
 #include "lockstep/textures.h"
 #include "lockstep/surfaces.h"
+#include "lockstep/tensor.h"
 #include "lockstep/ptx.h"

@@ -151,7 +151,7 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("comma", ",", _name(type), _terms(first, second))
         case ir.Cast(Scalar(name), operand) if isinstance(operand.type, Scalar):
             return Term("cast", "", name, _terms(operand))
-        case ir.Cast(_, operand):
+        case ir.Cast(_, operand) | ir.SharedAddress(_, operand):
             return _term(operand)
         case ir.Offset(_, pointer, index, rows):
             return Term("sum", "+", "", _terms(pointer, index), rows=rows)

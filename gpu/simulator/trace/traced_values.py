@@ -19,10 +19,10 @@ from gpu.simulator.executor.memory import AccessSite
 from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running import Meeting, RunningBatch
-from gpu.simulator.executor.values import Barrier, PlainValues, TellExchange
+from gpu.simulator.executor.values import Barrier, PlainValues, TellExchange, meet_all
 from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
-from gpu.simulator.trace.warp_nodes import combined_nodes, voted_nodes
+from gpu.simulator.trace.warp_nodes import combined_nodes, product_nodes, voted_nodes
 
 
 class Traced:
@@ -241,6 +241,20 @@ class TracedValues(PlainValues):
                 node = combined_nodes(self._recorder, op, frame.batch, met.mask, met.named, value, node)
             made = exchanges.run(op, frame.batch, met.mask, [met.named, value, *by]).astype(dtype, copy=False)
             return Traced(made, node)
+
+        return run
+
+    def product(self, op: str, dtype: np.dtype[Any], operands: Sequence[Evaluator]) -> Evaluator:
+        def run(frame: CallFrame, mask: LaneMask) -> Traced:
+            given = [operand(frame, mask) for operand in operands]
+            met = meet_all(op, frame, mask, [part for each in given for part in (each.value, each.node)])
+            made: Traced = met.outcome(lambda: multiplied(frame, met))
+            return made
+
+        def multiplied(frame: CallFrame, met: Meeting) -> Traced:
+            values, nodes = met.brought[::2], met.brought[1::2]
+            made = exchanges.run(op, frame.batch, met.mask, [*values])
+            return Traced(made, product_nodes(self._recorder, frame.batch, met.mask, values, nodes))
 
         return run
 

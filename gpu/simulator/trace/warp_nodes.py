@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu.simulator.executor.batch import BlockBatch
-from gpu.simulator.executor.exchanges import group_of
+from gpu.simulator.executor.exchanges import group_of, operands_of_product
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.recorded_memory import NONE
@@ -95,6 +96,40 @@ def voted_nodes(
         return NONE
     values = votes.astype(np.int32 if combine is np.add else np.bool_)
     return _tree(recorder, combine, operator, lanes, lanes // batch.geometry.lanes_per_block, values, nodes)
+
+
+def product_nodes(
+    recorder: Recorder, batch: BlockBatch, mask: LaneMask, values: Sequence[Any], nodes: Sequence[Any]
+) -> Any:
+    """Return the nodes of one result a lane of a product of tiles, after recording its sum, product by product.
+
+    Parameters
+    ----------
+    recorder : Recorder
+    batch : BlockBatch
+    mask : LaneMask
+        Whole warps.
+    values, nodes : sequence
+        The arguments, as of `gpu.simulator.executor.exchanges.operands_of_product`, and where each comes from.
+    """
+    lanes = batch.geometry.lanes
+    sources, factors = operands_of_product(values, lanes)
+    _, of_factors = operands_of_product([*values[:2], *nodes[2:]], lanes)
+    kind = np.asarray(values[1]).dtype
+    wide = np.float64 if kind.kind == "f" else kind
+    total, made = np.broadcast_to(np.asarray(values[1], wide), lanes), nodes[1]
+    left = 4 * len(factors)
+    for pair, of_pair in zip(factors, of_factors, strict=True):
+        for turn in zip(*sources, strict=True):
+            taken, of_taken = (
+                [np.broadcast_to(each, lanes)[at] for each, at in zip(held, turn, strict=True)]
+                for held in (pair, of_pair)
+            )
+            before, left = total, left - 1
+            total = before + np.multiply(*taken, dtype=wide)
+            value = total if left else total.astype(kind)
+            made = recorder.operation("fma", mask, value, [*of_taken, made], [*taken, before])
+    return made
 
 
 def _tree(

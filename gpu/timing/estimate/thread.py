@@ -13,6 +13,7 @@ from gpu.errors import CompileError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
+from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
 
 Array = npt.NDArray[Any]
@@ -487,6 +488,8 @@ class ThreadWriter:
 
     def _exchange(self, frame: _CallFrame, op: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
         asm = self._asm
+        if op in (WHOLE_WARP, MATRIX_PRODUCT):
+            raise NotCompiled("products of tiles by tensor cores")
         values = [self._scalar(frame, each) for each in arguments]
         kinds: list[Any] = [each.type for each in arguments]
         if op == "__activemask":

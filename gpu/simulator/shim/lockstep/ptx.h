@@ -2,6 +2,11 @@
 // __lockstep_ptx_mad_lo_s32. What only hints, such as .approx and .ftz, has no part in a name.
 #pragma once
 
+LOCKSTEP_API float __lockstep_from_half(unsigned short bits);
+LOCKSTEP_API unsigned short __lockstep_to_half(float value);
+__device__ size_t __cvta_generic_to_shared(const void *pointer);
+__device__ void *__cvta_shared_to_generic(size_t number);
+
 #define LOCKSTEP_PTX(name, T) __device__ inline T __lockstep_ptx_##name
 
 #define LOCKSTEP_PTX_ARITHMETIC(t, T)                                                                                  \
@@ -162,6 +167,21 @@ LOCKSTEP_PTX(sin_f32, float)(float a) { return sinf(a); }
 LOCKSTEP_PTX(cos_f32, float)(float a) { return cosf(a); }
 LOCKSTEP_PTX(tanh_f32, float)(float a) { return tanhf(a); }
 
+// What registers hold of the operands of a product of tiles, and what they take of its results.
+LOCKSTEP_PTX(half_at, float)(unsigned int a, unsigned int place) {
+    return __lockstep_from_half((unsigned short)(a >> 16 * place));
+}
+LOCKSTEP_PTX(bf16_at, float)(unsigned int a, unsigned int place) {
+    return __uint_as_float(place ? a & 0xffff0000u : a << 16);
+}
+LOCKSTEP_PTX(tf32_at, float)(unsigned int a, unsigned int) { return __lockstep_tf32(__uint_as_float(a)); }
+LOCKSTEP_PTX(s8_at, int)(unsigned int a, unsigned int place) { return (signed char)(a >> 8 * place); }
+LOCKSTEP_PTX(u8_at, int)(unsigned int a, unsigned int place) { return (unsigned char)(a >> 8 * place); }
+LOCKSTEP_PTX(two_halves, unsigned int)(float low, float high) {
+    return (unsigned int)__lockstep_to_half(high) << 16 | __lockstep_to_half(low);
+}
+LOCKSTEP_PTX(to_tf32, unsigned int)(float a) { return __float_as_uint(__lockstep_to_tf32(a)); }
+
 LOCKSTEP_PTX(laneid, unsigned int)() {
     return ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) & 31;
 }
@@ -174,6 +194,35 @@ LOCKSTEP_PTX(lanemask_lt, unsigned int)() { return __lockstep_ptx_lanemask_eq() 
 LOCKSTEP_PTX(lanemask_le, unsigned int)() { return __lockstep_ptx_lanemask_lt() | __lockstep_ptx_lanemask_eq(); }
 LOCKSTEP_PTX(lanemask_gt, unsigned int)() { return ~__lockstep_ptx_lanemask_le(); }
 LOCKSTEP_PTX(lanemask_ge, unsigned int)() { return ~__lockstep_ptx_lanemask_lt(); }
+
+// Of the 8 rows of a matrix of halves lane 8 * matrix + i of a warp gives the address of row i; a lane has two elements
+// of a row, or, transposed, of a column.
+__device__ inline unsigned char *__lockstep_row(unsigned long long own, unsigned int matrix, unsigned int row) {
+    unsigned long long address = __shfl_sync(0xffffffffu, own, 8 * matrix + row);
+    __lockstep_assert(address % 16 == 0, "rows of ldmatrix and stmatrix begin at multiples of 16 bytes");
+    return (unsigned char *)address;
+}
+LOCKSTEP_PTX(ldmatrix, unsigned int)(unsigned long long own, unsigned int matrix) {
+    unsigned int lane = __lockstep_ptx_laneid();
+    return ((const unsigned int *)__lockstep_row(own, matrix, lane / 4))[lane % 4];
+}
+LOCKSTEP_PTX(ldmatrix_trans, unsigned int)(unsigned long long own, unsigned int matrix) {
+    unsigned int lane = __lockstep_ptx_laneid();
+    const unsigned short *low = (const unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2);
+    const unsigned short *high = (const unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2 + 1);
+    return (unsigned int)high[lane / 4] << 16 | low[lane / 4];
+}
+LOCKSTEP_PTX(stmatrix, void)(unsigned long long own, unsigned int matrix, unsigned int value) {
+    unsigned int lane = __lockstep_ptx_laneid();
+    ((unsigned int *)__lockstep_row(own, matrix, lane / 4))[lane % 4] = value;
+}
+LOCKSTEP_PTX(stmatrix_trans, void)(unsigned long long own, unsigned int matrix, unsigned int value) {
+    unsigned int lane = __lockstep_ptx_laneid();
+    unsigned short *low = (unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2);
+    unsigned short *high = (unsigned short *)__lockstep_row(own, matrix, lane % 4 * 2 + 1);
+    low[lane / 4] = (unsigned short)value;
+    high[lane / 4] = (unsigned short)(value >> 16);
+}
 // Blocks are dealt out to the multiprocessors in turn.
 LOCKSTEP_PTX(nsmid, unsigned int)() { return 132; }
 LOCKSTEP_PTX(smid, unsigned int)() {
