@@ -21,7 +21,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
     }.items()
 }  # fmt: skip
 
-_BITS = 32
 
 COMPARISONS: dict[str, Operation] = {
     "eq": lambda a, b: a == b,
@@ -74,9 +73,9 @@ def _shifted(words: tuple[str, ...], a: Value, by: Value, left: bool) -> Value:
 
 
 def _high(a: Value, b: Value) -> Value:
-    if a.dtype.itemsize == 4:
+    if a.dtype.itemsize < 8:
         wide = np.int64 if a.dtype.kind == "i" else np.uint64
-        return (a.astype(wide) * b.astype(wide) >> wide(_BITS)).astype(a.dtype)
+        return (a.astype(wide) * b.astype(wide) >> wide(8 * a.dtype.itemsize)).astype(a.dtype)
     low = np.uint64(0xFFFFFFFF)
     x, y = a.view(np.uint64), b.view(np.uint64)
     (x0, x1), (y0, y1) = ((v & low, v >> np.uint64(32)) for v in (x, y))

@@ -50,6 +50,7 @@ STORE = """
         ("add.s32 %r2, %r1, -3;", lambda t: t - 3),
         ("mad.lo.s32 %r2, %r1, %r1, 7;", lambda t: t * t + 7),
         ("mul.hi.u32 %r2, %r1, 0x80000000;", lambda t: t // 2),
+        ("cvt.u16.u32 %rs1, %r1; mul.hi.u16 %rs2, %rs1, -21845; cvt.u32.u16 %r2, %rs2;", lambda t: t * 43691 >> 16),
         ("shl.b32 %r2, %r1, 3;", lambda t: t << 3),
         ("shl.b32 %r2, %r1, 32;", lambda t: t * 0),
         ("div.s32 %r2, -100, %r1;", lambda t: np.where(t == 0, -1, np.trunc(-100 / np.maximum(t, 1)))),
