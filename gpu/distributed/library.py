@@ -25,7 +25,6 @@ def load_dask() -> None:
 
         # A scheduler's address or certificates that stand in a file or in the environment are not taken.
         dask.config.refresh(paths=[], env={})
-        dask.config.set({"logging": {"distributed": "critical"}})
         import distributed
     except ImportError as error:
         raise EngineUnavailableError(
@@ -45,4 +44,6 @@ def load_dask() -> None:
             "distributed.nanny.pre-spawn-environ": {},
         }
     )
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in [each for each in logging.root.manager.loggerDict if each.partition(".")[0] == "distributed"]:
+        # Whatever a user should know of it is said in a sentence of ours.
+        logging.getLogger(name).setLevel(logging.CRITICAL)

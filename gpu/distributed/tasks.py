@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,7 +136,7 @@ class RunTasks:
                 break
             except TimeoutError:
                 pass
-            except distributed.client.FutureCancelledError:
+            except CancelledError:
                 break
             if self.cluster.client.status not in ("running", "connecting"):
                 break
@@ -152,7 +153,7 @@ class RunTasks:
                 advice="Take smaller chunks, or see what `python main.py devices` says of the workers.",
                 detail=str(error),
             ) from None
-        except (distributed.client.FutureCancelledError, OSError) as error:
+        except (CancelledError, OSError) as error:
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
             ) from error

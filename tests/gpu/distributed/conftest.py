@@ -12,6 +12,8 @@ HAS_DASK = importlib.util.find_spec("distributed") is not None
 # Without requirements-dask.txt there is nothing to try but what is said then.
 collect_ignore = [] if HAS_DASK else ["test_run.py", "test_faults.py", "test_command.py"]
 
+ENGINE = "tests.gpu.distributed.lockstep:LockstepEngine"
+
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
@@ -20,5 +22,5 @@ def cluster() -> Iterator[Any]:
     from gpu.distributed.library import load_dask
 
     load_dask()
-    with opened(Asked(workers=4), "tests.gpu.distributed.lockstep:LockstepEngine") as four:
+    with opened(Asked(workers=4), ENGINE) as four:
         yield four

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
-from gpu.distributed.cluster import Asked, Tls, opened
+from gpu.distributed.cluster import Asked, Cluster, Tls, opened
 from gpu.distributed.library import load_dask
 from gpu.distributed.run import run_distributed
 from gpu.errors import EngineUnavailableError, InputError
 from gpu.patterns import find_pattern
+from tests.gpu.distributed.conftest import ENGINE
+from tests.gpu.distributed.lockstep import LOSE
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_worker_that_is_killed_is_told_and_done_without(cluster):
@@ -45,6 +54,21 @@ def test_a_worker_that_is_killed_is_told_and_done_without(cluster):
     assert told[0][1] - at < 10
 
 
+def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tmp_path):
+    pattern = find_pattern("reduction")
+    params = pattern.check({"n": 5000, "dtype": "int32"})
+    inputs = pattern.inputs({}, params, 4)
+    marker = tmp_path / "once"
+    marker.touch()
+    variant = pattern.variant(pattern.default_variant)
+    outcome, done = run_distributed(
+        cluster, pattern, variant, inputs, params, lambda progress: None, chunks=(5,), sources={LOSE: str(marker)}
+    )
+    assert outcome.report.verified
+    assert not marker.exists()
+    assert len(done.lost) == 1
+
+
 def test_it_listens_on_this_machine_alone(cluster):
     cluster.client.wait_for_workers(4, timeout=60)
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
@@ -67,6 +91,71 @@ def test_nobody_at_an_address_is_one_sentence():
         opened(Asked(scheduler=f"127.0.0.1:{port}")),
     ):
         pass
+
+
+@pytest.fixture
+def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
+    """A scheduler and a worker as somebody starts them by hand, in Lockstep's folder."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    host, _, port = address.partition(":")
+    here = ("--host", host, "--dashboard-address", f"{host}:0")
+    options = {"cwd": ROOT, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    dask = [sys.executable, "-m"]
+    started = [subprocess.Popen([*dask, "distributed.cli.dask_scheduler", "--port", port, *here], **options)]
+    folder = ("--local-directory", str(tmp_path), "--nthreads", "1")
+    started.append(subprocess.Popen([*dask, "distributed.cli.dask_worker", address, *here, *folder], **options))
+    try:
+        yield address, started[0]
+    finally:
+        for process in started[::-1]:
+            process.terminate()
+        for process in started:
+            process.wait(30)
+
+
+def test_a_scheduler_that_goes_away_is_one_sentence(scheduler):
+    address, process = scheduler
+    pattern = find_pattern("scan")
+    params = pattern.check({"n": 2**20, "dtype": "int32"})
+    inputs = pattern.inputs({}, params, 3)
+
+    def tell(progress):
+        if progress.fraction:
+            process.kill()
+
+    variant = pattern.variant("three-kernels")
+    with _at(address) as there:
+        assert [each.device.engine for each in there.workers] == ["simulator"]
+        with pytest.raises(EngineUnavailableError, match=r"The scheduler is gone\.") as gone:
+            run_distributed(there, pattern, variant, inputs, params, tell, chunks=(64,))
+    assert "nothing was written" in gone.value.advice
+
+
+@contextlib.contextmanager
+def _at(address):
+    """Connect as soon as the scheduler and its worker are there."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with opened(Asked(scheduler=address), ENGINE) as there:
+                yield there
+            return
+        except EngineUnavailableError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def test_a_worker_with_several_threads_is_refused():
+    class Client:
+        def scheduler_info(self, n_workers):
+            return {"workers": {"tcp://10.0.0.7:1": {"nthreads": 8}}}
+
+    with pytest.raises(EngineUnavailableError, match=r"tcp://10.0.0.7:1 has 8 threads") as refused:
+        Cluster(Client(), "auto")
+    assert "--nthreads 1" in refused.value.advice
 
 
 @pytest.mark.parametrize("address", ["here", "http://host:8786", "tcp://host:0", "tcp://host:99999", "inproc://1"])
