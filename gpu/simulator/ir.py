@@ -304,6 +304,33 @@ class Fence:
 
 
 @dataclass(frozen=True)
+class AsyncCopy:
+    """A copy that a thread starts; of its `bytes` only the first `given` are read, and zeros stand for the others."""
+
+    type: Type
+    to: Expression
+    source: Expression
+    bytes: Expression
+    given: Expression | None
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
+class AsyncCommit:
+    """The end of a group of copies that the thread has started."""
+
+    type: Type
+
+
+@dataclass(frozen=True)
+class AsyncWait:
+    """The thread's copies have arrived, but for those of so many groups that ended last; None for all copies."""
+
+    type: Type
+    left: Expression | None
+
+
+@dataclass(frozen=True)
 class HeapChange:
     """What observers are told of the heap: `size` bytes have been allocated at an address, or, without, it is freed."""
 
@@ -416,6 +443,9 @@ Expression = (
     | Atomic
     | Warp
     | Fence
+    | AsyncCopy
+    | AsyncCommit
+    | AsyncWait
     | HeapChange
     | Print
     | Assertion

@@ -58,6 +58,9 @@ class RaceChecker(Checker):
     So every byte with a race is found, though not every pair of lines that race there. Its memory is 40 bytes for
     each element that a kernel reads, writes and changes by atomics, 16 for one that it only reads.
 
+    What an asynchronous copy writes nobody may touch, and what it reads nobody may change, from where it is started to
+    where its thread waits for it, not even that thread itself; there it becomes the thread's own access.
+
     Kernels that kernels launch are compared with what goes on at the same time, as `LaunchTree` says.
 
     The findings are kept over the host's launches; everything else starts anew with each.
@@ -112,6 +115,8 @@ class RaceChecker(Checker):
         self._order = HappensBefore()
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
+        # What copies that go on read and write.
+        self._copied: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
 
     def _keep(self) -> None:
         """Remember what the running launch has done, where others may go on at the same time."""
@@ -125,6 +130,32 @@ class RaceChecker(Checker):
         self._threads = self._order.first_thread + batch.geometry.lane_numbers
         self._high = high_records(self._threads)
         self._low = low_records(self._threads)
+
+    def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        memory = access.memory
+        if not isinstance(memory, FlatMemory):
+            return
+        if memory not in self._copied:
+            blocks = batch.geometry.blocks if memory.space == "shared" else 1
+            self._copied[memory] = Shadow(memory, blocks, access.size)
+        shadow = self._copied[memory]
+        lanes, cells = shadow.cells(batch.geometry, access)
+        event = self._tick(access) if begins else 0
+        shadow.slot("writer" if access.site.action == "write" else "reader high")[cells] = (
+            self._high[lanes] + event if begins else 0
+        )
+
+    def _compare_copies(self, batch: BlockBatch, access: Access, event: int) -> None:
+        """Report lanes that touch what a copy that was not waited for writes, or change what it reads."""
+        assert isinstance(access.memory, FlatMemory)
+        shadow = self._copied.get(access.memory)
+        if shadow is None:
+            return
+        now = _Now(batch, access, event, shadow, *shadow.cells(batch.geometry, access))
+        for slot in ("writer",) if access.site.action == "read" else ("writer", "reader high"):
+            records = shadow.slot(slot).take(now.cells)
+            hit = np.flatnonzero(records)
+            self._report(now, hit, thread_of(records[hit], slot), records[hit] & EVENT)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
@@ -147,6 +178,8 @@ class RaceChecker(Checker):
         assert isinstance(memory, FlatMemory)
         shadow = self._shadow_of(memory, batch, access.size)
         now = _Now(batch, access, self._tick(access), shadow, *shadow.cells(batch.geometry, access))
+        if self._copied:
+            self._compare_copies(batch, access, now.event)
         is_flag = access.site.volatile and memory.space == "global"
         self._compare(now, "writer", spares_volatile=is_flag and action == "read")
         if action != "read":
@@ -359,6 +392,8 @@ class RaceChecker(Checker):
         """Return what a lane and an earlier thread that it races with have in common."""
         if other is not None:
             return "launches"
+        if now.shadow in self._copied.values():
+            return "copy"
         if event == now.event:
             return "instruction"
         theirs, per_block = thread - self._order.first_thread, now.batch.geometry.lanes_per_block

@@ -150,8 +150,10 @@ class ExpressionWriter:
             case ir.Fence():
                 asm.emit("fence seq_cst")
                 return "0"
-            case ir.HeapChange():
+            case ir.HeapChange() | ir.AsyncCommit() | ir.AsyncWait():
                 return "0"
+            case ir.AsyncCopy():
+                return self._async_copy(frame, expression)
             case ir.Assertion():
                 return self._assert(frame, expression)
             case ir.Call():
@@ -269,6 +271,25 @@ class ExpressionWriter:
         elif kind in ("min", "max") and not type.is_signed:
             kind = f"u{kind}"
         return asm.value(f"atomicrmw {kind} ptr {where}, {what} {values[0]} monotonic")
+
+    def _async_copy(self, frame: PlannedFrame, expression: ir.AsyncCopy) -> str:
+        """Copy at once, which is as soon as it may be: who waits for it sees no difference."""
+        asm = self._asm
+        to, source = self.scalar(frame, expression.to), self.scalar(frame, expression.source)
+        size = self._as_int64(frame, expression.bytes)
+        given = size
+        if expression.given is not None:
+            asm.declare("i64 @llvm.umin.i64(i64, i64)")
+            asked = self._as_int64(frame, expression.given)
+            given = asm.value(f"call i64 @llvm.umin.i64(i64 {asked}, i64 {size})")
+            asm.fill(to, 0, size)
+        asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
+        asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {given}, i1 false)")
+        return "0"
+
+    def _as_int64(self, frame: PlannedFrame, expression: ir.Expression) -> str:
+        assert isinstance(expression.type, Scalar)
+        return arithmetic.cast(self._asm, expression.type, INT64, self.scalar(frame, expression))
 
     def _assert(self, frame: PlannedFrame, assertion: ir.Assertion) -> str:
         """The first thread that finds the condition false leaves word of it, and its worker runs nothing more."""

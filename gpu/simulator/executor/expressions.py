@@ -11,6 +11,7 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.executor import exchanges
+from gpu.simulator.executor.async_copies import CopiedBytes, of_each_value, started
 from gpu.simulator.executor.barriers import pass_barrier, pass_grid_barrier
 from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.children import launch_lanes
@@ -59,7 +60,7 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
 
 
 # What changes something keeps whole values, wherever it stands.
-_STORES = ir.Assign | ir.Update | ir.Atomic | ir.Call | ir.IndirectCall | ir.Temporary
+_STORES = ir.Assign | ir.Update | ir.Atomic | ir.AsyncCopy | ir.Call | ir.IndirectCall | ir.Temporary
 
 
 class ExpressionCompiler:
@@ -130,6 +131,8 @@ class ExpressionCompiler:
                 return self._atomic(expression)
             case ir.Temporary():
                 return self._temporary(expression)
+            case ir.AsyncCopy():
+                return self._async_copy(expression)
             case ir.Call():
                 return self._call(expression)
             case ir.IndirectCall():
@@ -172,6 +175,11 @@ class ExpressionCompiler:
             case ir.Fence(_, name, position, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask), position)
+            case ir.AsyncCommit():
+                return lambda frame, mask: started(frame.batch).commit(mask)
+            case ir.AsyncWait(_, left):
+                but = self.expression(left) if left is not None else None
+                return lambda frame, mask: started(frame.batch).wait(mask, but and but(frame, mask))
             case ir.HeapChange(_, pointer, size, position):
                 return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
@@ -467,6 +475,20 @@ class ExpressionCompiler:
             return values.lift(address)
 
         return run
+
+    def _async_copy(self, expression: ir.AsyncCopy) -> Evaluator:
+        to, source, size = (self.bare.expression(each) for each in (expression.to, expression.source, expression.bytes))
+        given = self.bare.expression(expression.given) if expression.given is not None else None
+        position, values = expression.position, self.values
+
+        def run(frame: CallFrame, mask: LaneMask) -> None:
+            copy = CopiedBytes(
+                values, frame.batch, to(frame, mask), source(frame, mask), given and given(frame, mask), position
+            )
+            for count, lanes in of_each_value(size(frame, mask), mask):
+                started(frame.batch).start(copy.to, copy.source, count, lanes, position, partial(copy.perform, count))
+
+        return values.lifted(run)
 
     # Functions.
 

@@ -172,6 +172,12 @@ class Observer:
     def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
         """Take note that a write that was told of, and stayed in registers, comes to memory for some lanes."""
 
+    def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        """Take note of an asynchronous copy that lanes have started, or that arrives now.
+
+        `access` is what it reads or writes, without values; as an access it is told of when it arrives, after this.
+        """
+
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
@@ -250,6 +256,10 @@ class Observers(Observer):
     def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.written_back(batch, step, access, mask)
+
+    def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
+        for observer in self._observers:
+            observer.copying(batch, access, begins=begins)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:

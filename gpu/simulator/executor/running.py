@@ -65,6 +65,27 @@ class Scheduler(Protocol):
         """Return the memory of an array of each thread's own that the running lanes declare."""
 
 
+class Copies(Protocol):
+    """What lanes have started to copy."""
+
+    def start(
+        self,
+        to: Any,
+        source: Any,
+        size: int,
+        mask: LaneMask,
+        position: SourcePosition,
+        perform: Callable[[LaneMask], None],
+    ) -> None:
+        """Start a copy of so many bytes a lane, which `perform` does."""
+
+    def commit(self, mask: LaneMask) -> None:
+        """End the group of copies of each lane."""
+
+    def wait(self, mask: LaneMask, left: Any) -> None:
+        """Let copies arrive, but for those of the last groups."""
+
+
 class Parent(Protocol):
     """The launch by the host that a batch belongs to."""
 
@@ -90,6 +111,8 @@ class RunningBatch(BlockBatch):
         self.observer = observer
         # Who says which warp, or lane, goes on; None where all go in lockstep.
         self.scheduler: Scheduler | None = None
+        # What its threads have started to copy; None where they never did.
+        self.copies: Copies | None = None
         # What its threads keep of memory; None where each access goes there.
         self.registers: Registers | None = None
         # What its threads have launched that has not run yet, and how many launches it is away from the host.

@@ -198,6 +198,8 @@ class OperationCounter:
                 yield from ((argument, NOTHING) for argument in arguments if not isinstance(argument, str))
             case ir.Assertion(_, condition):
                 yield condition, NOTHING
+            case ir.AsyncCopy(_, to, source, size, given):
+                yield from ((part, INDEX) for part in (to, source, size, given) if part is not None)
             case _:
                 pass
 

@@ -471,6 +471,35 @@ class _Assembly:
         place = self._place(address, _UINT8, each)
         return self._declared("lockstep row", _UINT64, ir.Cast(_UINT64, place.pointer)), registers
 
+    def _do_cp(self, each: ptx.Instruction) -> None:
+        """Lower a copy that goes on while the thread does, or the wait for such copies."""
+        match each.words:
+            case ("async", "commit_group"):
+                self.made.append(self._evaluated(ir.AsyncCommit(VOID)))
+            case ("async", "wait_all"):
+                self.made.append(self._evaluated(ir.AsyncWait(VOID, None)))
+            case ("async", "wait_group"):
+                left = self._value(each.operands[0], _UINT64, each)
+                self.made.append(self._evaluated(ir.AsyncWait(VOID, left)))
+            case ("async", "ca" | "cg", "shared" | "shared::cta", "global", *_):
+                to, source, size, *given = each.operands
+                # The source's address is a whole pointer.
+                read = ptx.Instruction(each.operation, (), (), (), each.operands)
+                self.made.append(
+                    self._evaluated(
+                        ir.AsyncCopy(
+                            VOID,
+                            self._place(to, _UINT8, each).pointer,
+                            self._place(source, _UINT8, read).pointer,
+                            self._value(size, _UINT64, each),
+                            self._value(given[0], _UINT64, each) if given else None,
+                            start_of(self.cursor),
+                        )
+                    )
+                )
+            case _:
+                raise self._refused(each)
+
     def _do_activemask(self, each: ptx.Instruction) -> None:
         self._warp(each, each.operands[0], _UINT32, "__activemask", ())
 

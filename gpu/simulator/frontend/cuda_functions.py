@@ -54,6 +54,14 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name == "__cvta_shared_to_generic":
         assert isinstance(type, Pointer)
         return ir.SharedAddress(type, lower.value(arguments[0]), start_of(cursor))
+    if name == "__lockstep_async_copy":
+        to, source, count, *given = (lower.value(each) for each in arguments if is_written_out(each))
+        return ir.AsyncCopy(VOID, to, source, count, given[0] if given else None, start_of(cursor))
+    if name == "__lockstep_async_commit":
+        return ir.AsyncCommit(VOID)
+    if name == "__lockstep_async_wait":
+        left = [lower.value(each) for each in arguments if is_written_out(each)]
+        return ir.AsyncWait(VOID, left[0] if left else None)
     if name in FENCES:
         lanes = [lower.value(each) for each in arguments if is_written_out(each)]
         return ir.Fence(VOID, name, start_of(cursor), *lanes)

@@ -1,5 +1,6 @@
 // Cooperative groups, as far as thread blocks, tiles of a warp and coalesced threads, in terms of CUDA's intrinsics.
 #pragma once
+#include "lockstep/aligned_size.h"
 
 namespace cooperative_groups {
 
@@ -249,19 +250,38 @@ __device__ inline void invoke_one(const Group &group, Function &&function, Argum
     if (group.thread_rank() == 0) function(arguments...);
 }
 
-// Copies that a GPU makes while threads go on; here they are made at once.
-template <typename Group, typename LockstepT, typename LockstepU>
-__device__ inline void memcpy_async(const Group &group, LockstepT *to, const LockstepU *from, size_t bytes) {
-    for (size_t i = group.thread_rank(); i < bytes / sizeof(LockstepT); i += group.size()) {
-        to[i] = ((const LockstepT *)from)[i];
+// A group's threads start copies in turns, of as many bytes as the alignment has, 4 to 16; what is less, or no whole
+// number of these, is copied at once. Each call is a stage that can be waited for.
+template <size_t Chunk>
+__device__ inline void lockstep_copy_chunks(size_t rank, size_t size, char *to, const char *from, size_t bytes) {
+    if constexpr (Chunk >= 4) {
+        for (size_t at = rank * Chunk; at < bytes / Chunk * Chunk; at += size * Chunk) {
+            __lockstep_async_copy(to + at, from + at, Chunk);
+        }
     }
+    for (size_t at = (Chunk >= 4 ? bytes / Chunk * Chunk : 0) + rank; at < bytes; at += size) to[at] = from[at];
+}
+template <typename Group, typename LockstepT, typename LockstepU, typename Size>
+__device__ inline void memcpy_async(const Group &group, LockstepT *to, const LockstepU *from, const Size &bytes) {
+    constexpr size_t known = cuda::lockstep_alignment_of<Size>::value, own = alignof(LockstepT);
+    constexpr size_t chunk = known > own ? known : own;
+    lockstep_copy_chunks<(chunk > 16 ? 16 : chunk)>(group.thread_rank(), group.size(), (char *)to, (const char *)from,
+                                                    bytes);
+    __lockstep_async_commit();
+}
+template <typename Group, typename LockstepT, typename ToSize, typename FromSize>
+__device__ inline void memcpy_async(const Group &group, LockstepT *to, const ToSize &room, const LockstepT *from,
+                                    const FromSize &count) {
+    memcpy_async(group, to, from, sizeof(LockstepT) * ((size_t)room < (size_t)count ? (size_t)room : (size_t)count));
 }
 template <typename Group>
 __device__ inline void wait(const Group &group) {
+    __lockstep_async_wait();
     group.sync();
 }
 template <unsigned int Stages, typename Group>
 __device__ inline void wait_prior(const Group &group) {
+    __lockstep_async_wait(Stages);
     group.sync();
 }
 

@@ -1,14 +1,12 @@
-// Copies that a GPU makes while threads go on; here they are made at once.
+// Copies to shared memory that go on while threads do: their bytes are there when the thread has waited for them.
 #pragma once
 
 LOCKSTEP_API inline void __pipeline_memcpy_async(void *to, const void *from, size_t bytes, size_t zeros = 0) {
-    if (bytes == 16) {
-        *(uint4 *)to = zeros == 16 ? uint4() : *(const uint4 *)from;
-    } else if (bytes == 8) {
-        *(uint2 *)to = zeros == 8 ? uint2() : *(const uint2 *)from;
+    if (zeros == 0) {
+        __lockstep_async_copy(to, from, bytes);
     } else {
-        *(unsigned int *)to = zeros == 4 ? 0u : *(const unsigned int *)from;
+        __lockstep_async_copy(to, from, bytes, bytes - zeros);
     }
 }
-LOCKSTEP_API inline void __pipeline_commit() {}
-LOCKSTEP_API inline void __pipeline_wait_prior(size_t) {}
+LOCKSTEP_API inline void __pipeline_commit() { __lockstep_async_commit(); }
+LOCKSTEP_API inline void __pipeline_wait_prior(size_t groups) { __lockstep_async_wait(groups); }

@@ -197,6 +197,12 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", "assert", "", _terms(condition))
         case ir.Fence(_, name, _, lanes):
             return Term("call", name, "", _terms(lanes))
+        case ir.AsyncCopy(_, to, source):
+            return Term("call", "copy_async", "", _terms(to, source))
+        case ir.AsyncCommit():
+            return Term("call", "commit", "", ())
+        case ir.AsyncWait(_, left):
+            return Term("call", "wait", "", _terms(left))
         case ir.HeapChange(_, pointer, size):
             return Term("call", "free" if size is None else "malloc", "", _terms(pointer))
         case ir.GridBarrier():

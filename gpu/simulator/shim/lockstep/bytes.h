@@ -63,3 +63,11 @@ LOCKSTEP_API inline LockstepT *memset(LockstepT *to, int byte, size_t bytes) {
     return to;
 }
 LOCKSTEP_API inline void *memset(void *to, int byte, size_t bytes) { return memset((char *)to, byte, bytes); }
+
+// Copies to shared memory that a thread starts, in groups that it commits, and its wait for all but the last groups, or
+// for all. Of the bytes only the first `given` are read, and zeros stand for the others.
+LOCKSTEP_API void __lockstep_async_copy(void *to, const void *from, size_t bytes);
+LOCKSTEP_API void __lockstep_async_copy(void *to, const void *from, size_t bytes, size_t given);
+LOCKSTEP_API void __lockstep_async_commit();
+LOCKSTEP_API void __lockstep_async_wait();
+LOCKSTEP_API void __lockstep_async_wait(size_t groups);
