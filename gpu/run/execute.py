@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -70,9 +70,6 @@ from gpu.run.repeat import phases_of, repeat
 from gpu.run.sized import opened
 from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.recording import Recording
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -280,8 +280,7 @@ class ModeledViews(Card):
             for number, found in self.modeled.items()
             if found.operations > 0
         ]
-        self.roofline.show_dots(dots, Roofs(gpu.memory_gb_s, gpu.last_cache_gb_s, peak))
-        self.roofline.emphasize(self.selected)
+        self.roofline.show_dots(dots, Roofs(gpu.memory_gb_s, gpu.last_cache_gb_s, peak), self.selected)
 
     def _show_occupancy(self) -> None:
         known = self.modeled.get(self.selected)

@@ -71,29 +71,26 @@ class RooflinePlot(Plot):
         self.roofs: Roofs | None = None
         self.names: dict[int, QRectF] = {}
         """Where in the plot, in pixels, each dot's number stands."""
-        self._named: list[object] = []
+        self._named: list[pg.GraphicsObject] = []
         self._roofs_at: list[pg.TextItem] = []
-        self._drawn: list[object] = []
+        self._drawn: list[pg.GraphicsObject] = []
         self._strong: int | None = None
 
-    def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs) -> None:
-        """Show other dots under other roofs."""
-        self.dots, self.roofs = tuple(dots), roofs
-        self._draw()
-
-    def emphasize(self, number: int | None) -> None:
-        """Draw one dot stronger."""
-        if number != self._strong:
-            self._strong = number
+    def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs, strong: int | None = None) -> None:
+        """Show other dots under other roofs, the one of number `strong` larger than the others."""
+        asked = (tuple(dots), roofs, strong)
+        if asked != (self.dots, self.roofs, self._strong):
+            self.dots, self.roofs, self._strong = asked
             self._draw()
 
-    def _add(self, item: object) -> None:
-        self.plot.addItem(item)
+    def _add(self, item: pg.GraphicsObject) -> None:
+        # The range is set from the figures: nobody need ask each item how far it reaches.
+        self.box.addItem(item, ignoreBounds=True)
         self._drawn.append(item)
 
     def _draw(self) -> None:
         for item in self._drawn:
-            self.plot.removeItem(item)
+            self.box.removeItem(item)
         self._drawn, self._roofs_at = [], []
         if self.roofs is None:
             return
@@ -114,8 +111,7 @@ class RooflinePlot(Plot):
         self.plot.setXRange(low, high, padding=0.0)
         self.plot.setYRange(floor, top, padding=0.0)
         self._name_roofs(roofs, low, high, floor)
-        for dot in self.dots:
-            self._draw_dot(dot)
+        self._draw_dots()
         self._name_dots()
 
     def _name_roofs(self, roofs: Roofs, low: float, high: float, floor: float) -> None:
@@ -140,7 +136,7 @@ class RooflinePlot(Plot):
     def _name_dots(self) -> None:
         """Write each dot's number where nothing else is, with a line to the dot from where that is not beside it."""
         for item in self._named:
-            self.plot.removeItem(item)
+            self.box.removeItem(item)
         self._named, self.names = [], {}
         pixels = self.box.rect()
         if not self.dots or pixels.width() < 2 or pixels.height() < 2:
@@ -181,24 +177,28 @@ class RooflinePlot(Plot):
             item.setPos(left + middle.x() / across, high - middle.y() / down)
             self._name(item)
 
-    def _name(self, item: object) -> None:
-        self.plot.addItem(item)
+    def _name(self, item: pg.GraphicsObject) -> None:
+        self.box.addItem(item, ignoreBounds=True)
         self._named.append(item)
 
-    def _draw_dot(self, dot: RooflineDot) -> None:
-        strong = dot.number == self._strong
-        color = variant_pen(dot.number).color()
-        size = look().px(15 if strong else 10)
-        height = math.log10(dot.rate)
-        at_memory, at_cache = math.log10(dot.at_memory), math.log10(dot.at_cache)
-        line = pg.mkPen(color, width=2 if strong else 1)
-        self._add(pg.PlotCurveItem([at_cache, at_memory], [height, height], pen=line))
-        ring = pg.ScatterPlotItem([at_cache], [height], size=size * 0.8, pen=pg.mkPen(color, width=2),
-                                  brush=pg.mkBrush(look().theme.surface))  # fmt: skip
-        full = pg.ScatterPlotItem([at_memory], [height], size=size, pen=None, brush=pg.mkBrush(color))
-        for item in (ring, full):
-            item.setZValue(2 if strong else 1)
-            item.sigClicked.connect(lambda *_: self.picked.emit(dot.number))
+    def _draw_dots(self) -> None:
+        """Draw all dots as one item and all rings as another: an item costs more than what is in it."""
+        rings, full = [], []
+        for dot in sorted(self.dots, key=lambda each: each.number == self._strong):
+            strong = dot.number == self._strong
+            color = variant_pen(dot.number).color()
+            size = look().px(15 if strong else 10)
+            height = math.log10(dot.rate)
+            ends = [math.log10(dot.at_cache), math.log10(dot.at_memory)]
+            self._add(pg.PlotCurveItem(ends, [height, height], pen=pg.mkPen(color, width=2 if strong else 1)))
+            ring = {"pen": pg.mkPen(color, width=2), "brush": pg.mkBrush(look().theme.surface), "size": size * 0.8}
+            rings.append({"pos": (ends[0], height), "data": dot.number, **ring})
+            filled = {"pen": pg.mkPen(None), "brush": pg.mkBrush(color), "size": size}
+            full.append({"pos": (ends[1], height), "data": dot.number, **filled})
+        for spots in (rings, full):
+            item = pg.ScatterPlotItem(spots)
+            item.setZValue(1)
+            item.sigClicked.connect(lambda _, clicked: self.picked.emit(clicked[0].data()))
             self._add(item)
 
     def restyle(self) -> None:

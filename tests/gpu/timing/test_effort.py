@@ -42,7 +42,6 @@ import resource, sys
 from gpu.patterns import find_pattern
 from gpu.run.model import model_pattern
 
-pytestmark = pytest.mark.long
 declared = find_pattern("compaction")
 params = declared.check({"n": 1 << 26, "dtype": "float32"})
 inputs = declared.inputs({}, params, 7)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import pyqtgraph as pg
 import pytest
-from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QLabel
 
 from gpu.messages.requests import Failure, ModelPattern
@@ -166,8 +167,11 @@ def test_each_variant_is_a_dot_below_the_roofs_of_the_gpu(qtbot, tab) -> None:
     assert (plot.roofs.memory, plot.roofs.cache) == (4525, 8502)
     assert plot.roofs.operations == pytest.approx(2 * 128 * 132 * 1.98)
     assert models(tab)[0].operations
-    plot.picked.emit(4)
-    assert tab.modeled.selected == 4
+    peak = plot.dots[-1]
+    qtbot.waitUntil(lambda: len(plot.names) == len(plot.dots))
+    at = plot.box.mapViewToScene(QPointF(math.log10(peak.at_cache), math.log10(peak.rate)))
+    click(qtbot, plot.plot.viewport(), plot.plot.mapFromScene(at))
+    assert tab.modeled.selected == peak.number
 
 
 def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot, tab) -> None:
@@ -179,7 +183,7 @@ def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot
     assert "●  by the bytes of DRAM" in legend.text()
     qtbot.waitUntil(lambda: len(plot.names) == len(plot.dots))
     assert not any(one.intersects(two) for one, two in combinations(plot.names.values(), 2))
-    written = {each.toPlainText() for each in plot.plot.plotItem.items if isinstance(each, pg.TextItem)}
+    written = {each.toPlainText() for each in plot.plot.scene().items() if isinstance(each, pg.TextItem)}
     assert {str(each.number + 1) for each in plot.dots} <= written
 
 
