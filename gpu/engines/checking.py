@@ -57,13 +57,15 @@ class CheckingEngine(SimulatorEngine):
         Who else watches launches.
     max_rounds : int
         Rounds of loops after which a launch counts as endless.
+    max_seconds : float
+        Seconds of computing after which it does.
     """
 
     def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
         super().__init__("lockstep")
         self.schedule = ROUND_ROBIN
         self.also: tuple[Observer, ...] = ()
-        self.max_rounds = MAXIMUM_ROUNDS
+        self.max_rounds, self.max_seconds = MAXIMUM_ROUNDS, SECONDS
         self._on_print = on_print
         self._checks = checks
         self.findings: list[Finding] = []
@@ -122,7 +124,7 @@ class CheckingEngine(SimulatorEngine):
                 on_print=self._on_print,
                 schedule=self.schedule,
                 max_rounds=self.max_rounds,
-                max_seconds=SECONDS,
+                max_seconds=self.max_seconds,
             )
         except LaunchError as error:
             if error.kind:

@@ -30,13 +30,16 @@ from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.checkers.report import diagnostics_of
 from gpu.simulator.counting.counters import Counters
 from gpu.simulator.executor.memory import POISON
+from gpu.simulator.frontend.diagnose import diagnostic_at
 from gpu.stepping.recording import Recording
 
 _THOROUGH = 65
 """Up to this size every kind of input is tried, above it those that show most."""
 _OFTEN = ("random", "only the last", "highest")
-_ROUNDS = 5000
-"""Rounds of loops after which a launch on so little counts as endless."""
+_ROUNDS = 3000
+"""Rounds of loops after which a launch on so little counts as endless, on any machine."""
+_SECONDS = 20.0
+"""Of computing, after which a launch is given up that its rounds have not ended: a verdict has no time in it."""
 _ORDERED = (("lanes", 128), ("shuffle", 512), ("cached", 512))
 """The kinds of orders, and the most threads that a launch has in each: one by one they take long."""
 
@@ -130,7 +133,7 @@ class _Judge:
         )
         with closing(engine), closing(right):
             engine.sources = {self._stage.file: self._text}
-            engine.max_rounds = _ROUNDS
+            engine.max_rounds, engine.max_seconds = _ROUNDS, _SECONDS
             right.sources = {self._stage.file: self._reference}
             try:
                 types = self._stage.types(right.built(self._stage.file))
@@ -274,7 +277,10 @@ class _Judge:
         position = error.position if isinstance(error, KernelError) else None
         diagnostics: tuple[Diagnostic, ...] = ()
         if position is not None and position.file in (self._stage.file, (KERNELS / self._stage.file).name):
-            diagnostics = (Diagnostic(position.line, max(position.column, 1), 2, "error", said),)
+            said = said.removeprefix(f"{position}: ")
+            own = replace(position, file=self._stage.file)
+            lines = self._text.split("\n")
+            diagnostics = (diagnostic_at(said, own, Path(self._stage.file), lines, "error"),)
             said = ""
         check = Check(diagnostics=diagnostics, ended=True, failure=error.message)
         verdict = Verdict("wrong", f"✗ it {what}", said or error.message)

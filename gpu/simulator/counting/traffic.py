@@ -147,7 +147,14 @@ def _filled_sectors(counts: Array, size: int) -> Array:
 
 def queues(rows: Array) -> Array:
     """Return for each row the most lanes that want one element, for which they wait in a queue; negative: nobody's."""
-    return _turns(*_in_order(rows))[0]
+    ordered, first = _in_order(rows)
+    starts = np.flatnonzero(first)
+    lengths = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1:] = first.size - starts[-1:]
+    lengths[ordered.ravel().take(starts) < 0] = 0
+    longest: Array = np.maximum.reduceat(lengths, np.flatnonzero(starts % rows.shape[1] == 0))
+    return longest
 
 
 def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,32 @@ def test_a_limit_is_held_against_what_is_counted() -> None:
         ("barriers", 13, 7, False)
     ]
     assert "too much: barriers" in said.verdict.words
+
+
+def test_a_loop_without_end_is_ended_by_its_rounds_and_soon() -> None:
+    lesson = read_lesson(LIBRARY / "10-histogram")
+    task = lesson.task("private")
+    text = reference(lesson, task).replace("i += gridDim.x * blockDim.x", "i = gridDim.x * blockDim.x")
+    began = time.process_time()
+    said = judge(lesson, task, text)
+    assert time.process_time() - began < 2
+    assert [mistake.kind for mistake in said.check.mistakes] == ["endless"]
+    assert "still in it after 3000 rounds" in said.sentences[-1]  # on a machine of any speed
+
+
+def test_what_does_not_compile_is_told_once_with_its_line(lesson: Lesson) -> None:
+    said = judged(lesson, "b[i];", "d[i];")
+    assert said.sentences == ("✗ it does not compile.", "Line 4: use of undeclared identifier 'd'")
+    (only,) = said.check.diagnostics
+    assert KERNEL.split("\n")[only.line - 1][only.column - 1 : only.end - 1] == "b"  # where d is now
+
+
+def test_what_is_rewritten_begins_without_another_tasks_comments() -> None:
+    lesson = read_lesson(LIBRARY / "07-scan")
+    text = start(lesson, lesson.task("double-buffer"))
+    assert "int before" in text
+    assert "// lines" not in text
+    assert "// end" not in text
 
 
 def test_another_order_shows_what_lockstep_hides() -> None:
