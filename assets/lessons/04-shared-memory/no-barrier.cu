@@ -1,4 +1,4 @@
-// The same without a barrier: a thread may read what another has not written yet.
+// Each block turns its own 64 elements around: they meet in shared memory.
 __global__ void reverse(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

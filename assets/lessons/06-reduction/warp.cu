@@ -1,4 +1,4 @@
-// The last 32 threads are one warp. Its lanes still have to wait for each other: __syncwarp() says so.
+// The last 32 threads are one warp, whose lanes hand each other their sums in shared memory.
 __global__ void sum(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

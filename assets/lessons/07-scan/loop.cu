@@ -1,4 +1,4 @@
-// The loop ends for each thread when it has nothing to add: so not all come to its barriers.
+// Each thread adds as long as an element stands a stride before its own.
 __global__ void scan(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;

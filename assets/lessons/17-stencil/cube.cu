@@ -10,8 +10,7 @@ __global__ void stencil(const int *a, int *b, int n) {
     __syncthreads();
     bool inner = 0 < i && i < 5 && 0 < j && j < 5 && 0 < k && k < 5;
     if (inner && inside) {
-        int around =
-            s[k - 1][j][i] + s[k + 1][j][i] + s[k][j - 1][i] + s[k][j + 1][i] + s[k][j][i - 1] + s[k][j][i + 1];
-        b[(z * n + y) * n + x] = 6 * s[k][j][i] - around;
+        int sides = s[k][j][i - 1] + s[k][j][i + 1] + s[k][j - 1][i] + s[k][j + 1][i];
+        b[(z * n + y) * n + x] = 6 * s[k][j][i] - sides - s[k - 1][j][i] - s[k + 1][j][i];
     }
 }

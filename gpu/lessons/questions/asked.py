@@ -28,13 +28,14 @@ def mark(asked: AskedQuestion, given: Any) -> AnswerMark:
         right = _is_number(given) and abs(given - asked.answer) <= _REAL * max(1.0, abs(asked.answer)) * (
             isinstance(asked.answer, float)
         )
-        was = f"it is {_number(asked.answer)}"
+        # What is said of a count begins with it.
+        was = "" if asked.kind == "count" else f"it is {_number(asked.answer)}. "
     elif asked.form == "thread":
         right = isinstance(given, tuple | list) and tuple(given) == asked.answer
-        was = f"it is thread {asked.answer[1]} of block {asked.answer[0]}"
+        was = f"it is thread {asked.answer[1]} of block {asked.answer[0]}. "
     else:
-        right, was = given == asked.answer, f"it is: {asked.answer}"
-    words = f"Right. {asked.why}" if right else f"No: {was}. {asked.why}{at}"
+        right, was = given == asked.answer, f"the right answer is “{asked.answer}”. "
+    words = f"Right. {asked.why}" if right else f"No: {was}{asked.why}{at}"
     return AnswerMark(right, words.strip(), moment=asked.moment, line=asked.line)
 
 

@@ -45,7 +45,7 @@ _OVER_RUN = {
     "sectors": ("How many 32-byte sectors of global memory are moved in all?", "{} sectors in all."),
     "conflicts": ("How many passes over shared memory are lost to bank conflicts in all?", "{} passes lost in all."),
     "barriers": ("How many barriers are passed, each once for every block?", "{} barriers are passed."),
-    "divergent": ("How many times do a warp's lanes part ways at a branch?", "Lanes part ways {} times."),
+    "divergent": ("How many times do a warp's lanes part ways at a branch?", "{} times a warp's lanes part ways."),
 }
 _FIELDS = {"conflicts": "bank_conflicts", "divergent": "divergent_branches"}
 
@@ -96,7 +96,7 @@ def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
         f"Which threads of block {block} execute line {line} now: {source}",
         "threads",
         found,
-        f"{some(found).capitalize()}; of the block's lanes {summary}.",
+        f"{_executed(found)}; of the block's lanes {summary}.",
         block=block,
         moment=played.moment,
         line=line,
@@ -127,7 +127,7 @@ def count(played: PlayedScene, question: Question) -> AskedQuestion:
     prompt, why = _SAID[of]
     return AskedQuestion(
         "count",
-        f"Line {line} comes next: {source} {prompt}",
+        f"{_comes_next(played)} {prompt}",
         "number",
         answer,
         why.format(answer),
@@ -152,17 +152,18 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
     held = launch.trace.array(array.number, step)[element]
     write = launch.trace.memory.writer(array, element, step)
     line, why = 0, "Nobody writes it."
+    named = f"{wanted}[{element}]{f' of block {block}' if array.space == 'shared' else ''}"
     if write is not None:
         moment = launch.first + write.event
         line = launch.trace.events[write.event].position.line
         text = explain(played.recording, moment, write.block, write.thread).text
-        why = f"Thread {write.thread} of block {write.block}: {text}" if text else f"Thread {write.thread} writes it."
+        why = f"Thread {write.thread} of block {write.block}: {text}." if text else f"Thread {write.thread} writes it."
     answer: int | float = float(held) if np.asarray(held).dtype.kind == "f" else int(held)
-    when = "after this statement" if until == played.moment + 1 else _when(question.options.get("until"))
-    where = f" of block {block}" if array.space == "shared" else ""
     return AskedQuestion(
         "value",
-        f"What does {wanted}[{element}]{where} hold {when}?",
+        f"What does {named} hold {_when(question.options.get('until'))}?"
+        if "until" in question.options
+        else f"{_comes_next(played)} What does {named} hold behind it?",
         "number",
         answer,
         why,
@@ -224,6 +225,16 @@ def _statement(played: PlayedScene) -> tuple[LaunchSpan, int]:
     if played.moment >= played.recording.moments:
         raise InputError("At the end of a recording there is no next statement to ask about.")
     return played.recording.at(played.moment)
+
+
+def _comes_next(played: PlayedScene) -> str:
+    launch, event = _statement(played)
+    line = launch.trace.events[event].position.line
+    return f"Line {line} comes next: {line_text(played.recording, played.file, line)}"
+
+
+def _executed(threads: frozenset[int]) -> str:
+    return f"{some(threads).capitalize()} {'executes' if len(threads) == 1 else 'execute'} it"
 
 
 def _until(played: PlayedScene, question: Question, default: int) -> int:

@@ -12,7 +12,7 @@ from gpu.engines.modeling import ModelingEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.lessons.lesson import Lesson, Question
-from gpu.lessons.reading import solution_text
+from gpu.lessons.reading import plain_text
 from gpu.lessons.scenes import PlayedScene, line_text, with_defaults
 from gpu.lessons.stage import Stage
 from gpu.messages.judgments import StageCase
@@ -38,7 +38,7 @@ MISTAKES = {
     "endless": "a loop that does not end",
 }
 NOTHING = "nothing: it is sound"
-_YES, _NO = "yes: the result depends on the order", "no: every order gives the same"
+_YES, _NO = "yes, the result depends on the order", "no, every order gives the same"
 _BY = {
     "memory": "the bandwidth of its memory",
     "last cache": "the bandwidth of its last cache",
@@ -80,8 +80,9 @@ def mistake(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQue
     choices = (*MISTAKES.values(), NOTHING)
     if not findings:
         return AskedQuestion(
-            "mistake", "What does this kernel do wrong?", "choice", NOTHING, "The checkers found nothing.", choices
-        )
+            "mistake", "What does this kernel do wrong?", "choice", NOTHING, "The checkers found nothing.", choices,
+            moment=played.moment,
+        )  # fmt: skip
     moment, finding = findings[0]
     if finding.kind not in MISTAKES:
         raise InputError(f"A question cannot ask for a mistake of the kind {finding.kind!r}.")
@@ -109,14 +110,14 @@ def faster(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQues
     gpu = runs[own].gpu.name
     said = ", ".join(f"{name} {time:.3g} us" for name, time in times.items())
     bound = f"{other if best == own else own} is held back by {_in_words(runs[other if best == own else own])}"
-    size = _sized(played, question)
     return AskedQuestion(
         "faster",
-        f"Which is faster on a {gpu}, as modeled, with {size}?",
+        f"Which is faster on an {gpu}, as modeled, with {_sized(played, question)}?",
         "choice",
         best,
         f"Modeled: {said}; {bound}.",
         (own, other),
+        moment=played.moment,
     )
 
 
@@ -129,11 +130,12 @@ def bound(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuest
     said = ", ".join(f"{_BY.get(name, name)} {amount:.3g} us" for name, amount in largest if amount)
     return AskedQuestion(
         "bound",
-        f"What holds it back on a {run.gpu.name}, as modeled, with {_sized(played, question)}?",
+        f"What holds it back on an {run.gpu.name}, as modeled, with {_sized(played, question)}?",
         "choice",
         answer,
         f"Modeled {run.time_us:.3g} us; if it were the only limit: {said}.",
         choices,
+        moment=played.moment,
     )
 
 
@@ -142,17 +144,23 @@ def _in_words(run: ModeledRun) -> str:
 
 
 def _sized(played: PlayedScene, question: Question) -> str:
-    n = question.options.get("n", played.parameters.get("n", "its own size"))
+    n = _one_of(played, question, "n", played.parameters.get("n", "its own size"))
     return f"n = {n:,}" if isinstance(n, int) else f"n = {n}"
 
 
+def _one_of(played: PlayedScene, question: Question, name: str, default: Any) -> Any:
+    """Return what an option says: of several the seed chooses one."""
+    several = question.options.get(name, (default,))
+    return several[int(np.random.default_rng([played.seed, len(several), 5]).integers(len(several)))]
+
+
 def _modeled(lesson: Lesson, played: PlayedScene, question: Question, name: str) -> ModeledRun:
-    gpu = question.options.get("gpu", DEFAULT_GPU)
-    size = {"n": int(question.options["n"])} if "n" in question.options else {}
+    gpu = _one_of(played, question, "gpu", DEFAULT_GPU)
+    size = {"n": _one_of(played, question, "n", 0)} if "n" in question.options else {}
     if played.scene.stage:
         stage = lesson.stage(name)
         case = StageCase(size.get("n", played.parameters["n"]), seed=played.seed)
-        return model_stage(stage, solution_text(lesson, name), case, gpu)
+        return model_stage(stage, plain_text(lesson, name), case, gpu)
     pattern = find_pattern(played.scene.pattern)
     params = pattern.check({**with_defaults(played.scene, played.parameters), **size})
     return model_pattern(pattern.variant(name), pattern.inputs({}, params, played.seed), params, gpu)
@@ -174,7 +182,7 @@ def _outputs(lesson: Lesson, played: PlayedScene, schedule: str) -> Mapping[str,
         try:
             if played.scene.stage:
                 stage = lesson.stage(played.scene.stage)
-                engine.sources = {stage.file: solution_text(lesson, played.scene.stage)}
+                engine.sources = {stage.file: plain_text(lesson, played.scene.stage)}
                 case = StageCase(played.parameters["n"], seed=played.seed)
                 before = stage.inputs(case, stage.types(engine.built(stage.file)), shown=True)
                 after = stage.run(engine, before, case.n)

@@ -35,7 +35,7 @@ def asked(folder: Path, block: str, seed: int = 0, **how: Any) -> AskedQuestion:
         ('ask = "count"\nof = "sectors"', 3 * 2),  # of 11 floats in three arrays
         ('ask = "count"\nof = "operations"\nover = "run"', 11),
         ('ask = "writer"\narray = "c"\nelement = "n - 1"', (1, 2)),
-        ('ask = "order"', "no: every order gives the same"),
+        ('ask = "order"', "no, every order gives the same"),
         ('ask = "mistake"', "nothing: it is sound"),
     ],
 )
@@ -51,10 +51,12 @@ def test_a_value_is_what_the_lanes_added_and_every_seed_asks_anew(tmp_path: Path
     for seed in range(4):
         played, found = ask(lesson, lesson.steps[0], seed)
         trace = played.recording.launches[0].trace
-        element = int(found.prompt.split("[")[1].split("]")[0])
+        assert found.prompt.startswith("Line 3 comes next: if (i < n) c[i] = a[i] + b[i]; What does c[")
+        element = int(found.prompt.split("What does c[")[1].split("]")[0])
         assert found.answer == trace.array("a", 0)[element] + trace.array("b", 0)[element]
-        assert found.line == 4
+        assert found.line == 3
         assert f"c[{element}] =" in found.why
+        assert mark(found, found.answer + 1).words.startswith(f"No: it is {found.answer:g}. Thread ")
         prompts.add((found.prompt, found.answer))
     assert len(prompts) > 1
 
@@ -63,11 +65,11 @@ def test_a_wrong_answer_is_told_with_what_happened_and_its_line(tmp_path: Path) 
     found = asked(tmp_path, f'{SHOW}[question]\nask = "lanes"\nblock = 1\nhints = ["One."]\n')
     said = mark(found, {0, 1, 7})
     assert not said.right
-    assert (said.missing, said.extra, said.line) == (frozenset({2}), frozenset({7}), 4)
+    assert (said.missing, said.extra, said.line) == (frozenset({2}), frozenset({7}), 3)
     assert "you left out 2; 7 does not belong" in said.words
-    assert "Line 4: if (i < n) c[i] = a[i] + b[i];" in said.words
+    assert said.words.endswith("Line 3: if (i < n) c[i] = a[i] + b[i];")
     assert found.hints[0] == "One."
-    assert "line 4" in found.hints[-1]
+    assert "line 3" in found.hints[-1]
     assert not mark(found, "nonsense").right
     assert not mark(found, None).right
 
@@ -75,7 +77,8 @@ def test_a_wrong_answer_is_told_with_what_happened_and_its_line(tmp_path: Path) 
 def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "mistake"\n', kernel=RACY)
     assert "race" in found.answer
-    assert found.line == 4
+    assert found.line == 3  # as it is shown: without the comments that are the task's
+    assert "right answer is “a race" in mark(found, "nothing: it is sound").words
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "order"\n', kernel=RACY)
     assert found.answer.startswith("yes")
 
@@ -110,6 +113,7 @@ def test_which_is_faster_is_the_models_word() -> None:
     assert found.choices == ("straight", "padded")
     assert found.answer == "padded"
     assert "Modeled: straight" in found.why
+    assert len({ask(lesson, step, seed)[1].prompt for seed in (0, 1)}) == 2  # of another GPU or size
 
 
 @pytest.mark.parametrize(
