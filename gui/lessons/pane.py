@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QCheckBox, QVBoxLayout
+from PyQt6.QtWidgets import QApplication, QCheckBox, QVBoxLayout
 
-from gpu.messages.lessons import LessonOutline
+from gpu.messages.lessons import LessonOutline, ShownScene
 from gui.lessons.markdown import MarkdownLabel
 from gui.lessons.question_card import QuestionCard
 from gui.lessons.steps_line import StepsLine
 from gui.lessons.task_card import TaskCard
 from gui.model.lessons import Lessons
 from gui.painting.theme import look
+from gui.qt.later import after
 from gui.widgets.basic import ElidedLabel, Ground, button, label, row
 from gui.widgets.scrolled import Scrolled
 
@@ -53,6 +54,7 @@ class LessonPane(Ground):
         self.back = button("‹ Back", tip="The step before (Alt+←)")
         self.next = button("Next ›", tip="The next step (Alt+→)")
         self.scrolled = Scrolled()
+        self._look = after(0, self._bring_into_view, self)
         content = self.scrolled.column
         content.setContentsMargins(0, 0, 4, 0)
         content.setSpacing(10)
@@ -134,11 +136,22 @@ class LessonPane(Ground):
         elif self.question.scene is not None:
             self.question.check_answer()
 
+    def ask(self, scene: ShownScene) -> None:
+        """Ask the question of what is shown; keys answer it where they were for the pane before."""
+        here = QApplication.focusWidget()
+        self.question.open(scene)
+        if here is not None and self.isAncestorOf(here):
+            self.question.focus_first()
+
     def bring_into_view(self) -> None:
-        """Let what was said last be seen."""
-        for each in (self.question.verdict, self.task.verdict):
-            if each.isVisible():
-                self.scrolled.ensureWidgetVisible(each, 0, look().px(60))
+        """Let what was said last be seen, and what can be done about it, once both have their places."""
+        self._look.start()
+
+    def _bring_into_view(self) -> None:
+        for said, done in ((self.question.verdict, self.question.again), (self.task.verdict, self.task.judge)):
+            if said.isVisible():
+                for each in (done, said):
+                    self.scrolled.ensureWidgetVisible(each, 0, look().px(10))
 
     def _go(self, number: int) -> None:
         self._lessons.open(self._lesson, number)

@@ -95,6 +95,13 @@ class QuestionCard(Card):
         self.box, self.scene, self.mark = None, None, None
         self.hide()
 
+    def focus_first(self) -> None:
+        """Let keys answer, or show a class what happens."""
+        if self._lessons.for_class:
+            self.reveal.setFocus()
+        elif self.box is not None:
+            self.box.focus_first()
+
     def _judge_readiness(self) -> None:
         self.check.setEnabled(self.mark is None and self.box is not None and self.box.answer is not None)
         self._show_picked()
@@ -147,7 +154,7 @@ class QuestionCard(Card):
     def _moment_seen(self, moment: int) -> int:
         """Return the moment at which a statement has been executed; values are asked for as they stand."""
         asked = self.scene.asked if self.scene is not None else None
-        return moment if asked is None or asked.kind == "value" else moment + 1
+        return moment if asked is None or asked.kind == "value" or not asked.line else moment + 1
 
     def _say(self, words: str, tone: str) -> None:
         self.verdict.setText(words)

@@ -15,6 +15,7 @@ from gui.painting.theme import look
 from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import Chosen, ReadRecording, Steppable, StepRequest
 from gui.step_view.tab import StepTab
+from gui.step_view.time.snapshots import Snapshot
 
 _SUBJECT = "lesson"
 _RIGHT = 340
@@ -68,6 +69,7 @@ class LessonStepTab(StepTab):
             self.panes.kinds.buttons[name].hide()
         self.panes.memory.element_clicked.connect(self._tell_element)
         self.panes.flow.cell_clicked.connect(self._tell_cell)
+        self.panes.flow.future_clicked.connect(self._tell_cell)
         self.panes.flow.thread_clicked.connect(self.lane_clicked)
         self.panes.lanes.grid.thread_clicked.connect(self.lane_clicked)
         self.scene: ShownScene | None = None
@@ -123,6 +125,13 @@ class LessonStepTab(StepTab):
         # What comes of it in all would say what is asked.
         self.panes.counters.setVisible(not self._secret)
         self.panes.right.setMinimumWidth(look().px(_RIGHT))
+
+    def snapshot(self, moment: int) -> Snapshot:
+        """Return what there is beside the pictures: of the block that is asked about, where no thread is followed."""
+        assert self.snapshots is not None
+        asked = self.scene.asked if self.scene is not None else None
+        pinned = asked is not None and (asked.form == "threads" or asked.block > 0)
+        return self.snapshots(moment, self.followed or ((asked.block, -1) if asked is not None and pinned else None))
 
     def go(self, moment: int) -> None:
         """Go to a moment; behind the end, to the end."""

@@ -212,7 +212,7 @@ class Teaching(QObject):
             self._driven = self._drive(played.scene)
             self._follow_page()
         if played.scene.asked is not None:
-            self.pane.question.open(played.scene)
+            self.pane.ask(played.scene)
 
     def _go_to(self, moment: int) -> None:
         if self.shown is not None and self.shown.stepping:

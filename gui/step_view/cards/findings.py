@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QLabel
 
 from gpu.messages.verdicts import mistakes_in_words, mistakes_of
@@ -39,7 +40,8 @@ class FindingsLabel(QLabel):
         found = [finding for _, finding in recording.findings]
         mistakes = mistakes_of(found)
         nothing = "no findings at this size" if edited else "no findings"
-        text = recording.failure or (f"it {mistakes_in_words(mistakes)}" if mistakes else nothing)
+        # What a checker found is said in fewer words than what it ended with.
+        text = f"it {mistakes_in_words(mistakes)}" if mistakes else recording.failure or nothing
         self.setText(text if len(text) < _LONGEST else f"{text[: _LONGEST - 2]}…")
         listed = [finding.message for finding in found[:_LISTED]]
         bad = bool(found or recording.failure)
@@ -47,6 +49,15 @@ class FindingsLabel(QLabel):
         self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped, whole)), *listed]))
         self._tone = "bad" if bad else "muted" if edited else "good"
         self._restyle()
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter, style, room = QPainter(self), self.style(), self.contentsRect()
+        assert style is not None
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        style.drawItemText(
+            painter, room, int(self.alignment()), self.palette(), self.isEnabled(), text, self.foregroundRole()
+        )
+        painter.end()
 
     def clear(self) -> None:
         """Say nothing: nothing is recorded."""

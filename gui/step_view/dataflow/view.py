@@ -35,6 +35,8 @@ class FlowView(QWidget):
     """
 
     cell_clicked = pyqtSignal(int, int)
+    future_clicked = pyqtSignal(int, int)
+    """A cell that has no value yet."""
     thread_clicked = pyqtSignal(int, int)
     cleared = pyqtSignal()
 
@@ -204,6 +206,8 @@ class FlowView(QWidget):
         cell, operation = self.viewport.cell_at(event.position(), self.moment)
         if cell is None or self.viewport.layout is None:
             self.cleared.emit()
+            if (empty := self.viewport.empty_cell_at(event.position(), self.moment)) is not None:
+                self.future_clicked.emit(*empty)
         elif operation:
             row = self.viewport.layout.rows[cell[0]]
             self.thread_clicked.emit(int(row.block[cell[1]]), int(row.thread[cell[1]]))

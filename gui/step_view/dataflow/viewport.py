@@ -9,7 +9,7 @@ from PyQt6.QtGui import QFontMetricsF
 from gpu.declaration.pattern import Array
 from gui.painting.theme import code_font, look
 from gui.step_view.dataflow.labels import label_width
-from gui.step_view.dataflow.layout import LABELLED, NARROWEST, DataflowLayout, Metrics, metrics
+from gui.step_view.dataflow.layout import LABELLED, NARROWEST, Cells, DataflowLayout, Metrics, metrics
 
 TILE = 512
 """The width in pixels of the stretches in which rows are painted."""
@@ -227,21 +227,42 @@ class Viewport:
 
     def cell_at(self, point: QPointF, moment: int) -> tuple[Cell | None, bool]:
         """Return the cell under a point that is there at a moment, and whether its operation is under the point."""
-        if self.layout is None or not self.layout.rows:
+        found, within = self._place_at(point)
+        if found is None or self._is_empty(found, moment):
             return None, False
+        sizes, (number, cell) = self.sizes, found
+        gap = sizes.pitch - sizes.cell
+        above = within < gap
+        made = bool(self._cells(number).made[cell])
+        on_circle = within > gap * 0.35 and sizes.column >= LABELLED and made
+        return (found, above) if not above or on_circle else (None, False)
+
+    def empty_cell_at(self, point: QPointF, moment: int) -> Cell | None:
+        """Return the cell under a point that has no value yet at a moment."""
+        found, within = self._place_at(point)
+        on_cell = found is not None and within >= self.sizes.pitch - self.sizes.cell
+        return found if found is not None and on_cell and self._is_empty(found, moment) else None
+
+    def _cells(self, number: int) -> Cells:
+        assert self.layout is not None
+        return self.layout.rows[number]
+
+    def _is_empty(self, cell: Cell, moment: int) -> bool:
+        assert self.layout is not None
+        return bool(self._cells(cell[0]).moment[cell[1]] >= moment) or self.layout.phase(cell[0], moment) < 0
+
+    def _place_at(self, point: QPointF) -> tuple[Cell | None, float]:
+        """Return the cell in whose row and column a point is, and how far down in them it is."""
+        if self.layout is None or not self.layout.rows:
+            return None, 0.0
         sizes, origin = self.sizes, self.origin()
         x, y = point.x() - origin.x(), point.y() - origin.y() - sizes.head
         gap = sizes.pitch - sizes.cell
         number = int((y + gap) // sizes.pitch)
         if point.x() < sizes.label or not 0 <= number < len(self.layout.rows):
-            return None, False
+            return None, 0.0
         row = self.layout.rows[number]
-        within = y + gap - number * sizes.pitch
         cell = int(np.searchsorted(row.column, int(x // sizes.column))) if row.column.size else 0
         if x < 0 or cell >= row.column.size or row.column[cell] != int(x // sizes.column):
-            return None, False
-        if row.moment[cell] >= moment or self.layout.phase(number, moment) < 0:
-            return None, False
-        above = within < gap
-        on_circle = within > gap * 0.35 and sizes.column >= LABELLED and bool(row.made[cell])
-        return ((number, cell), above) if not above or on_circle else (None, False)
+            return None, 0.0
+        return (number, cell), y + gap - number * sizes.pitch

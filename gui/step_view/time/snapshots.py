@@ -22,7 +22,7 @@ _KEPT = 256
 _BEGINNING = "Space plays, → goes one step"
 
 Thread = tuple[int, int]
-"""A block and a thread of it."""
+"""A block and a thread of it; a negative one is the first of the block's that works."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +103,10 @@ def _looked_at(lanes: Lanes, followed: Thread | None) -> Thread:
 
     state = lanes.state
     block, thread = followed or (-1, -1)
-    if 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]:
+    known = 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]
+    if known and thread >= 0:
         return block, thread
-    active = np.argwhere(state == LaneState.ACTIVE)
-    first = active[0] if active.size else (0, 0, 0)
-    return int(first[0]), int(first[1]) * WARP + int(first[2])
+    first, last = (block, block + 1) if known else (0, state.shape[0])
+    active = np.argwhere(state[first:last] == LaneState.ACTIVE)
+    found = active[0] if active.size else (0, 0, 0)
+    return first + int(found[0]), int(found[1]) * WARP + int(found[2])

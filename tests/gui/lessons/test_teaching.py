@@ -117,14 +117,47 @@ def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
     assert box.answer == {0, 3}
 
 
+def test_cells_that_have_no_value_yet_are_clicked_in_flow_and_are_right(student, lesson):
+    step, box = student.page_.step, student.question.box
+    step.turn_to_picture("Flow")
+    flow = step.panes.flow
+    rows = flow.viewport.layout.rows
+    row = next(number for number, each in enumerate(rows) if each.storage.name == "c")
+    moment = step.player.moment
+    for cell in range(len(rows[row].column)):
+        student.click(flow, (flow.canvas.flow.cell_rect(row, cell).center() + flow.viewport.origin()).toPoint())
+    assert flow.marks.selected is None  # what they will be made of is not to be seen
+    assert step.player.moment == moment
+    assert box.answer == student.asked.answer == set(range(11))
+    student.press_check()
+    assert student.question.verdict.text().startswith("Right.")
+
+
+def test_threads_are_clicked_on_their_circles_in_flow(student, tmp_path):
+    reading = ASK.replace('"cells"\narray = "c"', '"writer"\narray = "c"\nelement = 9')
+    lesson_in(tmp_path, reading.replace('{ line = "c[i] =" }', "{ end = true }"))
+    student.window.files.open(tmp_path)
+    student.until(lambda: student.lessons.lesson is not None)
+    student.settle()
+    flow = student.page_.step.panes.flow
+    row = next(number for number, each in enumerate(flow.viewport.layout.rows) if each.storage.name == "c")
+    student.click(flow, (flow.canvas.flow.circle_at(row, 9) + flow.viewport.origin()).toPoint())
+    assert student.question.box.answer == student.asked.answer == (1, 1)
+
+
 def test_threads_are_answered_in_the_lanes(student, tmp_path):
     lesson_in(tmp_path, SHOW + '[question]\nask = "lanes"\nblock = 1\n')
     student.window.files.open(tmp_path / "lesson.md")
     student.until(lambda: student.lessons.lesson is not None)
     student.settle()
-    grid = student.page_.step.panes.lanes.grid
-    grid.thread_clicked.emit(0, 2)  # of another block
-    grid.thread_clicked.emit(1, 2)
+    card = student.page_.step.panes.lanes
+    for moment in (student.page_.step.player.moment, 0):
+        student.page_.step.player.go(moment)
+        assert card.which.text() == "block 1 of 2"  # it is the one that is asked about
+    box = card.grid.place_at(QPointF(2.5 * card.grid.width() / 32, 6))
+    student.click(card.grid, box.center().toPoint())
+    assert student.question.box.answer == {2}
+    card.grid.thread_clicked.emit(0, 1)  # of another block
     assert student.question.box.answer == {2}
 
 
@@ -151,11 +184,32 @@ def test_hints_come_by_key_and_another_question_has_none_shown(student, lesson):
     student.press(Key.Key_F9)
     assert student.question.hints.shown.text() == "1. Count.\n2. Eight threads."
     student.press(Key.Key_F9)
-    assert "Look at line 4: " in student.question.hints.shown.text()
+    assert "Look at line 3: " in student.question.hints.shown.text()
     student.click(student.question.again)
     student.settle()
     assert student.question.hints.shown.isHidden()
     assert student.side().requests[-1].seed == 1
+
+
+def test_after_next_keys_answer(student, lesson):
+    student.click(student.pane.next)
+    student.settle()
+    student.click(student.pane.next)
+    student.settle()
+    box = student.question.box
+    student.until(lambda: box.isAncestorOf(student.window.focusWidget()))
+    QTest.keyClicks(student.window.focusWidget(), "-1")
+    student.press(Key.Key_Return)
+    assert student.question.verdict.property("verdict") == "bad"
+    assert student.question.again.hasFocus()
+
+
+def test_what_is_said_at_length_is_brought_into_view(student):
+    student.begin("10-histogram")
+    again, bar = student.question.again, student.pane.scrolled.verticalScrollBar()
+    student.answer_wrong()
+    student.until(lambda: again.visibleRegion().boundingRect() == again.rect())
+    assert bar.value() > 0
 
 
 def test_f5_checks_an_answer(student, lesson):
@@ -383,7 +437,7 @@ def test_a_rungs_limit_leads_to_the_lesson_that_lifts_it(student):
     assert not window.page.idea.lesson.isVisible()  # nobody has read the lessons yet
     student.lessons.prepare()
     student.until(lambda: window.page.idea.lesson.isVisible())
-    assert window.page.idea.lesson.text() == "Lesson: Coalescing: what a warp asks of memory"
+    assert window.page.idea.lesson.text() == "Lesson: Coalescing: what a warp fetches"
     window.choose_variant("peak")
     assert not window.page.idea.lesson.isVisible()
     window.choose_variant("neighbored")
