@@ -59,6 +59,38 @@ def test_functions_agree_with_scipy(dtype: Any) -> None:
         np.testing.assert_allclose(got, right(x.astype(np.float64)), rtol=tolerance, atol=tolerance / 10, err_msg=call)
 
 
+# How far a float may be off, in units in the last place: CUDA C++ Programming Guide, "Mathematical Functions".
+UNITS = {
+    **dict.fromkeys(("exp", "expm1", "log", "log2", "log1p", "cbrt"), 1),
+    **dict.fromkeys(("exp2", "log10", "sin", "cos", "asin", "acos", "atan", "tanh", "cosh"), 2),
+    "sinh": 3,
+    "asinh": 3,
+    "tan": 4,
+}
+
+
+def test_floats_are_as_near_as_a_gpus() -> None:
+    stores = "\n".join(f"out[{number} * n + i] = {name}f(x);" for number, name in enumerate(UNITS))
+    source = f"""__global__ void k(float *out, const float *in, int n) {{
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        float x = in[i];
+        {stores}
+    }}"""
+    x = np.random.default_rng(1).random(2**16, np.float32)
+    x[: 2**15] *= 3  # where asin and acos are NaN
+    out, _ = run_kernel(
+        source, "k", np.zeros((len(UNITS), x.size), np.float32), x, np.int32(x.size), grid=256, block=256
+    )
+    with np.errstate(invalid="ignore"):
+        for got, (name, units) in zip(out, UNITS.items(), strict=True):
+            right = getattr(np, name.replace("a", "arc", name in ("asin", "acos", "atan", "asinh")))(
+                x.astype(np.float64)
+            )
+            away = np.abs(got - right) / np.spacing(np.abs(right).astype(np.float32))
+            assert np.nanmax(away) <= units, name
+            assert (np.isnan(got) == np.isnan(right)).all(), name
+
+
 def test_next_numbers_are_next() -> None:
     source = """__global__ void k(float *out, const float *x, const float *to) {
         int i = threadIdx.x; out[i] = nextafterf(x[i], to[i]);
