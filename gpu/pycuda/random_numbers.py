@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
+from importlib import resources
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gpu.driver.faults import NOT_SUPPORTED, wrong
+from gpu.pycuda.memory import host_bytes
 from gpu.pycuda.names import MODULE, NAMES, exported
+
+Array = npt.NDArray[Any]
 
 NAMES["direction_vector_set"] = IntEnum(
     "direction_vector_set",
     {"VECTOR_32": 101, "SCRAMBLED_VECTOR_32": 102, "VECTOR_64": 103, "SCRAMBLED_VECTOR_64": 104},
     module=MODULE,
 )
+_OF_64_BITS = (103, 104)
+_DIMENSIONS = 20_000
 
 
 @exported("get_curand_version")
@@ -21,8 +31,62 @@ def get_curand_version() -> tuple[int, int, int]:
     return 10, 4, 0
 
 
-def _refuse(*given: Any, **named: Any) -> None:
-    raise wrong("curandGetDirectionVectors", NOT_SUPPORTED, "the simulator has no Sobol sequences")
+@cache
+def direction_vectors(bits: int) -> Array:
+    """Return the direction vectors of Sobol sequences, of Joe and Kuo's numbers, which cuRAND takes.
+
+    Source: S. Joe and F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional projections", SIAM J. Sci.
+    Comput. 30 (2008); SciPy has their table.
+
+    Parameters
+    ----------
+    bits : int
+        32 or 64.
+
+    Returns
+    -------
+    array of uint32 or uint64, (20000, bits)
+
+    Raises
+    ------
+    DriverLogicError
+        The table is not here.
+    """
+    table = resources.files("scipy.stats") / "_sobol_direction_numbers.npz"
+    if not table.is_file():
+        raise wrong("curandGetDirectionVectors", NOT_SUPPORTED, "this SciPy has no table of direction numbers")
+    with resources.as_file(table) as file, np.load(file) as numbers:
+        polynomials = numbers["poly"][:_DIMENSIONS].astype(np.uint64)
+        initial = numbers["vinit"][:_DIMENSIONS].astype(np.uint64)
+    found = np.zeros((_DIMENSIONS, bits), np.uint64)
+    degrees = np.array([int(each).bit_length() - 1 for each in polynomials])
+    for degree in range(1, degrees.max() + 1):
+        those = np.flatnonzero(degrees == degree)
+        found[those, :degree] = initial[those, :degree]
+        for place in range(degree, bits):
+            new = found[those, place - degree].copy()
+            for back in range(1, degree + 1):
+                taken = polynomials[those] >> np.uint64(degree - back) & np.uint64(1)
+                new ^= taken * (found[those, place - back] << np.uint64(back))
+            found[those, place] = new
+    found[0] = 1  # whose polynomial stands for none
+    shifts = np.arange(bits - 1, -1, -1, dtype=np.uint64)
+    return (found << shifts).astype(f"u{bits // 8}")
 
 
-NAMES |= dict.fromkeys(("_get_direction_vectors", "_get_scramble_constants32", "_get_scramble_constants64"), _refuse)
+def _copy_vectors(which: int, target: Any, count: int) -> None:
+    """Copy so many sequences' vectors; those for scrambled sequences are the same, and the scrambling is a shift."""
+    vectors = direction_vectors(64 if int(which) in _OF_64_BITS else 32)
+    data = host_bytes(target, writable=True).view(vectors.dtype)
+    data[: count * vectors.shape[1]] = vectors[np.arange(count) % _DIMENSIONS].reshape(-1)
+
+
+def _copy_scrambles(bits: int, target: Any, count: int) -> None:
+    """Copy what so many sequences are scrambled with: cuRAND has other numbers."""
+    numbers = np.random.default_rng(bits).integers(0, 1 << bits, _DIMENSIONS, f"u{bits // 8}")
+    host_bytes(target, writable=True).view(numbers.dtype)[:count] = numbers[np.arange(count) % _DIMENSIONS]
+
+
+NAMES["_get_direction_vectors"] = _copy_vectors
+NAMES["_get_scramble_constants32"] = lambda target, count: _copy_scrambles(32, target, count)
+NAMES["_get_scramble_constants64"] = lambda target, count: _copy_scrambles(64, target, count)

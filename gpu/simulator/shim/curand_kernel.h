@@ -1,5 +1,5 @@
-// cuRAND's generators on the device: XORWOW (Marsaglia 2003), the default, and Philox4_32_10 (Salmon et al. 2011).
-// Sequences are 2^67 numbers apart, as cuRAND's are.
+// cuRAND's generators on the device: XORWOW (Marsaglia 2003), the default, Philox4_32_10 (Salmon et al. 2011), MRG32k3a
+// and Sobol sequences. Sequences of the first are 2^67 numbers apart, as cuRAND's are.
 #pragma once
 #include "lockstep/xorwow.h"
 
@@ -135,6 +135,8 @@ __device__ inline unsigned int curand(curandStatePhilox4_32_10 *state) {
 
 #define LOCKSTEP_2POW32_INV 2.3283064365386963e-10f
 #define LOCKSTEP_2POW53_INV 1.1102230246251565e-16
+#include "lockstep/mrg32k3a.h"
+#include "lockstep/sobol.h"
 
 // The same of every generator's 32 bits.
 template <typename LockstepState>
@@ -206,6 +208,24 @@ template <typename LockstepState>
 __device__ inline double2 curand_log_normal2_double(LockstepState *state, double mean, double stddev) {
     double2 both = curand_normal2_double(state);
     return make_double2(exp(mean + stddev * both.x), exp(mean + stddev * both.y));
+}
+// Four numbers of Philox, as if asked for one by one.
+__device__ inline uint4 curand4(curandStatePhilox4_32_10 *state) {
+    uint4 four;
+    four.x = curand(state);
+    four.y = curand(state);
+    four.z = curand(state);
+    four.w = curand(state);
+    return four;
+}
+__device__ inline float4 curand_uniform4(curandStatePhilox4_32_10 *state) {
+    uint4 four = curand4(state);
+    return make_float4(__lockstep_uniform_of(four.x), __lockstep_uniform_of(four.y), __lockstep_uniform_of(four.z),
+                       __lockstep_uniform_of(four.w));
+}
+__device__ inline float4 curand_normal4(curandStatePhilox4_32_10 *state) {
+    float2 first = curand_normal2(state), second = curand_normal2(state);
+    return make_float4(first.x, first.y, second.x, second.y);
 }
 // Knuth's product of uniform numbers; from 64 on a rounded normal number, which cuRAND's differ from.
 template <typename LockstepState>
