@@ -24,12 +24,18 @@ def test_a_report_is_read(tmp_path):
 
 def test_the_page_counts_what_ran(tmp_path):
     tests = [CheckedFile("test_a.py", 18, ("left", "left"), ("one: /tmp/x/kernel.cu failed",)), CheckedFile("b.py", 1)]
-    examples = [CheckedFile("c.py", 1), CheckedFile("d.py", skipped=("No module",)), CheckedFile("e.py", failed=("x",))]
+    known = CheckedFile("from-wiki/sparse_solve.py", failed=("IndexError: list index out of range",))
+    failed = CheckedFile("e.py", failed=("x",)), known
+    examples = [CheckedFile("c.py", 1), CheckedFile("d.py", skipped=("No module",)), *failed]
     text = pycuda_check.page(tests, examples, "2026-11-22")
     assert "| `test_a.py` | 18 | 1 | 2 |" in text
     assert "| all | 19 | 1 | 2 |" in text
     assert "95.0 % pass" in text
     assert "- left (2)" in text
     assert "`test_a.py` one: kernel.cu failed" in text
-    assert "Of 3 examples 1 run to their end" in text
+    assert "Of 4 examples 1 run to their end" in text
     assert "- `d.py` No module" in text
+    assert (
+        "- `e.py` x\n- `from-wiki/sparse_solve.py` needs the file of a matrix, and pymetis (IndexError: list index out of range)\n"
+        in text
+    )
