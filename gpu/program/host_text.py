@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-from gpu.simulator.frontend.child_launches import CONFIGURE, closing_bracket, launches
+from gpu.simulator.frontend.child_launches import CONFIGURE, closing_brackets, launches
 
 _MARKER = re.compile(rb'^# (\d+) "((?:[^"\\]|\\.)*)"((?: \d)*)\n?', re.MULTILINE)
 _LEFT_OUT = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
@@ -103,6 +103,7 @@ class _Rewriter:
         self._text, self._unit = text, unit
         self._markers: list[tuple[int, int]] = []  # where the line after a marker begins, and its number
         self._code = self._user_code()
+        self._closings = closing_brackets(self._code)
         self._edits = _Edits()
 
     def result(self) -> bytes:
@@ -110,15 +111,16 @@ class _Rewriter:
         code = bytearray(self._code)
         for start, end, _ in self._edits.pieces:
             code[start:end] = re.sub(rb"[^\n]", b" ", self._code[start:end])
+        closings = closing_brackets(bytes(code))
         for found in _REPLACED.finditer(code):
             end = found.end()
             if found[0] in _WITH_BRACKET:
                 opening = code.find(b"(", end)
-                end = (closing_bracket(bytes(code[opening : opening + 500]), 0) or 0) + opening + 1
+                end = closings.get(opening, opening) + 1
             elif found[0] in (b"__align__", b"__builtin_align__"):
                 opening = code.find(b"(", end)
                 self._edits.put(found.start(), opening, b"__attribute__((aligned")
-                closing = opening + (closing_bracket(bytes(code[opening : opening + 500]), 0) or 0)
+                closing = closings.get(opening, opening)
                 self._edits.put(closing, closing + 1, b")))")
                 continue
             self._edits.put(found.start(), end, _WORD_FOR.get(found[0], b""))
@@ -187,7 +189,7 @@ class _Rewriter:
                 place = opening
                 continue
             if letter == b"(":
-                closing = closing_bracket(code, found.start())
+                closing = self._closings.get(found.start())
                 if closing is None:
                     return found.end()
                 if parameters is None and not _NO_PARAMETERS.search(code[head : found.start()]):
@@ -220,14 +222,14 @@ class _Rewriter:
             if letter == b";":
                 return place
             if letter in (b"(", b"{", b"["):
-                place = closing_bracket(self._code, place) or len(self._code)
+                place = self._closings.get(place, len(self._code))
             place += 1
         return place
 
     def _function(self, start: int, head: int, parameters: tuple[int, int], opening: int) -> int:
         """Rewrite a function with a body; return where what comes after it begins."""
         code = self._code
-        closing = closing_bracket(code, opening)
+        closing = self._closings.get(opening)
         if closing is None:
             return len(code)
         words = code[start:opening]
@@ -306,18 +308,14 @@ def _without_templates(head: bytes) -> bytes:
 def _template_span(code: bytes, start: int) -> tuple[int, int]:
     """Return what is between the brackets of a template's parameters."""
     opening = code.index(b"<", start)
-    depth, place = 0, opening
-    while place < len(code):
+    depth = inside = 0
+    for place in range(opening, len(code)):
         letter = code[place : place + 1]
-        if letter == b"(":
-            place = closing_bracket(code, place) or place
-        elif letter == b"<":
-            depth += 1
-        elif letter == b">":
-            depth -= 1
+        inside += (letter == b"(") - (letter == b")")
+        if not inside:
+            depth += (letter == b"<") - (letter == b">")
             if not depth:
                 return opening + 1, place
-        place += 1
     return opening + 1, opening + 1
 
 

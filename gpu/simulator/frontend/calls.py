@@ -13,7 +13,7 @@ from gpu.simulator.frontend.cuda_functions import call_by_name, is_written_out
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.types import is_reference, refuse, value_type
 from gpu.simulator.intrinsics import INTRINSICS
-from gpu.simulator.types import FUNCTION_POINTER, VOID, Pointer
+from gpu.simulator.types import FUNCTION_POINTER, VOID, Pointer, Scalar
 
 
 def call(lower: Lowering, cursor: Cursor) -> ir.Expression:
@@ -133,9 +133,12 @@ def _object(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def converted_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower what an object's class converts it to, by its only function that does so."""
+    """Lower what an object's class converts it to, by its only function that gives a number."""
     methods = [
-        each for each in cursor.type.canonical.declaration.children if each.kind == CursorKind.CONVERSION_FUNCTION
+        each
+        for each in cursor.type.canonical.declaration.children
+        if each.kind == CursorKind.CONVERSION_FUNCTION
+        and isinstance(lower.scope.unit.types.lower(each.result_type, cursor), Scalar)
     ]
     if len(methods) != 1:
         return lower.value(cursor)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -26,6 +26,8 @@ _REFUSED = re.compile(
     r" in (__global__|__device__|__host__ __device__) function"
 )
 _OPENS, _CLOSES = re.compile(rb"<<\s*<"), re.compile(rb">>\s*>")
+_OPENS_ARGUMENTS = re.compile(rb"\s*\(")
+_BRACKETS = re.compile(rb"[()\[\]{}]")
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 
 
@@ -105,23 +107,26 @@ class WrittenLaunch:
 def launches(code: bytes) -> Iterator[WrittenLaunch]:
     """Yield the launches in a text without comments and strings; nvcc takes `<< <` too."""
     place = 0
+    closings: Mapping[int, int] | None = None
     while (opens := _OPENS.search(code, place)) is not None:
+        if closings is None:
+            closings = closing_brackets(code)
         place = opens.end()
-        closes = _end_of_configuration(code, opens.end())
-        opening = re.compile(rb"\s*\(").match(code, closes.end()) if closes is not None else None
-        closing = closing_bracket(code, opening.end() - 1) if opening is not None else None
+        closes = _end_of_configuration(code, opens.end(), closings)
+        opening = _OPENS_ARGUMENTS.match(code, closes.end()) if closes is not None else None
+        closing = closings.get(opening.end() - 1) if opening is not None else None
         if closes is not None and closing is not None:
             yield WrittenLaunch(opens.start(), closes.end(), (opens.end(), closes.start()), closing)
             place = closing + 1
 
 
-def _end_of_configuration(code: bytes, start: int) -> re.Match[bytes] | None:
+def _end_of_configuration(code: bytes, start: int, closings: Mapping[int, int]) -> re.Match[bytes] | None:
     """Return where the `>>>` of a launch is that is in no bracket."""
     place = start
     while place < len(code):
         letter = code[place : place + 1]
         if letter in _CLOSING:
-            closing = closing_bracket(code, place)
+            closing = closings.get(place)
             if closing is None:
                 return None
             place = closing + 1
@@ -134,16 +139,21 @@ def _end_of_configuration(code: bytes, start: int) -> re.Match[bytes] | None:
     return None
 
 
-def closing_bracket(code: bytes, opening: int) -> int | None:
-    """Return where the bracket closes that opens at a place."""
-    open_brackets: list[bytes] = []
-    for place in range(opening, len(code)):
-        letter = code[place : place + 1]
+def closing_brackets(code: bytes) -> dict[int, int]:
+    """Return where each bracket of a text closes that does, by where it opens.
+
+    One that closes another kind than was opened last closes none, and those that are open then are never closed.
+    """
+    closings: dict[int, int] = {}
+    opened: list[tuple[bytes, int]] = []
+    for found in _BRACKETS.finditer(code):
+        letter, place = found[0], found.start()
         if letter in _CLOSING:
-            open_brackets.append(_CLOSING[letter])
-        elif letter in b")]}":
-            if letter != open_brackets.pop():
-                return None
-            if not open_brackets:
-                return place
-    return None
+            opened.append((_CLOSING[letter], place))
+        elif opened:
+            closing, opening = opened.pop()
+            if letter == closing:
+                closings[opening] = place
+            else:
+                opened.clear()
+    return closings

@@ -45,6 +45,7 @@ _ARGUMENTS = (
     "-nostdinc",
     "-nostdinc++",
     "-std=c++17",
+    "-fgnu-keywords",  # typeof
     "-Wno-c++11-narrowing",  # of which nvcc warns only
     "-Wno-invalid-constexpr",  # which nvcc says nothing of
     "-Wno-pragma-once-outside-header",

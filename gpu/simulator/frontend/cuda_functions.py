@@ -65,6 +65,8 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name in FENCES:
         lanes = [lower.value(each) for each in arguments if is_written_out(each)]
         return ir.Fence(VOID, name, start_of(cursor), *lanes)
+    if name == "__syncthreads":  # within an expression: a vote that nobody asks for
+        return ir.Warp(INT32, "__syncthreads_or", (number_of(INT32, 0),), start_of(cursor))
     if name in WARP_OPERATIONS or name in BLOCK_VOTES:
         values = tuple(lower.value(argument) for argument in arguments if is_written_out(argument))
         assert isinstance(type, Scalar)

@@ -40,6 +40,12 @@ _WITH_BODY = (
     *(CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL),
     *_METHODS,
 )
+_FUNCTIONS = (CursorKind.FUNCTION_DECL, CursorKind.FUNCTION_TEMPLATE, *_METHODS)
+_NAMES_CHECKED = (
+    *(CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL, CursorKind.UNION_DECL, CursorKind.ENUM_DECL),
+    *(CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION, CursorKind.VAR_DECL),
+    *(CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL, CursorKind.FIELD_DECL),
+)
 _NAMED = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _INSTANCE = "lockstep_instance"
 
@@ -103,6 +109,9 @@ class Program:
         for cursor in declarations:
             self._enter(cursor, instances)
         self._tolerant = tolerant
+        functions = [body for body in self._bodies if body.kind in _FUNCTIONS]
+        self._loose = [error for error in self._errors if not any(error.lies_in(body) for body in functions)]
+        self._sound: set[Cursor] = set()
         if not tolerant:
             self._raise_errors()
 
@@ -168,8 +177,6 @@ class Program:
         CompileError
             It uses something that the simulator does not support.
         """
-        if self._tolerant:
-            self._raise_errors()
         if len(self._plain(name)) > 1:
             raise self._ambiguous(name, self._plain(name))
         if name in self._kernels:
@@ -275,6 +282,8 @@ class Program:
             for error in self._errors:
                 if error.lies_in(definition):
                     raise error.error(self._errors)
+            if self._loose and is_own(definition):
+                self._check_names(definition)
             _check_nesting(definition)
             result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
             function = ir.Function(definition.spelling, result)
@@ -289,6 +298,23 @@ class Program:
                     del self._functions[later]
                 raise
         return self._functions[key]
+
+    def _check_names(self, cursor: Cursor) -> None:
+        """Raise the error that spoils what a function names: a type, a variable, or what either of these names.
+
+        Clang goes on after an error as if what is unknown were an int, or not there.
+        """
+        for inner in (each for part in (cursor, cursor.template) if part is not None for each in part.descendants()):
+            named = inner.referenced
+            if named is None or named.kind not in _NAMES_CHECKED or named in self._sound or not is_own(named):
+                continue
+            self._sound.add(named)
+            methods = [each for each in named.descendants() if each.kind in _FUNCTIONS]
+            for error in self._loose:
+                if error.lies_in(named) and not any(error.lies_in(method) for method in methods):
+                    self._sound.discard(named)
+                    raise error.error(self._errors)
+            self._check_names(named)
 
     def known(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
@@ -362,15 +388,9 @@ class Program:
         return any(cursor.kind in (CursorKind.FUNCTION_DECL, *_METHODS) and _is_host(cursor) for cursor in self._bodies)
 
     def _raise_errors(self) -> None:
-        """Raise the first error, as nvcc would; but in a file with host code each function answers for its own.
-
-        A tolerant program lets every function answer for its own.
-        """
-        if self._has_host_code():
-            return
-        for error in self._errors:
-            if not self._tolerant or not any(error.lies_in(body) for body in self._bodies):
-                raise error.error(self._errors)
+        """Raise the first error, as nvcc would; but in a file with host code each function answers for its own."""
+        if self._errors and not self._has_host_code():
+            raise self._errors[0].error(self._errors)
 
     def _initial(self, declaration: Cursor, type: Type) -> tuple[tuple[int, ir.Const], ...]:
         _check_nesting(declaration)

@@ -1,3 +1,3 @@
-// Half precision, for storage.
+// The upper half of a float, as a number.
 #pragma once
-#include <lockstep/half.h>
+#include <lockstep/bfloat16.h>

@@ -39,6 +39,16 @@ typedef unsigned long uint64_t;
 typedef unsigned long uintptr_t;
 typedef long intptr_t;
 typedef long ssize_t;
+typedef long intmax_t;
+typedef unsigned long uintmax_t;
+typedef signed char int_least8_t, int_fast8_t;
+typedef unsigned char uint_least8_t, uint_fast8_t;
+typedef short int_least16_t;
+typedef unsigned short uint_least16_t;
+typedef int int_least32_t;
+typedef unsigned int uint_least32_t;
+typedef long int_least64_t, int_fast16_t, int_fast32_t, int_fast64_t;
+typedef unsigned long uint_least64_t, uint_fast16_t, uint_fast32_t, uint_fast64_t;
 typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned int uint;
@@ -88,6 +98,11 @@ typedef unsigned long ulong;
 #define UINT16_C(value) value
 #define UINT32_C(value) value##u
 #define UINT64_C(value) value##ul
+#define INTMAX_C(value) value##l
+#define UINTMAX_C(value) value##ul
+#define INTMAX_MAX LONG_MAX
+#define INTMAX_MIN LONG_MIN
+#define UINTMAX_MAX ULONG_MAX
 #define FLT_MAX 3.402823466e+38f
 #define FLT_MIN 1.175494351e-38f
 #define FLT_EPSILON 1.192092896e-7f

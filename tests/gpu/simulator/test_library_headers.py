@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu.errors import CompileError
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build, launch, run_kernel
 
@@ -203,3 +206,128 @@ def test_the_fixed_width_of_64_bits_is_long_as_nvcc_has_it() -> None:
         block=1,
     )
     assert list(out) == [64 + 64 + 65]
+
+
+def test_thrust_s_engine_gives_the_numbers_of_the_c_standard() -> None:
+    """The 10,000th of `minstd_rand` is 399268537, as the standard has it; a distribution divides by the range."""
+    source = """
+    #include <thrust/random.h>
+    __global__ void k(unsigned *out, float *reals, int *dice) {
+        thrust::default_random_engine engine, other(threadIdx.x + 1);
+        engine.discard(9999);
+        other.discard(threadIdx.x);
+        thrust::uniform_real_distribution<float> real(-1, 3);
+        thrust::uniform_int_distribution<int> six(1, 6);
+        out[threadIdx.x] = threadIdx.x ? other() : engine();
+        reals[threadIdx.x] = real(other);
+        dice[threadIdx.x] = six(other);
+    }"""
+    out, reals, dice = run_kernel(
+        source, "k", np.zeros(8, np.uint32), np.zeros(8, np.float32), np.zeros(8, np.int32), block=8
+    )
+    largest = 2**31 - 1
+    assert out[0] == 399268537
+    for thread in range(8):
+        x = (thread + 1) * pow(48271, thread + (thread > 0), largest) % largest
+        assert thread == 0 or out[thread] == x
+        x = x * 48271 % largest
+        part = np.float32(x - 1) / (np.float32(1) + np.float32(largest - 2))
+        assert reals[thread] == part * np.float32(4) + np.float32(-1)
+        x = x * 48271 % largest
+        assert dice[thread] == int((x - 1) / (largest - 1) * 6.0 + 1.0)
+
+
+def test_scans_of_several_items_a_thread_and_the_place_of_the_largest() -> None:
+    source = """
+    #include <cub/cub.cuh>
+    typedef cub::KeyValuePair<int, int> Pair;
+    __global__ void k(const int *in, int *scans, int *best) {
+        using Scan = cub::BlockScan<int, 32>;
+        using Reduce = cub::BlockReduce<Pair, 32>;
+        __shared__ typename Scan::TempStorage scanned;
+        __shared__ typename Reduce::TempStorage reduced;
+        int i = 3 * threadIdx.x, items[3] = {in[i], in[i + 1], in[i + 2]}, most[3], least[3], total;
+        Scan(scanned).InclusiveScan(items, most, cub::Max());
+        __syncthreads();
+        Scan(scanned).ExclusiveScan(items, least, 5, cub::Min(), total);
+        for (int j = 0; j < 3; ++j) scans[i + j] = most[j], scans[96 + i + j] = least[j];
+        Pair found = Reduce(reduced).Reduce(Pair(threadIdx.x, items[0]), cub::ArgMax());
+        if (i == 0) best[0] = found.key, best[1] = found.value, best[2] = total;
+    }"""
+    given = np.random.default_rng(5).integers(-99, 99, 96).astype(np.int32)
+    given[:2] = 7
+    _, scans, best = run_kernel(source, "k", given, np.zeros(192, np.int32), np.zeros(3, np.int32), block=32)
+    np.testing.assert_array_equal(scans[:96], np.maximum.accumulate(given))
+    np.testing.assert_array_equal(scans[96:], np.minimum.accumulate(np.concatenate([[5], given[:-1]])))
+    assert best.tolist() == [int(given[::3].argmax()), given[::3].max(), given.min()]
+
+
+def test_products_of_bytes_and_halves_of_words() -> None:
+    source = """
+    __global__ void k(const int *in, int *out) {
+        char4 bytes = *(const char4 *)in;
+        out[0] = __dp4a(in[0], in[1], 7), out[1] = __dp4a((unsigned)in[0], (unsigned)in[1], 7u);
+        out[2] = __dp4a(bytes, bytes, 1), out[3] = __dp2a_lo(in[0], in[1], 7), out[4] = __dp2a_hi(in[0], in[1], 7);
+        out[5] = __dp2a_hi((unsigned)in[0], (unsigned)in[1], 7u);
+    }"""
+    given = np.array([0xC1020384, 0x7F80FF05], np.uint32).view(np.int32)
+    _, out = run_kernel(source, "k", given, np.zeros(6, np.int32), block=1)
+    bytes_, halves = given.view(np.int8).reshape(2, 4).astype(int), given[:1].view(np.int16).astype(int)
+    plain = given.view(np.uint8).reshape(2, 4).astype(int)
+    assert out.tolist() == [
+        (bytes_[0] * bytes_[1]).sum() + 7,
+        (plain[0] * plain[1]).sum() + 7,
+        (bytes_[0] ** 2).sum() + 1,
+        (halves * bytes_[1, :2]).sum() + 7,
+        (halves * bytes_[1, 2:]).sum() + 7,
+        (given[:1].view(np.uint16).astype(int) * plain[1, 2:]).sum() + 7,
+    ]
+
+
+def test_extensions_old_names_and_barriers_within_expressions() -> None:
+    """A function of a program's own takes the place of a form from before Volta."""
+    source = """
+    #include <cstdint>
+    __device__ float2 __shfl_down(float2 pair, int by) {
+        return make_float2(__shfl_down_sync(~0u, pair.x, by), __shfl_down_sync(~0u, pair.y, by));
+    }
+    __global__ void k(int *out) {
+        __shared__ int held[64];
+        int i = threadIdx.x;
+        typeof(out[0]) mine = i;
+        uint_fast32_t wide = UINTMAX_C(1) << 40;
+        float2 pair = __shfl_down(make_float2(i, 2 * i), 1);
+        for (int n = (held[i] = mine, __syncthreads(), 32); n > 0; n /= 2, __syncthreads())
+            if (i < n) held[i] += held[i + n];
+        out[i] = i ? (int)(pair.x + pair.y) + __shfl(mine, 0) + __any(i == 3) + (wide >> 40) : held[0];
+    }"""
+    (out,) = run_kernel(source, "k", np.zeros(64, np.int32), block=64)
+    assert out[0] == 64 * 63 // 2
+    assert out[1:3].tolist() == [6 + 0 + 1 + 1, 9 + 0 + 1 + 1]
+    assert out[40] == 3 * 41 + 32 + 0 + 1
+
+
+SPOILED = """
+#include <opencv2/core.hpp>
+struct Plain { float x; void show(std::string title); Plain() { std::cout << x; } };
+struct Named { std::string name; float x; };
+struct Around { Named inner; float x; };
+template <typename T> struct Table { std::vector<T> rows; T x; };
+typedef Unknown Number;
+void show(const cv::Mat &picture);
+__global__ void plain(Plain *p, float *out) { *out = p->x; }
+__global__ void named(Named *p, float *out) { *out = p->x; }
+__global__ void around(Around *p, float *out) { *out = p->x; }
+__global__ void table(Table<float> *p, float *out) { *out = p->x; }
+__global__ void number(float *out) { Number x = 1.5; *out = x; }
+"""
+
+
+@pytest.mark.parametrize(("kernel", "line"), [("named", 4), ("around", 4), ("table", 6), ("number", 7)])
+def test_what_a_missing_header_spoils_is_refused_and_nothing_else(kernel: str, line: int) -> None:
+    """Clang goes on as if what it does not know were an int, or not there: members would be read at wrong places."""
+    module = SimulatedModule(SPOILED, Path("test.cu"), {}, tolerant=True)
+    _, out = launch(module, "plain", np.array([2.5], np.float32), np.zeros(1, np.float32), block=1)
+    assert out[0] == 2.5
+    with pytest.raises(CompileError, match=rf"^test\.cu:{line}:"):
+        module.kernel(kernel)

@@ -6,6 +6,12 @@ namespace cub {
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
 
+struct Equality {
+    template <typename T>
+    LOCKSTEP_API bool operator()(const T &a, const T &b) const {
+        return a == b;
+    }
+};
 struct Sum {
     template <typename T>
     LOCKSTEP_API T operator()(const T &a, const T &b) const {
@@ -32,6 +38,22 @@ struct KeyValuePair {
     Value value;
     KeyValuePair() = default;
     LOCKSTEP_API KeyValuePair(Key key, Value value) : key(key), value(value) {}
+};
+
+// Of two pairs the one with the larger, or the smaller, value; of equal ones the one with the smaller key.
+struct ArgMax {
+    template <typename Key, typename Value>
+    LOCKSTEP_API KeyValuePair<Key, Value> operator()(const KeyValuePair<Key, Value> &a,
+                                                     const KeyValuePair<Key, Value> &b) const {
+        return b.value > a.value || (b.value == a.value && b.key < a.key) ? b : a;
+    }
+};
+struct ArgMin {
+    template <typename Key, typename Value>
+    LOCKSTEP_API KeyValuePair<Key, Value> operator()(const KeyValuePair<Key, Value> &a,
+                                                     const KeyValuePair<Key, Value> &b) const {
+        return b.value < a.value || (b.value == a.value && b.key < a.key) ? b : a;
+    }
 };
 
 __device__ inline unsigned int __lockstep_rank() {
@@ -138,13 +160,52 @@ class BlockScan {
     __device__ void InclusiveSum(T value, T &out, T &total) { InclusiveScan(value, out, cub::Sum(), total); }
     __device__ void ExclusiveSum(T value, T &out) { ExclusiveScan(value, out, T(0), cub::Sum()); }
     __device__ void ExclusiveSum(T value, T &out, T &total) { ExclusiveScan(value, out, T(0), cub::Sum(), total); }
+    // Several items a thread, which stand side by side.
+    template <int Items, typename Op>
+    __device__ void InclusiveScan(T (&values)[Items], T (&out)[Items], Op op) {
+        T all = values[0];
+        for (int i = 1; i < Items; ++i) all = op(all, values[i]);
+        Exchange::scan(kept, all, op, __lockstep_rank());
+        unsigned int rank = __lockstep_rank();
+        T last = values[0];
+        if (rank > 0) last = op(kept.values[rank - 1], last);
+        out[0] = last;
+        for (int i = 1; i < Items; ++i) out[i] = last = op(last, values[i]);
+    }
+    template <int Items, typename Op>
+    __device__ void InclusiveScan(T (&values)[Items], T (&out)[Items], Op op, T &total) {
+        InclusiveScan(values, out, op);
+        total = kept.values[X * Y * Z - 1];
+    }
+    template <int Items, typename Op>
+    __device__ void ExclusiveScan(T (&values)[Items], T (&out)[Items], T initial, Op op) {
+        T all = values[0];
+        for (int i = 1; i < Items; ++i) all = op(all, values[i]);
+        T before;
+        ExclusiveScan(all, before, initial, op);
+        for (int i = 0; i < Items; ++i) {
+            T value = values[i];
+            out[i] = before;
+            before = op(before, value);
+        }
+    }
+    template <int Items, typename Op>
+    __device__ void ExclusiveScan(T (&values)[Items], T (&out)[Items], T initial, Op op, T &total) {
+        ExclusiveScan(values, out, initial, op);
+        total = kept.values[X * Y * Z - 1];
+    }
     template <int Items>
     __device__ void InclusiveSum(T (&values)[Items], T (&out)[Items]) {
-        T sum = values[0];
-        for (int i = 1; i < Items; ++i) sum = sum + values[i];
-        T before;
-        ExclusiveSum(sum, before);
-        for (int i = 0; i < Items; ++i) out[i] = before = before + values[i];
+        InclusiveScan(values, out, cub::Sum());
+    }
+    template <int Items>
+    __device__ void InclusiveSum(T (&values)[Items], T (&out)[Items], T &total) {
+        InclusiveScan(values, out, cub::Sum(), total);
+    }
+    template <int Items>
+    __device__ void ExclusiveSum(T (&values)[Items], T (&out)[Items], T &total) {
+        ExclusiveSum(values, out);
+        total = kept.values[X * Y * Z - 1];
     }
     template <int Items>
     __device__ void ExclusiveSum(T (&values)[Items], T (&out)[Items]) {

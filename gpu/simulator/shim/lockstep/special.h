@@ -163,6 +163,23 @@ LOCKSTEP_API inline unsigned int __dp4a(unsigned int x, unsigned int y, unsigned
     return sum;
 }
 
+LOCKSTEP_API inline int __dp4a(char4 x, char4 y, int sum) {
+    return sum + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+LOCKSTEP_API inline unsigned int __dp4a(uchar4 x, uchar4 y, unsigned int sum) {
+    return sum + x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+// Two halves of one word times two bytes of another one: its lower, or its upper.
+#define LOCKSTEP_DP2A(name, T, half, byte, first)                                                                      \
+    LOCKSTEP_API inline T name(T x, T y, T sum) {                                                                      \
+        return sum + (half)x * (byte)(y >> first) + (half)(x >> 16) * (byte)(y >> (first + 8));                        \
+    }
+LOCKSTEP_DP2A(__dp2a_lo, int, short, signed char, 0)
+LOCKSTEP_DP2A(__dp2a_hi, int, short, signed char, 16)
+LOCKSTEP_DP2A(__dp2a_lo, unsigned int, unsigned short, unsigned char, 0)
+LOCKSTEP_DP2A(__dp2a_hi, unsigned int, unsigned short, unsigned char, 16)
+#undef LOCKSTEP_DP2A
+
 // Each byte, or each half, of a word by itself.
 template <int Bits, typename LockstepF>
 LOCKSTEP_API inline unsigned int __lockstep_each(unsigned int x, unsigned int y, LockstepF combine) {

@@ -147,6 +147,14 @@ LOCKSTEP_API inline LockstepT &&forward(remove_reference_t<LockstepT> &value) {
     return static_cast<LockstepT &&>(value);
 }
 template <typename LockstepT>
+LOCKSTEP_API LockstepT &&declval() noexcept;
+template <typename LockstepT, typename LockstepU>
+struct common_type {
+    using type = decay_t<decltype(true ? declval<LockstepT>() : declval<LockstepU>())>;
+};
+template <typename LockstepT, typename LockstepU>
+using common_type_t = typename common_type<LockstepT, LockstepU>::type;
+template <typename LockstepT>
 struct make_unsigned {
     using type = __make_unsigned(LockstepT);
 };

@@ -40,11 +40,27 @@ __device__ unsigned int __reduce_and_sync(unsigned int mask, unsigned int value)
 __device__ unsigned int __reduce_or_sync(unsigned int mask, unsigned int value);
 __device__ unsigned int __reduce_xor_sync(unsigned int mask, unsigned int value);
 
-// The forms from before Volta, which old kernels use: the lanes that are there take part.
-#define __shfl(...) __shfl_sync(__activemask(), __VA_ARGS__)
-#define __shfl_up(...) __shfl_up_sync(__activemask(), __VA_ARGS__)
-#define __shfl_down(...) __shfl_down_sync(__activemask(), __VA_ARGS__)
-#define __shfl_xor(...) __shfl_xor_sync(__activemask(), __VA_ARGS__)
-#define __ballot(predicate) __ballot_sync(__activemask(), predicate)
-#define __any(predicate) __any_sync(__activemask(), predicate)
-#define __all(predicate) __all_sync(__activemask(), predicate)
+// The forms from before Volta, which old kernels use: the lanes that are there take part. Templates, so that a function
+// of that name which a program has of its own is taken.
+#define LOCKSTEP_OLD_SHUFFLE(name)                                                                                     \
+    template <typename LockstepT>                                                                                      \
+    __device__ inline LockstepT name(LockstepT value, int by, int width = 32) {                                        \
+        return name##_sync(__activemask(), value, by, width);                                                          \
+    }
+LOCKSTEP_OLD_SHUFFLE(__shfl)
+LOCKSTEP_OLD_SHUFFLE(__shfl_up)
+LOCKSTEP_OLD_SHUFFLE(__shfl_down)
+LOCKSTEP_OLD_SHUFFLE(__shfl_xor)
+#undef LOCKSTEP_OLD_SHUFFLE
+template <typename LockstepT>
+__device__ inline unsigned int __ballot(LockstepT predicate) {
+    return __ballot_sync(__activemask(), predicate);
+}
+template <typename LockstepT>
+__device__ inline int __any(LockstepT predicate) {
+    return __any_sync(__activemask(), predicate);
+}
+template <typename LockstepT>
+__device__ inline int __all(LockstepT predicate) {
+    return __all_sync(__activemask(), predicate);
+}

@@ -1,0 +1,3 @@
+// Numbers of 8 bits.
+#pragma once
+#include <lockstep/float8.h>
