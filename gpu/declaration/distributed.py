@@ -98,6 +98,11 @@ class Tasks(Protocol):
         """The input's chunks in their order, at least one; a step takes one as a `Piece`."""
         ...
 
+    @property
+    def beside(self) -> Mapping[str, Sequence[Made]]:
+        """Inputs that are divided by themselves: the chunks of each, at most as many as there are of the input."""
+        ...
+
     def make(self, step: Step, *taken: Any, place: int = 0) -> Made:
         """Add a task: a step, and what it takes: things made, lists of them, or plain values.
 
@@ -136,6 +141,8 @@ class DistributedProgram:
         Names the tasks, and returns the outputs by their names, those that the pattern's variants have.
     divided : tuple of str
         Which inputs are divided, along their first axis; those that are not there are passed over.
+    beside : tuple of str
+        Which inputs are divided too, each by itself along its own first axis.
     halo : callable
         params -> how many elements, or rows, a chunk sees of its neighbors on either side.
     """
@@ -145,7 +152,24 @@ class DistributedProgram:
     fix_up: str
     plan: Callable[[Tasks], Mapping[str, Parts]]
     divided: tuple[str, ...] = ("values", "image", "text")
+    beside: tuple[str, ...] = ()
     halo: Callable[[Mapping[str, Any]], int] = lambda params: 0
+
+
+def rows_alone(result: str) -> Callable[[Tasks], dict[str, Parts]]:
+    """Return the plan of a pattern whose chunks need nothing of each other but halos, for the output of that name."""
+
+    def plan(tasks: Tasks) -> dict[str, Parts]:
+        parts = [tasks.make(run_alone, chunk, result, place=place) for place, chunk in enumerate(tasks.chunks)]
+        return {result: Parts(tuple(parts))}
+
+    return plan
+
+
+def run_alone(worker: OnWorker, piece: Piece, result: str) -> Array:
+    """Run the rung on a chunk and its halo, and return what it makes of the chunk's own rows."""
+    made = worker.run(piece.inputs)[result]
+    return made[piece.before : len(made) - piece.after]
 
 
 def as_tree(tasks: Tasks, step: Step, made: Sequence[Made], fan_in: int = 8) -> Made:

@@ -77,8 +77,14 @@ def run_distributed(
     workers = cluster.workers
     lengths = lengths_of(total, chunks, len(cluster.workers))
     with tempfile.TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
-        cut = _chunks(inputs, divided, lengths, program.halo(params), Path(folder) if cluster.shared else None)
-        tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut)
+        here = Path(folder) if cluster.shared else None
+        whole = {name: values for name, values in inputs.items() if name not in (*divided, *program.beside)}
+        cut = _chunks(divided, whole, lengths, program.halo(params), here)
+        beside = {
+            name: _chunks({name: inputs[name]}, {}, equal_lengths(len(inputs[name]), len(cut)), 0, here)
+            for name in program.beside
+        }
+        tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, beside)
         try:
             begun = time.perf_counter()
             outputs = _assembled(tasks, program.plan(tasks), tell)
@@ -125,9 +131,8 @@ def lengths_of(total: int, chunks: Sequence[int], workers: int) -> tuple[int, ..
 
 
 def _chunks(
-    inputs: Inputs, divided: Mapping[str, Array], lengths: Sequence[int], halo: int, folder: Path | None
+    divided: Mapping[str, Array], whole: Mapping[str, Array], lengths: Sequence[int], halo: int, folder: Path | None
 ) -> list[Chunk]:
-    whole = {name: values for name, values in inputs.items() if name not in divided}
     files = {name: written(values, folder, name) for name, values in divided.items()} if folder is not None else {}
     total, start, cut = sum(lengths), 0, []
     for place, length in enumerate(lengths):

@@ -78,6 +78,8 @@ class RunTasks:
     sources : mapping of str to str
         Texts for kernel files, where they are edited.
     chunks : sequence of Chunk
+    beside : mapping of str to sequence of Chunk
+        Of inputs that are divided by themselves.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class RunTasks:
         params: Mapping[str, Any],
         sources: Mapping[str, str],
         chunks: Sequence[Chunk],
+        beside: Mapping[str, Sequence[Chunk]],
     ) -> None:
         self.cluster = cluster
         self.topic = f"lockstep-{secrets.token_hex(8)}"
@@ -95,6 +98,7 @@ class RunTasks:
         self.count = 0
         self._call = (pattern, variant, dict(params), dict(sources))
         self.chunks = tuple(Named(self, chunk) for chunk in chunks)
+        self.beside = {name: tuple(Named(self, chunk) for chunk in each) for name, each in beside.items()}
         self.begun = time.perf_counter()
         cluster.client.subscribe_topic(self.topic, self.news.of_run)
         cluster.client.subscribe_topic("all", self.news.of_cluster)

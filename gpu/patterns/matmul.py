@@ -12,6 +12,7 @@ import numpy as np
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import side
 from gpu.declaration.matrices import (
     KINDS,
@@ -100,84 +101,133 @@ def _sides(inputs: Inputs) -> tuple[int, int, int]:
     return m, n, k
 
 
+_Multiply = Callable[[Engine, Params, Buffer, Buffer, Buffer], None]
+"""(engine, params, a, b, c): C becomes alpha A B + beta C; A is m x k, B is k x n."""
+
+
 def _launch(
     engine: Engine,
-    inputs: Inputs,
     params: Params,
+    a: Buffer,
+    b: Buffer,
+    c: Buffer,
     kernel_name: str,
     defines: dict[str, int | str],
     covers: tuple[int, int],
     block: tuple[int, int, int],
-) -> Generator[Progress, None, Outputs]:
+) -> None:
     """Run a kernel of which a block makes `covers` rows and columns of C."""
-    m, n, k = _sides(inputs)
+    (m, k), n = a.shape, b.shape[1]
     kernel = engine.build(_FILE, defines).kernel(kernel_name)
     grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
     scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
-
-    def multiply(a: Buffer, b: Buffer, c: Buffer) -> None:
-        engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
-
-    return (yield from _multiplied(engine, inputs, params, multiply))
+    engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
 
 
-def _multiplied(
-    engine: Engine, inputs: Inputs, params: Params, multiply: Callable[[Buffer, Buffer, Buffer], None]
-) -> Generator[Progress, None, Outputs]:
-    """Upload A, B and C, multiply, and download C."""
-    m, n, _ = _sides(inputs)
-    a, b = engine.upload(single(inputs["values"])), engine.upload(single(inputs["b"]))
-    c = engine.upload(single(inputs["c"])) if params["beta"] else engine.allocate((m, n), np.float32)
-    yield Progress(0.1, "uploaded")
-    multiply(a, b, c)
-    engine.free(a)
-    engine.free(b)
-    yield Progress(0.9, "multiplied")
-    result = engine.download(c)
-    engine.free(c)
-    return {"result": result}
+def _on_one_thread(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    _launch(engine, params, a, b, c, "matmul_one_thread", {}, (c.shape[0], c.shape[1]), (1, 1, 1))
 
 
-def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    m, n, _ = _sides(inputs)
-    return (yield from _launch(engine, inputs, params, "matmul_one_thread", {}, (m, n), (1, 1, 1)))
-
-
-def _an_element_a_thread(kernel_name: str) -> HostProgram:
-    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+def _an_element_a_thread(kernel_name: str) -> _Multiply:
+    def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         tile = int(params["tile"])
-        return (yield from _launch(engine, inputs, params, kernel_name, {"TILE": tile}, (tile, tile), (tile, tile, 1)))
+        _launch(engine, params, a, b, c, kernel_name, {"TILE": tile}, (tile, tile), (tile, tile, 1))
 
-    return run
+    return multiply
 
 
 def _several_a_thread(
     kernel_name: str, shapes: dict[int, _Shape], *, small: _Shape | None = None, one_column: bool = False
-) -> HostProgram:
+) -> _Multiply:
     """Launch a kernel whose threads make a column of elements each, or a square.
 
     `small` takes the place of the largest shape where that would leave multiprocessors without a block.
     """
 
-    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         shape = shapes[int(params["tile"])]
         if small is not None and shape is shapes[max(shapes)]:
-            m, n, _ = _sides(inputs)
+            m, n = c.shape
             if -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
                 shape = small
         across = 1 if one_column else shape.thread_columns
         threads = shape.rows // shape.thread_rows * (shape.columns // across)
         covers = (shape.rows, shape.columns)
-        return (yield from _launch(engine, inputs, params, kernel_name, shape.defines, covers, (threads, 1, 1)))
+        _launch(engine, params, a, b, c, kernel_name, shape.defines, covers, (threads, 1, 1))
+
+    return multiply
+
+
+def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
+        library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
+
+    engine.call(gemm, a, b, c)
+
+
+_MULTIPLIES: dict[str, _Multiply] = {
+    "one-thread": _on_one_thread,
+    "naive": _an_element_a_thread("matmul_naive"),
+    "coalesced": _an_element_a_thread("matmul_coalesced"),
+    "tiled": _an_element_a_thread("matmul_tiled"),
+    "registers-1d": _several_a_thread("matmul_registers_1d", _COLUMN, one_column=True),
+    "registers-2d": _several_a_thread("matmul_registers_2d", _SQUARE),
+    "vectors": _several_a_thread("matmul_vectors", _SQUARE),
+    "peak": _several_a_thread("matmul_peak", _PEAK, small=_PEAK_SMALL),
+    "cublas": _cublas,
+}
+"""What multiplies on the device, by variants' names."""
+
+
+def _program(variant: str) -> HostProgram:
+    """Return a variant's host program: upload A, B and C, multiply, and download C."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        a, b = engine.upload(single(inputs["values"])), engine.upload(single(inputs["b"]))
+        c = _before(engine, inputs, params)
+        yield Progress(0.1, "uploaded")
+        _MULTIPLIES[variant](engine, params, a, b, c)
+        engine.free(a)
+        engine.free(b)
+        yield Progress(0.9, "multiplied")
+        result = engine.download(c)
+        engine.free(c)
+        return {"result": result}
 
     return run
 
 
-def _cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
-        library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
+def _before(engine: Engine, inputs: Inputs, params: Params) -> Buffer:
+    """Return C as it is before: uploaded where it counts."""
+    c = inputs["c"]
+    return engine.upload(single(c)) if params["beta"] else engine.allocate(c.shape, np.float32)
 
-    return (yield from _multiplied(engine, inputs, params, partial(engine.call, gemm)))
+
+def hold_rows(worker: OnWorker, piece: Piece) -> Buffer:
+    """Put some rows of B on the device, for every device to take."""
+    return worker.engine.upload(single(piece.inputs["b"]))
+
+
+def multiply_rows(worker: OnWorker, piece: Piece, blocks: list[Buffer]) -> Array:
+    """Multiply some rows of A by all of B, which comes in blocks of rows, and add up what they come to."""
+    engine, params = worker.engine, worker.params
+    rows, c = single(piece.inputs["values"]), _before(engine, piece.inputs, params)
+    first = 0
+    for b in blocks:
+        a = engine.upload(np.ascontiguousarray(rows[:, first : first + b.shape[0]]))
+        _MULTIPLIES[worker.variant](engine, params, a, b, c)
+        engine.free(a)
+        first += b.shape[0]
+        params = {**params, "beta": 1.0}
+    result = engine.download(c)
+    engine.free(c)
+    return result
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    blocks = [tasks.make(hold_rows, chunk, place=place) for place, chunk in enumerate(tasks.beside["b"])]
+    parts = [tasks.make(multiply_rows, chunk, blocks, place=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"result": Parts(tuple(parts))}
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
@@ -337,7 +387,7 @@ PATTERN = Pattern(
     ),
     variants=(
         on_one_thread(
-            _on_one_thread,
+            _program("one-thread"),
             "matmul_one_thread",
             idea="Without threads: rows, columns, and the products of an element in three loops.",
             limit="One product and one sum after the other.",
@@ -347,7 +397,7 @@ PATTERN = Pattern(
         Variant(
             "naive",
             "Naive",
-            run=_an_element_a_thread("matmul_naive"),
+            run=_program("naive"),
             idea="One thread an element of C; the lanes of a warp stand below each other.",
             limit="Lanes read and write a whole row apart: each wants a sector of its own.",
             kernels=("matmul_naive",),
@@ -355,7 +405,7 @@ PATTERN = Pattern(
         Variant(
             "coalesced",
             "Coalesced",
-            run=_an_element_a_thread("matmul_coalesced"),
+            run=_program("coalesced"),
             idea="The lanes of a warp stand beside each other and read neighbors.",
             limit="Two factors from global memory for each multiply-add.",
             kernels=("matmul_coalesced",),
@@ -363,7 +413,7 @@ PATTERN = Pattern(
         Variant(
             "tiled",
             "Tiled in shared memory",
-            run=_an_element_a_thread("matmul_tiled"),
+            run=_program("tiled"),
             idea="A block brings a tile of A and one of B into shared memory, where a whole row of threads reads them.",
             limit="Two shared loads for each multiply-add.",
             kernels=("matmul_tiled",),
@@ -371,7 +421,7 @@ PATTERN = Pattern(
         Variant(
             "registers-1d",
             "A column in registers",
-            run=_several_a_thread("matmul_registers_1d", _COLUMN, one_column=True),
+            run=_program("registers-1d"),
             idea="A thread makes several elements below each other, so that one factor of B serves all of them.",
             limit="The factors of A are still loaded one for each multiply-add.",
             kernels=("matmul_registers_1d",),
@@ -379,7 +429,7 @@ PATTERN = Pattern(
         Variant(
             "registers-2d",
             "A square in registers",
-            run=_several_a_thread("matmul_registers_2d", _SQUARE),
+            run=_program("registers-2d"),
             idea="A thread makes a square of elements: 64 multiply-adds for 16 loads.",
             limit="Each load brings one float, and lanes meet in banks.",
             kernels=("matmul_registers_2d",),
@@ -387,7 +437,7 @@ PATTERN = Pattern(
         Variant(
             "vectors",
             "16-byte loads",
-            run=_several_a_thread("matmul_vectors", _SQUARE),
+            run=_program("vectors"),
             idea="Four floats with each load; the tile of A is transposed on its way into shared memory.",
             limit="The block waits for global memory in every step, and quads still meet in banks.",
             kernels=("matmul_vectors",),
@@ -395,7 +445,7 @@ PATTERN = Pattern(
         Variant(
             "peak",
             "Peak: next tiles on their way",
-            run=_several_a_thread("matmul_peak", _PEAK, small=_PEAK_SMALL),
+            run=_program("peak"),
             idea="While one tile's products are summed up the next one is fetched; lanes read quads side by side.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak",),
@@ -403,7 +453,7 @@ PATTERN = Pattern(
         Variant(
             "cublas",
             "cuBLAS (CuPy)",
-            run=_cublas,
+            run=_program("cublas"),
             idea="What a user of CuPy has: cuBLAS's sgemm, which chooses among kernels made for this GPU.",
             limit="The rate of multiply-adds, in float32 all the way: no TF32.",
             kernels=(),
@@ -421,6 +471,14 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=_make_input,
     complete=_complete,
+    distributed=DistributedProgram(
+        local="Each device has some rows of A and of C, and as many of B.",
+        exchange="Every device takes the rows of B from all others.",
+        fix_up="Each multiplies its rows of A by B, block by block of it, and adds up.",
+        plan=_plan,
+        divided=("values", "c"),
+        beside=("b",),
+    ),
     textbook=_textbook,
     step_params={"n": _STEPPED, "m": 0, "k": 0, "tile": "4", "input": "digits"},
     step_input=lambda inputs: corner(inputs, _STEPPED, _STEPPED),

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu.declaration.arrays import block_parameter, refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.distributed import DistributedProgram, rows_alone
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.matrices import (
     KINDS,
@@ -302,6 +303,12 @@ PATTERN = Pattern(
     present=_present,
     accept=_accept,
     make_input=_make_input,
+    distributed=DistributedProgram(
+        local="Each device computes the softmax of some rows.",
+        exchange="",
+        fix_up="",
+        plan=rows_alone("result"),
+    ),
     textbook=_textbook,
     step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "block": "8", "input": "digits"},
     step_input=lambda inputs: corner(inputs, _STEPPED_ROWS, _STEPPED_COLUMNS),

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from gpu.declaration.distributed import DistributedProgram, rows_alone
 from gpu.declaration.gpu_sizes import side
 from gpu.declaration.images import blocks_for, channels_last, middle, planes_of, screen_picture
 from gpu.declaration.pattern import (
@@ -450,6 +451,13 @@ PATTERN = Pattern(
     cost=_cost,
     work=_work,
     present=_present,
+    distributed=DistributedProgram(
+        local="Each device filters some rows of the image.",
+        exchange="It sees as many rows of its neighbors, above and below, as the filter reaches over: a halo.",
+        fix_up="What it makes of the halo is left out.",
+        plan=rows_alone("result"),
+        halo=lambda params: len(filter_of(params)) // 2,
+    ),
     textbook=_textbook,
     step_params={"size": 3},
     step_input=_step_input,

@@ -36,7 +36,7 @@ def on_all(cluster, name, inputs=None, chunks=(), variant=None, **params):
 
 def on_one(name, inputs=None, **params):
     pattern, variant, inputs, checked = given(name, inputs, **params)
-    with closing(engines.create("simulator")) as engine:
+    with closing(engines.create("simulator", "lockstep")) as engine:
         return run_pattern(engine, pattern, variant, inputs, checked, quiet).outputs[pattern.result]
 
 
@@ -110,6 +110,40 @@ def test_histograms_of_images_texts_and_numbers_are_added(cluster):
     assert text.outputs["counts"].sum() == len("massively parallel")
     numbers, _ = on_all(cluster, "histogram", of="ranges", n=0)
     assert numbers.report.verified
+
+
+@pytest.mark.parametrize(("chunks", "border"), [((), "clamp"), ((1, 1, 20, 3, 12), "zero")])
+def test_a_convolution_sees_its_neighbors_rows(cluster, chunks, border):
+    image = np.random.default_rng(2).integers(0, 256, (37, 20, 3), np.uint8)
+    inputs = {"image": image, "maxval": np.array(255, np.uint8)}
+    outcome, done = on_all(cluster, "convolution", inputs, chunks, size=5, border=border)
+    assert outcome.report.verified
+    assert np.array_equal(outcome.outputs["result"], on_one("convolution", inputs, size=5, border=border))
+    assert {record.step for record in done.tasks} == {"run alone"}
+
+
+def test_a_softmax_has_rows_to_itself(cluster):
+    values = np.random.default_rng(3).normal(size=(9, 40)).astype(np.float32)
+    outcome, done = on_all(cluster, "softmax", {"values": values}, (2, 7))
+    assert outcome.report.verified
+    assert np.array_equal(outcome.outputs["result"], on_one("softmax", {"values": values}))
+    assert done.exchanged_bytes == 0
+
+
+@pytest.mark.parametrize(("m", "k", "chunks", "beta"), [(20, 33, (), 0.5), (7, 2, (3,), 0.0), (1, 5, (), 0.0)])
+def test_a_product_takes_the_rows_of_b_from_all(cluster, m, k, chunks, beta):
+    rng = np.random.default_rng(m)
+    inputs = {
+        name: rng.integers(-9, 9, shape).astype(np.float32)
+        for name, shape in (("values", (m, k)), ("b", (k, 11)), ("c", (m, 11)))
+    }
+    outcome, done = on_all(cluster, "matmul", inputs, chunks, alpha=2.0, beta=beta)
+    assert outcome.report.verified
+    assert np.array_equal(outcome.outputs["result"], 2 * inputs["values"] @ inputs["b"] + beta * inputs["c"])
+    held = [record for record in done.tasks if record.step == "hold rows"]
+    assert sum(dict(record.made)[""] for record in held) == inputs["b"].nbytes
+    if m == 20:
+        assert done.exchanged_bytes == 3 * inputs["b"].nbytes, "to each worker three quarters of B"
 
 
 def test_it_says_which_worker_made_what_of_what(cluster):
