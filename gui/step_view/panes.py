@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PyQt6.QtCore import QEvent, QObject, Qt
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.editor.source_pane import SourcePane
 from gui.painting.theme import look
@@ -118,22 +118,44 @@ class Panes(QWidget):
         self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.legend = ElidedLabel("caption", "Legend")
         self.legend.say(FLOW_LEGEND)
-        foot = row(self.legend)
-        foot.setContentsMargins(14, 0, 14, 0)
-        self.picture.body.addLayout(self._head())
+        self._foot = row(self.legend)
+        self._foot.setContentsMargins(14, 0, 8, 0)
+        self._foot.setStretch(0, 1)
+        self._head = self._make_head()
+        self.picture.body.addLayout(self._head)
         self.picture.body.addWidget(self.pictures, 1)
-        self.picture.body.addLayout(foot)
+        self.picture.body.addLayout(self._foot)
+        self.picture.installEventFilter(self)
 
-    def _head(self) -> WrappingLayout:
-        """Return the line above the picture; what is done with it goes below the kinds where there is little room."""
-        head = WrappingLayout(across=8, down=2, spread=True)
-        head.setContentsMargins(12, 0, 8, 0)
+    def _make_head(self) -> QHBoxLayout:
+        """Return the line above the picture."""
         pairs = self.kinds.take_out("Two orders", "Side by side")
-        for items in ((self.kinds,), (pairs, self.state), (self.symbols, *self.zooms.values(), self.export)):
+        self._kinds = (self.kinds, pairs)
+        lines = WrappingLayout(across=20, down=2)
+        lines.setContentsMargins(0, 2, 0, 2)
+        for items in ((self.kinds,), (pairs, self.state)):
             together = QWidget()
             together.setLayout(row(*items))
-            head.addWidget(together)
+            lines.addWidget(together)
+        kinds = QWidget()
+        kinds.setLayout(lines)
+        self._tools = QWidget()
+        self._tools.setLayout(row(self.symbols, *self.zooms.values(), self.export))
+        self._tools.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        head = row(kinds, self._tools)
+        head.setStretch(0, 1)
+        head.setContentsMargins(12, 0, 8, 0)
         return head
+
+    def _place_tools(self) -> None:
+        """Put what is done with a picture beside their names or, where all of it has no room there, at the foot."""
+        tools = (self.symbols, *self.zooms.values())
+        wanted = sum(each.sizeHint().width() + 8 for each in (*self._kinds, *tools))
+        below = wanted + 40 > self.picture.width()
+        if below != (self._foot.indexOf(self._tools) >= 0):
+            for layout in (self._head, self._foot):
+                layout.removeWidget(self._tools)
+            (self._foot if below else self._head).addWidget(self._tools, 0, Qt.AlignmentFlag.AlignRight)
 
     def _make_right(self, source: SourcePane) -> QWidget:
         self.statement = ElidedLabel("code", "The statement with its values")
@@ -193,7 +215,10 @@ class Panes(QWidget):
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         shares = (QEvent.Type.Resize, QEvent.Type.ShowToParent, QEvent.Type.HideToParent)
-        if event is not None and event.type() in shares and (watched is self.right or event.type() != shares[0]):
+        if event is not None and watched is self.picture:
+            if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+                self._place_tools()
+        elif event is not None and event.type() in shares and (watched is self.right or event.type() != shares[0]):
             self._share_room()
         return super().eventFilter(watched, event)
 
@@ -204,7 +229,8 @@ class Panes(QWidget):
     def _share_room(self) -> None:
         """Leave out what comes last: large text in a low window leaves little room, and the code comes first."""
         roomy = self.height() >= 38 * look().text_px
-        self.lanes.show_details(roomy)
+        for part in (self.lanes, self.warps):
+            part.show_details(roomy)
         lines = self.right.height() / look().text_px - _OF_A_PROBLEM * self._strip.isVisibleTo(self.right)
         self.counters.show_rows(next(rows for least, rows in _COUNTED if lines >= least))
         for widget in (self.variables, self.legend):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtCore import QEvent, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QLabel
 
@@ -28,7 +28,6 @@ class FindingsLabel(QLabel):
         super().__init__()
         role(self, "caption")
         self.setAccessibleName("Findings")
-        self.setMinimumWidth(look().px(96))
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._tone = "good"
 
@@ -58,6 +57,12 @@ class FindingsLabel(QLabel):
             painter, room, int(self.alignment()), self.palette(), self.isEnabled(), text, self.foregroundRole()
         )
         painter.end()
+
+    def sizeHint(self) -> QSize:
+        return super().sizeHint().expandedTo(QSize(look().px(96), 0))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(look().px(96), super().minimumSizeHint().height())
 
     def clear(self) -> None:
         """Say nothing: nothing is recorded."""

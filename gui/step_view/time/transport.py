@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QSize, Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QPushButton, QSizePolicy, QWidget
 
 from gui.painting.glyphs import glyph
@@ -20,6 +21,7 @@ _BUTTONS = (
     ("barrier on", "Next barrier", "Shift+→"),
     ("last", "Last", "End"),
 )
+_GAP = 4
 
 
 class Transport(QWidget):
@@ -53,7 +55,7 @@ class Transport(QWidget):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
+        layout.setSpacing(_GAP)
         for name, text, key in _BUTTONS:
             button = QPushButton()
             role(button, "primary" if name == "play" else "transport")
@@ -80,6 +82,39 @@ class Transport(QWidget):
         player.moved.connect(self._show_moment)
         self._restyle()
 
+    def sizeHint(self) -> QSize:
+        return QSize(sum(map(self._wanted, self.buttons)) + self._gaps, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(sum(map(self._least, self.buttons)) + self._gaps, super().minimumSizeHint().height())
+
+    @property
+    def _gaps(self) -> int:
+        return _GAP * (len(self.buttons) - 1)
+
+    def _wanted(self, name: str) -> int:
+        """Return the pixels that a button is wide where there is room."""
+        return max(look().px(84 if name == "play" else 38), self._least(name))
+
+    def _least(self, name: str) -> int:
+        """Return what its picture and its word take, the longer of two words."""
+        button = self.buttons[name]
+        measure = button.fontMetrics().horizontalAdvance
+        longer = max(map(measure, ("Play", "Pause"))) - measure(button.text()) if name == "play" else 0
+        return button.minimumSizeHint().width() + longer
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Let all buttons be narrower alike where there is less room than they want."""
+        most, least = self.sizeHint().width(), self.minimumSizeHint().width()
+        share = min(max((self.width() - least) / max(1, most - least), 0), 1)
+        for name, button in self.buttons.items():
+            narrow = self._least(name)
+            button.setFixedWidth(narrow + int(share * (self._wanted(name) - narrow)))
+
     def _show_playing(self, playing: bool) -> None:
         play = self.buttons["play"]
         play.setText("Pause" if playing else "Play")
@@ -104,6 +139,11 @@ class Transport(QWidget):
         longest = self.count.fontMetrics().horizontalAdvance(self._count(self._end, self._end))
         self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
 
+    def event(self, event: QEvent | None) -> bool:
+        if is_of(event, QEvent.Type.LayoutRequest):
+            self._share_width()  # a button wants another width, which another size of text lets it want later
+        return super().event(event)
+
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
@@ -113,10 +153,10 @@ class Transport(QWidget):
         size = QSize(look().px(16), look().px(14))
         for name, button in self.buttons.items():
             button.setIconSize(size)
-            button.setMinimumWidth(look().px(84 if name == "play" else 38))
             if name != "play":
                 button.setIcon(glyph(name, look().theme.text))
         self._show_playing(self.player.playing)
+        self._share_width()
         self._reserve()
         restyle(self.buttons["play"], "role", "primary")
 

@@ -69,6 +69,7 @@ class WarpsView(QWidget):
         self.run: RunTimelines | None = None
         self.resident = 1
         self._wanted_resident: int | None = None
+        self._details = True
         self._rows: dict[int, WarpRows] = {}
         self._soon = after(_RESTS_MS, self._prepare, self)
         self._lay_out()
@@ -143,12 +144,26 @@ class WarpsView(QWidget):
         found = self.run.timelines
         self.resident = resident
         rows = self._rows_of(resident)
-        self.title.setText(_title(self.run, rows))
+        self._say_title()
         self.canvas.open(rows, keep=keep)
         self.strip.open(rows)
         self.card.show_timeline(found, resident)
         self.player.open(rows.end, rows.borders, self.player.moment if keep else 0)
         self._soon.start()
+
+    def show_details(self, on: bool) -> None:
+        """Say all of what is modeled, or what comes first; the rest is in its tool tip."""
+        self._details = on
+        self.card.speed.setVisible(on)
+        self._say_title()
+
+    def _say_title(self) -> None:
+        if self.run is None:
+            return
+        said = _title(self.run, self._rows_of(self.resident))
+        whole = "  ·  ".join(said)
+        self.title.setText(whole if self._details else f"{said[0]}  ·  {self.run.timelines.kernel}")
+        self.title.setToolTip(whole)
 
     def _rows_of(self, resident: int) -> WarpRows:
         assert self.run is not None
@@ -201,7 +216,7 @@ class WarpsView(QWidget):
         painter.setFont(font)
         box = QRectF(look().px(8), 0, size.width() - look().px(16), top)
         wrapped = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.drawText(box, int(wrapped), f"{self.title.text()}  ·  {self._at_once}")
+        painter.drawText(box, int(wrapped), f"{self.title.toolTip()}  ·  {self._at_once}")
         self.canvas.render(painter, QPoint(0, top))
         self.strip.render(painter, QPoint(0, top + self.canvas.height()))
         shares = StateShares()
@@ -312,8 +327,8 @@ def _extents(given: tuple[int, ...]) -> str:
     return str(shown[0]) if len(shown) == 1 else f"({', '.join(map(str, shown))})"
 
 
-def _title(run: RunTimelines, rows: WarpRows) -> str:
-    """Return what is seen, and what was left out of it."""
+def _title(run: RunTimelines, rows: WarpRows) -> list[str]:
+    """Return what is seen and what was left out of it, what matters most first."""
     found: LaunchTimelines = run.timelines
     said = [
         f"Modeled for {article(found.gpu)} {short_name(found.gpu)}"
@@ -326,4 +341,4 @@ def _title(run: RunTimelines, rows: WarpRows) -> str:
         said.append(f"left out: {found.left_out}")
     if rows.timeline.until < rows.timeline.cycles:
         said.append(f"up to cycle {as_count(rows.timeline.until)} of {as_count(rows.timeline.cycles)}")
-    return "  ·  ".join(said)
+    return said

@@ -9,22 +9,17 @@ import pytest
 from PyQt6.QtCore import QPoint, QRect, Qt, QTimer
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import (
-    QAbstractScrollArea,
     QApplication,
     QComboBox,
     QFileDialog,
     QLabel,
-    QPushButton,
-    QStyle,
-    QStyleOptionComboBox,
     QWidget,
 )
 
 from gui.driving.driven import driven, wait
 from gui.painting.theme import look
 from gui.widgets.ask_file import remember_in
-from gui.widgets.basic import ElidedButton, ElidedLabel
-from gui.widgets.elided_box import ElidedBox
+from tests.gui.window.cut import cut, stays_cut
 from tests.gui.window.walker import PATIENCE_S, Key, Walker
 
 pytestmark = pytest.mark.timeout(300)
@@ -319,55 +314,6 @@ def test_the_next_time_all_is_as_it_was_left(walker, tmp_path):
 # --- what is cut
 
 
-def cut(window):
-    """Return what is not shown as a whole: texts without room, and parts that stand beyond what they are in."""
-    found = []
-    for widget in window.findChildren(QWidget):
-        if widget.isVisible() and (text := _cut_text(widget)):
-            found.append((type(widget).__name__, widget.accessibleName(), text))
-        elif isinstance(widget, QLabel | QPushButton | QComboBox) and widget.isVisible() and _is_beyond(widget, window):
-            found.append(("beyond its parent", widget.accessibleName(), getattr(widget, "text", str)()))
-    return found
-
-
-def _cut_text(widget):
-    metrics = widget.fontMetrics()
-    if isinstance(widget, ElidedLabel | ElidedButton | ElidedBox):
-        return ""  # it ends in an ellipsis, and says all in its tool tip
-    if isinstance(widget, QLabel) and widget.textFormat() == Qt.TextFormat.PlainText and widget.text():
-        if widget.wordWrap():
-            whole = widget.heightForWidth(widget.width()) <= widget.height() + 1
-        else:
-            longest = max(map(metrics.horizontalAdvance, widget.text().split("\n")))
-            whole = longest <= widget.contentsRect().width() + 1 and metrics.height() <= widget.height() + 1
-        return "" if whole else widget.text()
-    if isinstance(widget, QPushButton):
-        return widget.text() if metrics.horizontalAdvance(widget.text()) > widget.width() else ""
-    if isinstance(widget, QComboBox):
-        option = QStyleOptionComboBox()
-        widget.initStyleOption(option)
-        part = QStyle.SubControl.SC_ComboBoxEditField
-        room = widget.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, widget).width()
-        return widget.currentText() if metrics.horizontalAdvance(widget.currentText()) > room else ""
-    return ""
-
-
-def _is_beyond(widget, window):
-    """Whether a part of a widget lies outside of what it stands in; what is scrolled may."""
-    at, parent = QRect(widget.pos(), widget.size()), widget.parentWidget()
-    while parent is not None and parent is not window:
-        if isinstance(parent, QAbstractScrollArea) or isinstance(parent.parentWidget(), QAbstractScrollArea):
-            return False
-        if not parent.rect().adjusted(-1, -1, 1, 1).contains(at):
-            return True
-        at.translate(parent.pos())
-        parent = parent.parentWidget()
-    return False
-
-
-_TURNS = 100
-
-
 @pytest.fixture(scope="module")
 def patterns(walker):
     return list(walker.window.bench.patterns)
@@ -388,15 +334,6 @@ def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
     assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
 
 
-def stays_cut(window):
-    """Return what is cut when the layout, which takes some turns of the event loop, stands."""
-    for _ in range(_TURNS):
-        if not cut(window):
-            return []
-        QTest.qWait(20)
-    return cut(window)
-
-
 def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     window, seen = walker.window, {}
     window.resize(*SIZES[0])
@@ -411,7 +348,11 @@ def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
             if picture == "Timeline":
                 assert wait(lambda: step.panes.warps.run is not None, PATIENCE_S)
             seen[picture] = stays_cut(window)
-    step.panes.kinds.choose("Flow")
+    window.appearance.set_text_size("lecture hall")
+    for picture in ("Timeline", "Flow"):
+        step.panes.kinds.choose(picture)
+        seen[f"{picture}, large"] = stays_cut(window)
+    window.appearance.set_text_size("normal")
     walker.press(Key.Key_F4)
     compare = walker.page.compare
     for view, made in compare.views.buttons.items():
