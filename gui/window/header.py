@@ -34,7 +34,7 @@ _VALIDATED, _NOT_VALIDATED = ", modeled", ", not validated"
 _COMPARED = "the model was compared with a real one"
 _NEVER_COMPARED = "described from data sheets and papers; the model was never compared with a real one"
 
-_ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (78, 150), (170, 290)
+_ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (78, 150), (160, 290)
 """Pixels of the lists: the least, and the most at the normal size of text."""
 
 
