@@ -297,7 +297,7 @@ class CodeEdit(QPlainTextEdit):
     def _cost_width(self) -> int:
         """Return how wide the column of what lines became is; 0 where there is none."""
         digits = max((len(text) for text, _ in self._costs.values()), default=0)
-        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(6) if digits else 0
+        return round(QFontMetricsF(self.font()).horizontalAdvance("9") * digits) + look().px(12) if digits else 0
 
     def line_at(self, place: QPoint) -> int:
         """Return the line, from 1, at a height; 0 where there is none."""
@@ -353,7 +353,7 @@ class CodeEdit(QPlainTextEdit):
             self._numbers.right(painter, line, str(number + 1))
             if number + 1 in self._costs:
                 painter.setPen(QColor(theme.accent))
-                beside = QRectF(place.adjusted(0, 0, look().px(12) + costs, 0))
+                beside = QRectF(place.adjusted(0, 0, look().px(6) + costs, 0))
                 self._numbers.right(painter, beside, self._costs[number + 1][0])
         painter.end()
 
@@ -401,6 +401,10 @@ class CodeEdit(QPlainTextEdit):
             QToolTip.showText(event.globalPos(), "\n".join(said), self)
             return True
         return super().viewportEvent(event)
+
+    def sizeHint(self) -> QSize:
+        """Ask for no more height than it needs: it takes what is left, and nothing beside it is squeezed for it."""
+        return QSize(super().sizeHint().width(), self.minimumSizeHint().height())
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None

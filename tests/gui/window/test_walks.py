@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QApplication
 
 from gpu.files.images import read_image, sample_images
 from gui.driving.driven import driven, wait
+from tests.gui.window.cut import stays_cut
 from tests.gui.window.walker import PATIENCE_S, Key, Walker
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
@@ -146,6 +147,7 @@ def test_a_barrier_that_is_taken_out_is_missed_and_put_back(walk, barrier):
     walk.press(Key.Key_F5)
     walk.rest()
     assert walk.verdict().startswith("right here, but it races: line")
+    assert not stays_cut(walk.window)
     remedy = walk.page.source.strip.remedy
     assert remedy.text() == f"Insert __syncthreads(); before line {place + 1}"
     walk.record()
