@@ -83,9 +83,7 @@ class LimitsTable(QTableWidget):
     def show_times(self, found: Mapping[int, ModeledTime | Failure]) -> None:
         """Show what came of lines, by their place."""
         self._found = found
-        heights = self.verticalHeader()
-        assert heights is not None
-        heights.setDefaultSectionSize(look().px(26))
+        self._share_height()
         times = [each.time_us for each in found.values() if isinstance(each, ModeledTime)]
         for line, title in enumerate(self._titles):
             one = found.get(line)
@@ -94,6 +92,15 @@ class LimitsTable(QTableWidget):
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._share_width()
+        self._share_height()
+
+    def _share_height(self) -> None:
+        """Let lines be higher where there is room, so that a few do not leave a large window empty."""
+        heights, view = self.verticalHeader(), self.viewport()
+        assert heights is not None
+        assert view is not None
+        shared = view.height() // max(1, self.rowCount())
+        heights.setDefaultSectionSize(min(max(shared, look().px(26)), look().px(44)))
 
     def _share_width(self) -> None:
         """Give each limit what its name takes, names their share of the rest, and what is left to all limits."""

@@ -15,7 +15,7 @@ _MOVED = "Bytes of the 32-byte sectors that loads, stores and atomics want of gl
 _CELL = 70
 """Pixels that a figure and its name take side by side with others."""
 
-_MOST_COLUMNS = 4
+_MOST_COLUMNS = 5
 
 
 class CountedCells(QWidget):

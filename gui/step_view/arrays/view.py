@@ -38,7 +38,7 @@ def _shelves(
     shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
 ) -> tuple[float, Any]:
     """Return the largest cell with which all grids fit, their titles beside each other, and where each then begins."""
-    for cell in (44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
+    for cell in (64, 58, 52, 48, 44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
         x = y = _GAP
         low = 0
         places = []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpu.stepping.races import Race
 
 _GLIDE_MS = 16
-_WIDEST, _WIDEST_OF_FILMS = 52, 72
+_WIDEST, _WIDEST_OF_FILMS = 64, 72
 
 
 class FlowView(QWidget):

@@ -14,6 +14,7 @@ from gpu.messages.requests import Failure, ModelPattern
 from gpu.timing.gpus import Supposed
 from gui.compare_view.modeled import LIMITS_VIEW, OCCUPANCY, ROOFLINE
 from gui.compare_view.tab import CURVES
+from gui.painting.theme import look
 from gui.widgets.basic import as_figure
 from tests.gui.conftest import FakeHost, modeled, settle
 
@@ -121,6 +122,9 @@ def test_every_limit_is_seen_at_1280_by_720(qtbot, tab) -> None:
     table = tab.modeled.limits
     qtbot.waitUntil(lambda: tab.window_.width() == 1280)
     assert sum(table.columnWidth(column) for column in range(table.columnCount())) <= table.viewport().width()
+    lines = [table.rowHeight(line) for line in range(table.rowCount())]
+    assert look().px(26) < min(lines)
+    assert sum(lines) <= table.viewport().height()
 
 
 def test_limits_stand_in_a_line_for_each_variant_that_is_ticked(qtbot, tab) -> None:
