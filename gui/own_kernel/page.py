@@ -136,7 +136,8 @@ class OwnKernelPage(Ground):
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setWidget(bar)
-        upper = split(Qt.Orientation.Vertical, scroll, self.results, sizes=(look().px(250), look().px(330)))
+        sizes = (look().px(250), look().px(330))
+        upper = split(Qt.Orientation.Vertical, scroll, self.results, sizes=sizes, stretch=(0, 1))
         left = QWidget()
         left.setLayout(column(upper, self.modeled))
         right = QWidget()
@@ -247,6 +248,7 @@ class OwnKernelPage(Ground):
         elif event.kind == "input":
             self.form.refuse(event.message)
         elif event.kind != "cancelled":
+            self.sources.show_failure(self.file, ran, event)
             self.failed.emit(event)
 
     def _set_running(self, launch: KernelLaunch | None) -> None:

@@ -203,6 +203,17 @@ def test_a_text_that_does_not_compile_is_told_and_the_form_stays(qtbot, window, 
     assert len(page.form.rows) == 4
 
 
+def test_why_a_file_does_not_run_is_shown_at_its_line(qtbot, window, tmp_path):
+    path = tmp_path / "broken.cu"
+    path.write_text("__global__ void f(int *y) {\n    int i = threadIdx.x\n    y[i] = 1;\n}\n")
+    assert drop(window, path)
+    qtbot.waitUntil(lambda: window.own.shown is not None and window.own.shown.form.kernel.count() > 0)
+    page = window.own.shown
+    run(qtbot, window, page)
+    assert "expected ';'" in window.banner.message.text()
+    assert [problem.line for problem in page.source.code.problems] == [2]
+
+
 def test_it_is_stepped(qtbot, window, page):
     page.tabs.setCurrentIndex(1)
     qtbot.waitUntil(lambda: page.step.models is not None, timeout=20_000)
