@@ -36,9 +36,10 @@ class Messages(QObject):
             self.status.say("Stopped")
             return
         self.status.say("")
-        where = f"{failure.position}\n" if failure.position else ""
+        said = failure.message.startswith(f"{failure.position}:")
+        details = [each for each in ("" if said else str(failure.position or ""), failure.detail) if each]
         text = ("text",) if failure.kind in ("compile", "launch") else ()
-        self.banner.say(failure.message, failure.advice, where + failure.detail, about=(*about, *text))
+        self.banner.say(failure.message, failure.advice, "\n".join(details), about=(*about, *text))
 
     def show_halt(self, process: int | None, start_anew: Callable[[], object]) -> None:
         """Say that the engine's process was stopped from outside, until it goes on or another takes over."""

@@ -18,7 +18,7 @@ from gpu.cli.main import Desktop
 from gpu.cli.main import main as command_line
 from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device
-from gpu.errors import InputError
+from gpu.errors import InputError, SourcePosition
 from gpu.messages.requests import Failure, Halted, LoadImage, SaveArray, StepPattern
 from gui.model.settings import SavedSettings
 from gui.painting.theme import look
@@ -231,6 +231,16 @@ def test_a_run_that_fails_leaves_the_window_as_it_was(qtbot, window):
     assert window.banner.message.text() == "Read out of bounds."
     assert window.bench.outcomes["convolution"] is before
     assert window.isEnabled()
+
+
+def test_details_are_offered_where_the_message_does_not_say_all_and_take_no_more_room(qtbot, window):
+    place, banner = SourcePosition("scan.cu", 73, 27), window.banner
+    window.messages.show_failure(Failure("launch", f"{place}: element 64 of s, which has 64.", "", "", place))
+    assert not banner.more.isVisible()
+    window.messages.show_failure(Failure("launch", "An element that is not there.", "", "thread (3, 0, 0)", place))
+    qtbot.mouseClick(banner.more, Qt.MouseButton.LeftButton)
+    assert banner.detail.toPlainText() == f"{place}\nthread (3, 0, 0)"
+    assert 2 * banner.detail.fontMetrics().height() < banner.detail.height() < 100
 
 
 def test_what_is_said_of_a_failed_run_goes_when_one_succeeds(qtbot, window):
