@@ -218,7 +218,8 @@ def figures_of(counts: RunCounts) -> tuple[CountedFigure, ...]:
 def _share(counts: RunCounts) -> tuple[str, str]:
     if not counts.divergent_branches:
         return "0 %", "of branches"
-    return f"{100 * counts.divergent_branches / counts.branches:.2g} %", "of branches"
+    share = 100 * counts.divergent_branches / counts.branches
+    return f"{share:.0f} %" if share >= 10 else f"{share:.2g} %", "of branches"
 
 
 def short(value: float) -> str:

@@ -38,7 +38,7 @@ _COUNTED = {
     "warp queue": "The most threads of a warp that want one address at once",
     "block queue": "The most threads of a block that want one address at once",
 }
-_TIMES = ("modelled", "measured", "waits longest at")
+_TIMES = ("modeled", "measured", "waits longest at")
 _CHANNEL = "atomics"
 _WAIT_MS = 250
 
@@ -93,7 +93,7 @@ class AtomicsTab(QWidget):
 
     def _lay_out(self) -> None:
         contention = Card("Atomics by address, counted", margins=(12, 8, 12, 8))
-        contention.setToolTip("Exact numbers, counted by the simulator: neither measured nor modelled")
+        contention.setToolTip("Exact numbers, counted by the simulator: neither measured nor modeled")
         contention.head.addWidget(self.about, 1)
         grid = QGridLayout()
         grid.setHorizontalSpacing(8)
@@ -275,7 +275,7 @@ class AtomicsTab(QWidget):
         latencies = Latencies(self.clock.value(), self.to_global.value(), self.to_shared.value())
         each = [latencies.per_second(cycles) / 1e6 for cycles in (latencies.global_cycles, latencies.shared_cycles)]
         self.rate.setText(
-            f"Modelled: an address takes one atomic at a time, there and back: {as_figure(each[0])} million a second "
+            f"Modeled: an address takes one atomic at a time, there and back: {as_figure(each[0])} million a second "
             f"in global memory, {as_figure(each[1])} in shared."
         )
         for place in self.chain:
@@ -290,7 +290,7 @@ class AtomicsTab(QWidget):
         for variant in VARIANTS:
             if variant in by_variant:
                 found = model(by_variant[variant], latencies)
-                self.timed[variant, "modelled"].setText(_milliseconds(found.time_ms))
+                self.timed[variant, "modeled"].setText(_milliseconds(found.time_ms))
                 self.timed[variant, "waits longest at"].setText(f"{found.bound_by} memory" if found.bound_by else "–")
             time = self.times.get(variant)
             self.timed[variant, "measured"].setText("–" if time is None else _milliseconds(time))

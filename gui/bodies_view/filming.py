@@ -43,7 +43,9 @@ class Filming(QObject):
         """Return what is said of it above the picture."""
         if self._recorder is None:
             return ""
-        return "writing the film" if self.writing else f"{self._recorder.frames} frames"
+        if self.writing:
+            return "writing the film"
+        return "1 frame" if self._recorder.frames == 1 else f"{self._recorder.frames} frames"
 
     def begin(self, path: Path) -> None:
         """Record every frame from now on, and play."""

@@ -288,7 +288,7 @@ def title_figures(strip: StripPlot, figures: Array, peak: float) -> tuple[list[s
     long = [f"{curve.name} {value}".strip() for curve, value in zip(strip.curves, values, strict=True)]
     short = [curve.name or value for curve, value in zip(strip.curves, values, strict=True)]
     if strip.roofed and peak:
-        long = [f"{value}, {figures[0] / peak:.1%} of modelled peak {signed(peak)}" for value in values]
+        long = [f"{value}, {figures[0] / peak:.1%} of modeled peak {signed(peak)}" for value in values]
     return long, short
 
 

@@ -16,7 +16,7 @@ from gui.plots.axes import FigureAxis, dress
 from gui.plots.beside import places_beside
 from gui.plots.plot import Plot, label_axis
 from gui.plots.throughput_plot import variant_pen
-from gui.widgets.basic import label
+from gui.widgets.basic import as_count, as_figure, label
 
 LEGEND = "●  by the bytes of DRAM, below the solid roof    ○  by those of L2, below the dashed one"
 
@@ -116,15 +116,15 @@ class RooflinePlot(Plot):
 
     def _name_roofs(self, roofs: Roofs, low: float, high: float, floor: float) -> None:
         names = (
-            (f"DRAM {roofs.memory:,.0f} GB/s", roofs.memory, (0.0, 0.0)),
-            (f"L2 {roofs.cache:,.0f} GB/s", roofs.cache, (1.0, 1.0)),
+            (f"DRAM {as_count(round(roofs.memory))} GB/s", roofs.memory, (0.0, 0.0)),
+            (f"L2 {as_count(round(roofs.cache))} GB/s", roofs.cache, (1.0, 1.0)),
         )
         for text, slope, anchor in names:
             start = max(low, floor - math.log10(slope))
             end = math.log10(roofs.operations / slope)
             place = start + 0.55 * (min(end, high) - start)
             self._write(text, place, math.log10(slope) + place, anchor)
-        self._write(f"{roofs.operations / 1000:,.1f} Top/s", high, math.log10(roofs.operations), (1.0, 1.0))
+        self._write(f"{as_figure(roofs.operations / 1000)} Top/s", high, math.log10(roofs.operations), (1.0, 1.0))
 
     def _write(self, text: str, x: float, y: float, anchor: tuple[float, float]) -> None:
         item = pg.TextItem(text, color=look().theme.muted, anchor=anchor)
@@ -161,7 +161,7 @@ class RooflinePlot(Plot):
             at = pixel(item.pos().x(), item.pos().y())
             taken.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
         texts = [str(each.number + 1) for each in self.dots]
-        sizes = [QSizeF(metrics.horizontalAdvance(each), metrics.height() * 0.9) for each in texts]
+        sizes = [QSizeF(metrics.horizontalAdvance(each) + look().px(5), metrics.height() * 0.9) for each in texts]
         places = places_beside([at + QPointF(radius, 0) for at, _ in spots], sizes, taken, pixels)
         for dot, text, place, (at, _) in zip(self.dots, texts, places, spots, strict=True):
             self.names[dot.number] = place

@@ -127,7 +127,7 @@ class CountersCard(Card):
         super().__init__("Counted", margins=(12, 6, 12, 8))
         self.body.removeItem(self.head)
         self.body.setSpacing(1)
-        self.setToolTip("Exact numbers from the recording, neither measured nor modelled")
+        self.setToolTip("Exact numbers from the recording, neither measured nor modeled")
         self._rows: Set[str] = frozenset(ROWS)
         self.n = self._make_n()
         self.work = FigureTable(WORK, _WORK_ROWS, self.title)

@@ -1,4 +1,4 @@
-"""The Atomics tab: counted, modelled, measured, and the orders of a race."""
+"""The Atomics tab: counted, modeled, measured, and the orders of a race."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def test_what_is_counted_stands_beside_model_and_measurement(tab):
     assert tab.counted["interleaved", "global", "warp queue"].text() == "6"
     assert tab.counted["interleaved", "shared", "atomics"].text() == "–"
     assert tab.counted["privatized", "shared", "block queue"].text() == "6"
-    assert tab.timed["interleaved", "modelled"].text() == "2.4 µs"
+    assert tab.timed["interleaved", "modeled"].text() == "2.4 µs"
     assert tab.timed["interleaved", "waits longest at"].text() == "global memory"
     assert tab.timed["interleaved", "measured"].text() == "20.0 ms"
 
 
 def test_the_model_follows_its_cycles(tab):
     tab.to_global.setValue(100)
-    assert tab.timed["interleaved", "modelled"].text() == "1.2 µs"
+    assert tab.timed["interleaved", "modeled"].text() == "1.2 µs"
     tab.clock.setValue(2)
-    assert tab.timed["interleaved", "modelled"].text() == "0.6 µs"
+    assert tab.timed["interleaved", "modeled"].text() == "0.6 µs"
     assert "10.0 million a second in global memory" in tab.rate.text()
 
 

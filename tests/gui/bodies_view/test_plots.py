@@ -113,7 +113,7 @@ def test_a_title_line_names_its_curves_and_the_share_of_the_roof():
     long, short = title_figures(energy, np.array([0.5, -1.0, -0.5, *[0.0] * 7]), 200.0)
     assert long == ["kinetic 0.5", "potential −1", "total −0.5"]
     assert short == ["kinetic", "potential", "total"]
-    assert title_figures(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modelled peak 200"], ["50"])
+    assert title_figures(speed, np.array([50.0]), 200.0) == (["50, 25.0% of modeled peak 200"], ["50"])
     assert title_figures(speed, np.array([50.0]), 0.0) == (["50"], ["50"])
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpu.engines.base import PhaseTimes
-from gpu.messages.counted import RunCounts
+from gpu.messages.counted import RunCounts, figures_of
 from gpu.messages.requests import Deviation, Report, Throughput
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import verdict_of
@@ -114,6 +114,12 @@ def test_counts_stand_first_where_a_run_is_simulated(card):
     assert card.took.y() > card.counted.y()
     assert not card.timed.isVisible()
     assert "2 at one address" in card.counted.cells.figures["atomics"].toolTip()
+
+
+@pytest.mark.parametrize(("divergent", "shown"), [(7, "0.7 %"), (96, "9.6 %"), (996, "100 %")])
+def test_shares_are_written_out(divergent, shown):
+    figures = figures_of(replace(COUNTS, branches=1000, divergent_branches=divergent))
+    assert next(each.figure for each in figures if each.name == "divergent") == shown
 
 
 def test_counts_stay_while_the_next_are_on_their_way_but_not_another_variant_s(card):
