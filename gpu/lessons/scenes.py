@@ -7,8 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gpu.engines.tracing import TracingEngine
 from gpu.errors import InputError, LaunchError
 from gpu.files.toml import shown
@@ -49,14 +47,13 @@ class PlayedScene:
 
 
 def chosen(scene: Scene, seed: int) -> dict[str, Any]:
-    """Return a scene's parameters, each of those that are lists as one of these: the seed decides."""
-    generator = np.random.default_rng([seed, 1])
-    if scene.stage:
-        return {"n": scene.sizes[int(generator.integers(len(scene.sizes)))]}
-    return {
-        name: value[int(generator.integers(len(value)))] if isinstance(value, list) and value else value
-        for name, value in scene.parameters.items()
-    }
+    """Return a scene's parameters, each of those that are lists as one of these: the next seed has another choice."""
+    found: dict[str, Any] = {"n": list(scene.sizes)} if scene.stage else dict(scene.parameters)
+    for name, value in found.items():
+        if isinstance(value, list) and value:
+            seed, choice = divmod(seed, len(value))
+            found[name] = value[choice]
+    return found
 
 
 def play(lesson: Lesson, scene: Scene, seed: int = 0, *, schedule: str = ROUND_ROBIN) -> PlayedScene:
@@ -191,7 +188,7 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
     found = own
     time = place.time
     if isinstance(time, tuple):
-        time = time[int(np.random.default_rng([seed, 2]).integers(len(time)))]
+        time = time[seed % len(time)]
     if not 1 <= abs(time) <= len(found):
         raise InputError(f"{shown(wanted)} is executed {len(found)} times here, not {abs(time)}.")
     return found[time - 1 if time > 0 else time]

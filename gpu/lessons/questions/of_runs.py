@@ -149,9 +149,10 @@ def _sized(played: PlayedScene, question: Question) -> str:
 
 
 def _one_of(played: PlayedScene, question: Question, name: str, default: Any) -> Any:
-    """Return what an option says: of several the seed chooses one."""
+    """Return what an option says, of several the one that the seed has: each GPU in turn, and then each size."""
     several = question.options.get(name, (default,))
-    return several[int(np.random.default_rng([played.seed, len(several), 5]).integers(len(several)))]
+    turn = played.seed // len(question.options.get("gpu", (default,))) if name == "n" else played.seed
+    return several[turn % len(several)]
 
 
 def _modeled(lesson: Lesson, played: PlayedScene, question: Question, name: str) -> ModeledRun:

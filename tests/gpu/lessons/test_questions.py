@@ -13,6 +13,7 @@ from gpu.lessons.checking import faults
 from gpu.lessons.questions.ask import ask
 from gpu.lessons.questions.asked import mark, some
 from gpu.lessons.reading import LIBRARY, read_lesson
+from gpu.lessons.scenes import chosen
 from gpu.messages.lessons import AskedQuestion
 from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
 
@@ -114,6 +115,15 @@ def test_which_is_faster_is_the_models_word() -> None:
     assert found.answer == "padded"
     assert "Modeled: straight" in found.why
     assert len({ask(lesson, step, seed)[1].prompt for seed in (0, 1)}) == 2  # of another GPU or size
+
+
+def test_each_retry_has_another_choice_until_all_were_had() -> None:
+    scene = next(step.scene for step in read_lesson(LIBRARY / "07-scan").steps if "without" in step.title)
+    assert scene is not None
+    had = [tuple(chosen(scene, seed)[name] for name in ("values", "kind")) for seed in range(4)]
+    assert len(set(had)) == 4
+    assert had[0] != had[1]
+    assert {chosen(scene, seed)["block"] for seed in range(4)} == {"16"}
 
 
 @pytest.mark.parametrize(

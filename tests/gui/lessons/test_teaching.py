@@ -66,7 +66,7 @@ def test_the_sidebar_leads_to_all_lessons_and_says_how_far_one_is(qtbot, student
     student.begin("06-reduction")
     student.give(student.asked.answer)
     student.press_check()
-    assert window.sidebar.lessons.text() == "Lessons  1/146"
+    assert window.sidebar.lessons.text() == "Lessons  1/170"
     assert window.windowTitle().startswith("Reduction: one value from many")
     window.choose_pattern("scan")
     assert not student.pane.isVisible()
