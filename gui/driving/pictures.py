@@ -61,7 +61,8 @@ def take(folder: Path) -> None:
             window.resize(*SIZE)
             window.show()
             window.begin()
-            wait(lambda: window.at_rest)
+            followed = window.pages.followed[window.bench.chosen]
+            wait(lambda: window.at_rest and not followed.under_way)
             _both_themes(window, folder, "window")
             for pattern, variant in PLAYED.items():
                 _play(window, pattern, variant, folder)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import starmap, zip_longest
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QEvent, QRegularExpression, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QRegularExpression, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QRegularExpressionValidator, QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLineEdit, QWidget
 
@@ -163,17 +163,35 @@ class CountersCard(Card):
         if is_of(event, QEvent.Type.StyleChange):
             self._lay_out()
 
+    @property
+    def _around(self) -> int:
+        return sum(self.body.getContentsMargins()[::2])
+
+    def _wanted(self) -> tuple[int, list[int], list[int]]:
+        """Return the widths of the rows' names, and of all figures of both tables."""
+        work, use = self.work.widths(), self.use.widths()
+        least = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
+        work[0] = max(work[0], least) if "textbook" in self._rows else work[0]
+        return max(self.work.words, self.use.words), work, use
+
+    def minimumSizeHint(self) -> QSize:
+        """Ask for the width of the figures that stay, not of those that are shown while there is room for them."""
+        words, work, use = self._wanted()
+        gap = self.work.grid.horizontalSpacing()
+        kept = [
+            sum(width + gap for name, width in zip(table.figures, widths, strict=True) if name not in _FIRST_TO_GO)
+            for table, widths in ((self.work, work), (self.use, use))
+        ]
+        return QSize(words + max(kept) + self._around, super().minimumSizeHint().height())
+
     def _lay_out(self) -> None:
         """Show as many figures as there is room for, and the card's title where there is room for that too.
 
         The columns of the two tables stand below each other where all of them fit.
         """
         gap = self.work.grid.horizontalSpacing()
-        room = self.width() - sum(self.body.getContentsMargins()[::2])
-        words = max(self.work.words, self.use.words)
-        work, use = self.work.widths(), self.use.widths()
-        least = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
-        work[0] = max(work[0], least) if "textbook" in self._rows else work[0]
+        room = self.width() - self._around
+        words, work, use = self._wanted()
         joined = list(starmap(max, zip_longest(work, use, fillvalue=0)))
         if words + sum(joined) + gap * len(joined) <= room:
             work = use = joined

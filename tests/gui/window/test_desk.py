@@ -113,6 +113,8 @@ def test_fit_shows_the_whole_figure(walk, step):
     assert wait(lambda: not flow.gliding and not fits(flow), PATIENCE_S)
     fit = step.panes.zooms["fit"]
     assert fit.text() == "Fit all"
+    names = [step.panes.kinds.buttons[each].mapTo(walk.window, QPoint(0, 0)) for each in ("Flow", "Side by side")]
+    assert names[0].y() == names[1].y()
     walk.click(fit)
     assert wait(lambda: not flow.gliding and fits(flow), PATIENCE_S)
 
@@ -139,6 +141,31 @@ def test_the_keys_step_wherever_the_focus_is(walk, step):
         assert step.player.moment == 1, widget.accessibleName()
         assert walk.page.stepping
         panes.flow.setFocus()
+
+
+def test_a_click_on_a_line_goes_there_and_escape_comes_back(walk, step):
+    code, line = step.source.code, int(step.models.lines[-1])
+    code.go_to_line(line)
+    walk.click(code.viewport(), code.cursorRect().center())
+    assert step.player.moment == step.models.lines.tolist().index(line) + 1
+    walk.press(Key.Key_Escape, Key.Key_Home, Key.Key_Right)
+    assert step.player.moment == 1
+
+
+@pytest.mark.long
+def test_a_pixel_leads_to_its_thread_which_is_stepped_from_there(walk):
+    walk.window.resize(*walk.size)
+    walk.press(Key.Key_F2)
+    walk.turn_to("convolution")
+    asked = walk.page.pointing.card
+    walk.click(walk.page.view.after._widget.viewport())
+    assert wait(lambda: asked.isVisible() and asked.step.isVisible(), PATIENCE_S)
+    assert "thread (" in asked.who.text()
+    assert asked.line.text().startswith("convolution.cu:")
+    walk.click(asked.step)
+    assert wait(lambda: walk.page.stepping and walk.step.at_rest and walk.step.models is not None, PATIENCE_S)
+    assert walk.step.followed is not None
+    assert walk.step.panes.kinds.chosen == "Arrays"  # the picture that teaches it
 
 
 def test_two_variants_play_side_by_side(walk, step):
