@@ -84,6 +84,18 @@ EQUIVALENT = {
     ("planes", "int sum = 6 * own - below - above;"): "a number of one's own waits for nobody",
     ("planes", "int above = inside && z + 1 < n ? a[((z + 1) * n + y) * n + x] : 0;"): "nobody writes a",
     ("planes", "if (inside) b[(z * n + y) * n + x] = sum;"): "the sum is a number of one's own",
+    ("ninety-six", "for (int left = 96; left > 1; left = (left + 1) / 2) {"): "a barrier more in each round",
+    ("ninety-six", "if (t < left / 2) s[t] += s[t + (left + 1) / 2];"): "thread 0 reads s[0], which it wrote itself",
+    ("ninety-six", "if (t == 1) y[blockIdx.x] = s[0];"): "behind the barrier anybody may write the sum",
+    ("all-come", "s[t] = t < n ? x[t] : 1;"): "what is behind the end is in no sum before it",
+    ("all-come", "for (int stride = 1; stride < 64; stride *= 2) {"): "a barrier more in each round",
+    ("all-come", "for (int stride = 1; stride <= 64; stride *= 2) {"): "no thread has an element 64 before its own",
+    ("tile-of-b", "for (int first = 0; first <= k; first += 8) {"): "a tile of zeros more",
+    ("tile-of-b", "a[y][x] = row < m && first + x < k ? A[row * k + first + x] : 1.0f;"): "b's zero takes it away",
+    (
+        "tile-of-b",
+        "b[y][x] = column < n && first + y < k ? B[(first + y) * n + column] : 1.0f;",
+    ): "a's zero takes it away",
     ("planes", "int x = threadIdx.x;"): "the plane's last column is zero, and it is what stands before the next row",
 }
 """Mutants that do what the solution does, by their tasks and lines, and why: no judge can reject them."""
