@@ -27,6 +27,8 @@ PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballo
 """The rungs that README plays, by pattern."""
 BESIDE = ("kogge-stone", "brent-kung")
 """The scans that README shows side by side."""
+LESSON = "02-divergence"
+"""The lesson whose first question README shows, answered wrong."""
 SETTLES_MS = 600
 BODIES, FRAMES, STEPS_A_FRAME = 5000, 84, 16
 MOTION = Motion(time_step=0.01, softening=0.03)
@@ -70,6 +72,7 @@ def take(folder: Path) -> None:
             _both_themes(window, folder, "step")
             _lecture(window, folder)
             _beside(window, folder)
+            _lesson(window, folder)
         finally:
             window.close()
             app.processEvents()
@@ -119,6 +122,23 @@ def _beside(window: MainWindow, folder: Path) -> None:
     wait(lambda: tab.at_rest and tab.beside.models[1] is not None)
     tab.player.go(tab.player.end * 2 // 3)
     _save(window, folder / "side-by-side.png")
+
+
+def _lesson(window: MainWindow, folder: Path) -> None:
+    """Take a question of a lesson that was answered with one thread too many."""
+    window.appearance.set_theme("light")
+    teaching = window.teaching
+    teaching.show_shelf()
+    wait(lambda: "" in teaching.lessons.shelves)
+    teaching.open(next(lesson for lesson in teaching.lessons.lessons if lesson.name == LESSON), 0)
+    question = teaching.pane.question
+    wait(lambda: question.scene is not None and teaching.page.step.at_rest)
+    assert question.scene is not None
+    assert question.scene.asked is not None
+    for thread in question.scene.asked.answer | {question.scene.asked.size - 1}:
+        question.take_thread(0, thread)
+    teaching.run()
+    _save(window, folder / "lesson.png")
 
 
 def _settle(window: MainWindow) -> None:

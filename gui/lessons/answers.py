@@ -75,6 +75,7 @@ class SetAnswer(AnswerBox):
     def _tell(self) -> None:
         if not self.typed.hasFocus():
             self.typed.setText(in_words(self.pad.chosen))
+            self.typed.setCursorPosition(0)
         self.changed.emit()
 
     @property
