@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,11 @@ _EMPTY = (
 )
 """Headers of CUDA's whose names are all in cuda_runtime.h, which every file begins with."""
 _DEFINES = ("__CUDACC__=1", "__NVCC__=1", "__CUDACC_VER_MAJOR__=13", "__CUDACC_VER_MINOR__=0")
+_WITH_THRUST = (
+    *("THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "LOCKSTEP_THRUST=1"),
+    *("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT"),
+)
+"""Thrust's own C++ back end, which works on memory that this processor reaches, and is made by its compiler."""
 _CUDA = (".cu", ".cuh")
 _C = (".c",)
 _SHOWN = 40
@@ -89,6 +95,10 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
     for name in _EMPTY:
         (empty / name).parent.mkdir(parents=True, exist_ok=True)
         (empty / name).touch()
+    for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):  # before the toolkit's, which only nvcc compiles
+        stand_in = empty / header.relative_to(_SHARED_HEADERS)
+        stand_in.parent.mkdir(parents=True, exist_ok=True)
+        stand_in.write_text(f'#include "{header}"\n', "utf-8")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         texts = list(pool.map(partial(_host_text, options, empty), range(len(files)), files))
         objects = [folder / f"{number}.o" for number in range(len(files))]
@@ -126,16 +136,29 @@ _LINKING = ("-Wl,-Bsymbolic", "-Wl,-z,defs") if sys.platform == "linux" else ()
 
 def _host_text(options: HostOptions, empty: Path, number: int, file: Path) -> bytes:
     """Return a file's text as the compiler takes it."""
-    include = [f"-I{each}" for each in (file.parent, *options.include_dirs)]
+    include = [f"-I{each}" for each in (file.parent, *of_program(options.include_dirs))]
     defines = [f"-D{name}={value}" for name, value in options.defines]
     if file.suffix in _C:
         return _run([_c_compiler(), "-E", *include, *defines, str(file)])
-    own = [f"-I{HEADERS}", f"-I{empty}", f"-I{_SHARED_HEADERS}", *(f"-D{each}" for each in _DEFINES)]
+    thrust = [each for each in options.include_dirs if _holds_thrust(each)]
+    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_WITH_THRUST if thrust else _DEFINES))]
     if file.suffix in _CUDA:
         own += ["-include", "cuda_runtime.h"]
+    last = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
     language = ["-x", "c++", "-std=gnu++17"]
-    text = _run([compiler(), "-E", *language, *own, *include, *defines, str(file)])
-    return rewritten(text, number, str(HEADERS).encode()) if file.suffix in _CUDA else text
+    text = _run([compiler(), "-E", *language, *own, *include, *last, *defines, str(file)])
+    if file.suffix not in _CUDA:
+        return text
+    return rewritten(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
+
+
+def _holds_thrust(folder: Path) -> bool:
+    return (folder / "thrust" / "version.h").is_file()
+
+
+def of_program(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the folders of includes but for Thrust's, whose headers kernels get from the simulator."""
+    return tuple(each for each in folders if not _holds_thrust(each))
 
 
 def _c_compiler() -> str:
@@ -181,5 +204,25 @@ def _run(command: Sequence[str], text: bytes | None = None) -> bytes:
             (line for line in lines if ": error: " in line or "undefined reference" in line),
             (*lines, f"{Path(command[0]).name} ends with {done.returncode} and says nothing.")[0],
         )
-        raise CompileError(f"The host code does not compile: {first}", detail="\n".join(lines[:_SHOWN]))
+        advice = next(
+            (advice for pattern, advice in _OF_LIBRARIES.items() if any(pattern.search(line) for line in lines)), ""
+        )
+        raise CompileError(f"The host code does not compile: {first}", detail="\n".join(lines[:_SHOWN]), advice=advice)
     return done.stdout
+
+
+_OF_LIBRARIES = {
+    re.compile(r"fatal error: thrust/|['‘]thrust['’] (?:is not|has not|was not|does not)"): (
+        "\nThrust's headers are not on the include path: give the folder that holds thrust/ with -I, as"
+        " /usr/local/cuda/include/cccl; its algorithms then run on this processor."
+    ),
+    re.compile(r"fatal error: cub/|['‘]cub::Device\w*['’]"): (
+        "\ncub::Device* launches kernels of CUB's own, which the simulator does not run: call Thrust's algorithms, or"
+        " write the kernel with cub::Block* and cub::Warp*, which it does."
+    ),
+    re.compile(r"/(?:thrust|cub|cuda/std)/\S+ (?:fatal )?error: "): (
+        "\nThis part of the toolkit's headers is for nvcc alone: of Thrust what its C++ back end has runs on this"
+        " processor."
+    ),
+}
+"""What is said of libraries beside the compiler's own words."""

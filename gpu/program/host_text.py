@@ -36,6 +36,7 @@ _NO_PARAMETERS = re.compile(
     rb"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__align__|__attribute__|alignas|decltype|noexcept|explicit"
     rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
 )
+_FUNCTOR = re.compile(rb"\boperator\s*\(\s*\)\s*\(")
 _TEMPLATE = re.compile(rb"\s*(?:(?:public|private|protected)\s*:\s*)?template\s*<")
 _NAME = re.compile(rb"[A-Za-z_]\w*\Z")
 _BUILT_IN = {
@@ -62,7 +63,9 @@ class _Edits:
         return b"".join([*parts, text[done:]])
 
 
-def rewritten(text: bytes, unit: int, own_headers: bytes) -> bytes:
+def rewritten(
+    text: bytes, unit: int, own_headers: bytes, shared_headers: bytes = b"//", *, functors: bool = False
+) -> bytes:
     """Return a preprocessed text for the host's compiler.
 
     Parameters
@@ -73,12 +76,16 @@ def rewritten(text: bytes, unit: int, own_headers: bytes) -> bytes:
         The number of the file, by which its kernels and variables are asked for.
     own_headers : bytes
         The folder of headers that are left as they are, besides the system's.
+    shared_headers : bytes
+        The folder of those that are not, though they come last, as the system's do.
+    functors : bool
+        Whether the host calls `operator()` of the device too, as Thrust's C++ back end does.
     """
-    kept, left_out = _user_text(text, own_headers)
-    return _LEFT_OUT.sub(lambda found: left_out[int(found[1])], _Rewriter(kept, unit).result())
+    kept, left_out = _user_text(text, own_headers, shared_headers)
+    return _LEFT_OUT.sub(lambda found: left_out[int(found[1])], _Rewriter(kept, unit, functors).result())
 
 
-def _user_text(text: bytes, own_headers: bytes) -> tuple[bytes, list[bytes]]:
+def _user_text(text: bytes, own_headers: bytes, shared_headers: bytes) -> tuple[bytes, list[bytes]]:
     """Return a text in which each piece of the system's headers is one line, and those pieces."""
     kept: list[bytes] = []
     left_out: list[bytes] = []
@@ -92,15 +99,17 @@ def _user_text(text: bytes, own_headers: bytes) -> tuple[bytes, list[bytes]]:
             kept.append(b"#@%d\n" % len(left_out))
             left_out.append(piece)
         if marker is not None:
-            is_own = _SYSTEM not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
+            is_own = marker[2].startswith(shared_headers) or (
+                _SYSTEM not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
+            )
             kept.append(marker[0])
             place = marker.end()
     return b"".join(kept), left_out
 
 
 class _Rewriter:
-    def __init__(self, text: bytes, unit: int) -> None:
-        self._text, self._unit = text, unit
+    def __init__(self, text: bytes, unit: int, functors: bool) -> None:
+        self._text, self._unit, self._functors = text, unit, functors
         self._markers: list[tuple[int, int]] = []  # where the line after a marker begins, and its number
         self._code = self._user_code()
         self._closings = closing_brackets(self._code)
@@ -235,6 +244,8 @@ class _Rewriter:
         words = code[start:opening]
         if b"__global__" in words:
             self._kernel(start, head, parameters, opening, closing)
+        elif self._functors and _FUNCTOR.search(words):
+            return opening + 1
         elif b"__device__" in words and b"__host__" not in words and not re.search(rb"\bconstexpr\b", words):
             self._edits.put(opening, closing + 1, b"{ __builtin_trap(); " + self._kept_lines(opening, closing) + b"}")
         else:

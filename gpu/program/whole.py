@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpu.driver.journal import Journal, begin
-from gpu.program.host_compiler import HostOptions, compiled
+from gpu.program.host_compiler import HostOptions, compiled, of_program
 
 
 def compile_and_run(
@@ -46,5 +46,5 @@ def compile_and_run(
 
         shared_object = making.result()
     begin(journal)
-    units = [ProgramUnit(file, dict(how.defines), how.include_dirs) for file in files]
+    units = [ProgramUnit(file, dict(how.defines), of_program(how.include_dirs)) for file in files]
     return run_main(shared_object, units, words, on_launch)

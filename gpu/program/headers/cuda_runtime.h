@@ -23,7 +23,11 @@
     static inline cudaError_t name parameters { return ::lockstep_host::ask(__VA_ARGS__); }
 
 // Memory
+#ifdef LOCKSTEP_THRUST  // its algorithms read and write by themselves what kernels have
+LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc_mapped", pointer, bytes, cudaMemAttachGlobal)
+#else
 LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc", pointer, bytes)
+#endif
 LOCKSTEP_ROUTINE(cudaFree, (void *pointer), "free", pointer)
 LOCKSTEP_ROUTINE(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t), "malloc", pointer, bytes)
 LOCKSTEP_ROUTINE(cudaFreeAsync, (void *pointer, cudaStream_t), "free", pointer)

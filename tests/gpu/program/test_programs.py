@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 
 def test_a_vector_addition_has_its_arguments_output_and_exit_code(program):
     ended = program(
@@ -394,3 +398,63 @@ def test_a_program_whose_reader_goes_ends_without_a_word(program):
 def test_a_compiler_that_says_nothing_is_named(program, monkeypatch):
     monkeypatch.setenv("CXX", "/bin/false")
     assert program("int main() {}").complained.startswith("lockstep: The host code does not compile: false ends with 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("#include <thrust/device_vector.h>\nint main() {}\n", "give the folder that holds thrust/ with -I"),
+        (
+            "#include <cub/cub.cuh>\nint main() { size_t n; cub::DeviceReduce::Sum(nullptr, n, &n, &n, 4); }\n",
+            "cub::Device* launches kernels of CUB's own, which the simulator does not run",
+        ),
+    ],
+    ids=["thrust", "cub"],
+)
+def test_libraries_of_the_toolkit_are_refused_with_a_sentence(program, text, sentence):
+    ended = program(text)
+    assert ended.code == 1
+    assert "program.cu:" in ended.complained
+    assert sentence in ended.complained
+
+
+THRUST = next((each for each in Path("/usr/local").glob("cuda*/include/cccl") if (each / "thrust").is_dir()), None)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(THRUST is None, reason="Thrust's headers are not here")
+def test_thrust_runs_on_this_processor_and_kernels_reach_its_memory(program):
+    ended = program(
+        """
+#include <cub/cub.cuh>
+#include <thrust/device_vector.h>
+#include <thrust/host_vector.h>
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+#include <thrust/transform.h>
+struct Square { __device__ int operator()(int x) const { return x * x; } };
+__global__ void twice(int *x) {
+    using Reduce = cub::BlockReduce<int, 4>;
+    __shared__ Reduce::TempStorage kept;
+    int all = Reduce(kept).Sum(x[threadIdx.x]);
+    x[threadIdx.x] *= 2;
+    if (threadIdx.x == 0) x[0] = all;
+}
+int main() {
+    thrust::device_vector<int> v(4);
+    thrust::sequence(v.begin(), v.end(), 1);
+    thrust::transform(v.begin(), v.end(), v.begin(), Square());
+    twice<<<1, 4>>>(thrust::raw_pointer_cast(v.data()));
+    int *d;
+    CHECK(cudaMalloc(&d, 16));
+    CHECK(cudaMemcpy(d, thrust::raw_pointer_cast(v.data()), 16, cudaMemcpyDeviceToDevice));
+    thrust::device_ptr<int> p(d);
+    thrust::sort(p, p + 4, thrust::greater<int>());
+    thrust::host_vector<int> h = v;
+    printf("%d %d %d %d, %d %d\\n", h[0], h[1], h[2], h[3], (int)p[0], (int)p[3]);
+}
+""",
+        "-I",
+        str(THRUST),
+    )
+    assert (ended.code, ended.said) == (0, "30 8 18 32, 32 8\n")

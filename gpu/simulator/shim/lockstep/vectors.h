@@ -24,6 +24,23 @@ LOCKSTEP_VECTORS(ulonglong, unsigned long long, 16, 16)
 LOCKSTEP_VECTORS(float, float, 8, 16)
 LOCKSTEP_VECTORS(double, double, 16, 16)
 
+// Four words of 8 bytes, whose alignment CUDA 13 has in their name.
+#define LOCKSTEP_WIDE_VECTOR(name, scalar, alignment)                                                                  \
+    struct alignas(alignment) name {                                                                                   \
+        scalar x, y, z, w;                                                                                             \
+    };                                                                                                                 \
+    __host__ __device__ inline name make_##name(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+#define LOCKSTEP_WIDE_VECTORS(name, scalar)                                                                            \
+    LOCKSTEP_WIDE_VECTOR(name##_16a, scalar, 16)                                                                       \
+    LOCKSTEP_WIDE_VECTOR(name##_32a, scalar, 32)
+LOCKSTEP_WIDE_VECTORS(long4, long)
+LOCKSTEP_WIDE_VECTORS(ulong4, unsigned long)
+LOCKSTEP_WIDE_VECTORS(longlong4, long long)
+LOCKSTEP_WIDE_VECTORS(ulonglong4, unsigned long long)
+LOCKSTEP_WIDE_VECTORS(double4, double)
+#undef LOCKSTEP_WIDE_VECTORS
+#undef LOCKSTEP_WIDE_VECTOR
+
 struct dim3 {
     unsigned int x, y, z;
     __host__ __device__ constexpr dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
