@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu.bounds import bounded
@@ -15,7 +15,11 @@ from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
 
 
 def signatures(
-    text: str, path: Path, defines: Mapping[str, int | str], instances: tuple[str, ...] = ()
+    text: str,
+    path: Path,
+    defines: Mapping[str, int | str],
+    instances: tuple[str, ...] = (),
+    include_dirs: Sequence[str] = (),
 ) -> tuple[Signature, ...]:
     """Return the kernels of a file.
 
@@ -29,6 +33,8 @@ def signatures(
         Macros.
     instances : tuple of str
         Instantiations of templates that are wanted too: "reduce<float, 256>".
+    include_dirs : sequence of str
+        Where includes are looked for, other than beside the file.
 
     Raises
     ------
@@ -38,7 +44,8 @@ def signatures(
         It has no kernels.
     """
     with bounded():
-        return _signatures(SimulatedModule(text, path, defines, tolerant=True), text, path, defines, instances)
+        module = SimulatedModule(text, path, defines, tuple(map(Path, include_dirs)), tolerant=True)
+        return _signatures(module, text, path, defines, instances)
 
 
 def _signatures(

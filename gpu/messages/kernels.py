@@ -88,6 +88,8 @@ class KernelLaunch:
         Macros.
     constants, textures : mapping
         What variables and texture references of the file hold, as `gpu.kernel.simulate.simulate` takes them.
+    include_dirs : tuple of str
+        Where includes are looked for, other than beside the file.
     """
 
     file: str
@@ -100,6 +102,7 @@ class KernelLaunch:
     defines: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     textures: Mapping[str, str] = field(default_factory=dict)
+    include_dirs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

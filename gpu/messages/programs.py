@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gpu.declaration.pattern import Progress
 from gpu.errors import Diagnostic
+from gpu.messages.compiler_options import CompilerOptions
 from gpu.messages.counted import RunCounts
 from gpu.messages.verdicts import Mistake
 
@@ -34,11 +35,14 @@ class WholeProgram:
         What stands in the place of what the file holds.
     words : tuple of str
         Its arguments.
+    options : CompilerOptions
+        Of a script without a meaning.
     """
 
     path: str
     text: str
     words: tuple[str, ...] = ()
+    options: CompilerOptions = field(default_factory=CompilerOptions)
 
     @property
     def is_script(self) -> bool:

@@ -265,6 +265,7 @@ class DescribeKernels:
     text: str
     defines: Mapping[str, str] = field(default_factory=dict)
     instances: tuple[str, ...] = ()
+    include_dirs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -127,10 +127,10 @@ def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: 
 
             counted = {name: handle.open() for name, handle in shared.items()}
             return Result({}, atomics=study(pattern_with_lesson(ATOMICS), counted, given, tell, seed=seed))
-        case DescribeKernels(file, text, defines, instances):
+        case DescribeKernels(file, text, defines, instances, include_dirs):
             from gpu.kernel.signatures import signatures
 
-            return Result({}, kernels=signatures(text, Path(file), defines, instances))
+            return Result({}, kernels=signatures(text, Path(file), defines, instances, include_dirs))
         case RunKernel(launch):
             from gpu.run.kernel import run_kernel
 

@@ -81,6 +81,7 @@ def _simulate(launch: KernelLaunch, **options: Any) -> Simulation:
         source=launch.text,
         shared_bytes=launch.shared_bytes,
         defines=launch.defines,
+        include_dirs=launch.include_dirs,
         constants=launch.constants,
         textures=launch.textures,
         max_steps=MAXIMUM_STEPS,

@@ -61,6 +61,7 @@ def model_of_kernel(request: ModelKernel) -> ModeledTime:
         request.gpu,
         shared_bytes=launch.shared_bytes,
         defines=launch.defines,
+        include_dirs=tuple(map(Path, launch.include_dirs)),
         constants=launch.constants,
         supposed=request.supposed,
     )

@@ -57,6 +57,7 @@ def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
     bound = bound_launch(
         Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, described,
         shared_bytes=launch.shared_bytes, defines=launch.defines, constants=launch.constants, lines=True,
+        include_dirs=tuple(map(Path, launch.include_dirs)),
     )  # fmt: skip
     found = bound.file.timelines(bound.name, bound.shape, bound.values)
     listed = ListedLaunch(0, launch.kernel, bound.shape.grid, bound.shape.block, found.time_us)

@@ -219,7 +219,7 @@ def _key(request: ModelRequest) -> Hashable:
         words = tuple(tuple(each.items()) for each in (launch.defines, launch.constants, launch.textures))
         one: Hashable = (
             launch.file, launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, launch.shared_bytes,
-            words,
+            words, launch.include_dirs,
         )  # fmt: skip
     else:
         one = (key_of(request), request.side)

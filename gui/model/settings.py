@@ -195,6 +195,19 @@ class SavedSettings:
         """Remember where a file of a kind was."""
         self._remember(f"folders/{kind}", str(folder))
 
+    def compiler_options(self, path: Path) -> str:
+        """Return what the compiler was given for a user's file the last time; "" for nothing."""
+        known = self._store.value("compiler_options") or []
+        return next((options for file, _, options in (each.partition("\n") for each in known) if file == str(path)), "")
+
+    def store_compiler_options(self, path: Path, options: str) -> None:
+        """Remember what the compiler is given for a user's file, and for those before."""
+        known = self._store.value("compiler_options") or []
+        others = [each for each in known if each.partition("\n")[0] != str(path)]
+        made = [f"{path}\n{options}", *others] if options else others
+        if made != known:
+            self._remember("compiler_options", made[:_MOST_FILES])
+
     def lesson_steps(self, lesson: str) -> list[str]:
         """Return the titles of a lesson's steps that have been done."""
         return list(self._store.value(f"lessons/{lesson}/steps") or [])
@@ -258,6 +271,8 @@ class SavedSettings:
 
 
 _LONGEST_PATH = 4096
+_MOST_FILES = 50
+"""Whose options are remembered."""
 _LONGEST_GEOMETRY = 1000
 """Characters; Qt's description of a window has 88."""
 _WIDEST = 100_000
@@ -280,7 +295,7 @@ def _is_sound(key: str, value: Any) -> bool:
             return isinstance(value, dict) and all(map(_is_plain, value.values()))
         case "sizes":
             return isinstance(value, list) and all(type(each) is int for each in value)
-        case "recent" | "steps" | "folders":
+        case "recent" | "steps" | "folders" | "compiler_options":
             return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, str)
 

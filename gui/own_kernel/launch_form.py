@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from gpu.errors import InputError
+from gpu.messages.compiler_options import CompilerOptions, compiler_options
 from gpu.messages.kernels import KernelLaunch, KernelParameter, Signature
 from gui.own_kernel.arguments import ArgumentRow
 from gui.painting.theme import look
@@ -17,16 +19,30 @@ _FIRST = {"Grid": "1", "Block": "64", "Shared bytes": "0"}
 """What the extents start with where the file does not say them."""
 
 
+OPTIONS_EXAMPLE = "-I include -D N=16"
+OPTIONS_TIP = "-I FOLDER, looked for beside the file, and -D NAME=VALUE; they are remembered for this file"
+
+
 class LaunchForm(QWidget):
-    """Kernel, grid, block, shared memory, macros, and a row for each parameter."""
+    """Kernel, grid, block, shared memory, the compiler's options, and a row for each parameter.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the kernel's file is, which folders of includes are relative to.
+    options : str
+        What the compiler was given for that file the last time.
+    """
 
     kernel_wanted = pyqtSignal()
-    """Another kernel, instantiation or set of macros was chosen: its parameters are to be found."""
+    """Another kernel or instantiation was chosen, or other options: its parameters are to be found."""
+    options_changed = pyqtSignal(str)
     changed = pyqtSignal()
     """An extent or an argument is another."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path, options: str = "") -> None:
         super().__init__()
+        self._folder = folder
         self.signature: Signature | None = None
         self.kernels: tuple[Signature, ...] = ()
         """Those of the file, and the instantiation that is chosen."""
@@ -39,14 +55,14 @@ class LaunchForm(QWidget):
         self.grid = QLineEdit(_FIRST["Grid"])
         self.block = QLineEdit(_FIRST["Block"])
         self.shared = QLineEdit(_FIRST["Shared bytes"])
-        self.defines = QLineEdit()
-        self.defines.setPlaceholderText("N=16 FAST")
+        self.options = QLineEdit(options)
+        self.options.setPlaceholderText(OPTIONS_EXAMPLE)
         fields = (
             ("Kernel", self.kernel, "A __global__ function; of a template an instantiation: reduce<float, 256>"),
             ("Grid", self.grid, "Blocks in x, y and z: 8 or 8,4; at first what the file launches it with"),
             ("Block", self.block, "Threads of a block in x, y and z: 256 or 16,16"),
             ("Shared bytes", self.shared, "Size of the extern __shared__ array"),
-            ("Macros", self.defines, "NAME=VALUE, with spaces between them"),
+            ("Compiler options", self.options, OPTIONS_TIP),
         )
         line = QHBoxLayout()
         line.setSpacing(14)
@@ -73,7 +89,8 @@ class LaunchForm(QWidget):
         edit = self.kernel.lineEdit()
         assert edit is not None
         edit.editingFinished.connect(self._take_name)
-        self.defines.editingFinished.connect(self.kernel_wanted)
+        self._options_taken = options
+        self.options.editingFinished.connect(self._take_options)
         for extent in (self.grid, self.block, self.shared):
             extent.textChanged.connect(lambda _: self.changed.emit())
 
@@ -82,14 +99,13 @@ class LaunchForm(QWidget):
         """Return the kernel's name as it is entered."""
         return self.kernel.currentText().strip()
 
-    @property
-    def macros(self) -> dict[str, str]:
-        """Return the macros; one without a value is 1."""
-        pairs = (word.partition("=") for word in self.defines.text().split())
-        return {name: value if equals else "1" for name, equals, value in pairs}
+    def compiler_options(self) -> CompilerOptions:
+        """Return the folders of includes and the macros; InputError where the field holds anything else."""
+        return compiler_options(self.options.text(), self._folder)
 
     def launch(self, file: str, text: str) -> KernelLaunch:
-        """Return the launch; InputError where an extent is none, or there is no kernel."""
+        """Return the launch; InputError where an extent or an option is none, or there is no kernel."""
+        options = self.compiler_options()
         if self.signature is None or self.signature.template:
             raise InputError(
                 f"{self.name} is a template: name an instantiation, such as {self.name}<float>."
@@ -104,9 +120,10 @@ class LaunchForm(QWidget):
             _extent("block", self.block.text()),
             tuple(row.text for row in self.rows),
             _whole("Shared bytes", self.shared.text() or "0"),
-            self.macros,
+            options.defines,
             {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "variable" and row.text},
             {row.parameter.name: row.text for row in self.variables if row.parameter.kind == "texture" and row.text},
+            options.include_dirs,
         )
 
     def show_kernels(self, kernels: Sequence[Signature]) -> None:
@@ -169,6 +186,12 @@ class LaunchForm(QWidget):
         for field, extents in known:
             if not field.isModified():
                 field.setText(_FIRST[field.accessibleName()] if extents is None else ",".join(map(str, extents)))
+
+    def _take_options(self) -> None:
+        if self.options.text() != self._options_taken:
+            self._options_taken = self.options.text()
+            self.options_changed.emit(self._options_taken)
+            self.kernel_wanted.emit()
 
     def _take_name(self) -> None:
         if self.signature is None or self.name != self.signature.name:

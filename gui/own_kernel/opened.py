@@ -17,6 +17,7 @@ from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
 from gui.model.modeling import Modeling
+from gui.model.settings import SavedSettings
 from gui.own_kernel.page import OwnKernelPage
 from gui.own_kernel.program.page import ProgramPage
 from gui.own_kernel.recorded import RecordedPage
@@ -45,6 +46,8 @@ class OwnKernel(QObject):
         Says how long a launch would take on a GPU.
     programs : Jobs
         The queue of a process that is there for programs alone: they may never end.
+    memory : SavedSettings
+        Remembers what the compiler is given for each file.
     """
 
     appeared = pyqtSignal(str, object)
@@ -66,10 +69,11 @@ class OwnKernel(QObject):
         jobs: Callable[[], Jobs],
         modeling: Modeling,
         programs: Jobs,
+        memory: SavedSettings,
     ) -> None:
         super().__init__(stack)
         self._stack, self._sources, self._jobs, self._modeling = stack, sources, jobs, modeling
-        self._programs = programs
+        self._programs, self._memory = programs, memory
         self.page: OwnPage | None = None
         self._opening: RecordedPage | None = None
         self._inspector = Inspector()
@@ -110,14 +114,23 @@ class OwnKernel(QObject):
         self.show()
 
     def _open_kernels(self, path: Path) -> None:
-        page = OwnKernelPage(path, self._sources, self._jobs, self._modeling)
+        page = OwnKernelPage(path, self._sources, self._jobs, self._modeling, self._memory.compiler_options(path))
+        page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
         page.program_wanted.connect(lambda: self._turn(self._open_program, path))
         self._take(page)
 
     def _open_program(self, path: Path) -> None:
         self._inspector.prepare()
-        page = ProgramPage(path, self._sources, self._program_jobs, self._inspector.read, lambda: self._modeling.gpu)
+        page = ProgramPage(
+            path,
+            self._sources,
+            self._program_jobs,
+            self._inspector.read,
+            lambda: self._modeling.gpu,
+            self._memory.compiler_options(path),
+        )
+        page.options_changed.connect(lambda text: self._memory.store_compiler_options(path, text))
         page.busy_changed.connect(self.busy_changed)
         page.stepped.connect(self._connect_step)
         page.kernels_wanted.connect(lambda: self._turn(self._open_kernels, path))

@@ -43,6 +43,8 @@ class OwnKernelPage(Ground):
         Returns the queue of the simulator's process.
     modeling : Modeling
         Says how long a launch would take on a GPU.
+    options : str
+        What the compiler was given for that file the last time.
     """
 
     failed = pyqtSignal(object)
@@ -51,8 +53,16 @@ class OwnKernelPage(Ground):
     words_changed = pyqtSignal(str)
     program_wanted = pyqtSignal()
     """The file is a whole program, which is wanted."""
+    options_changed = pyqtSignal(str)
 
-    def __init__(self, path: Path, sources: KernelSources, jobs: Callable[[], Jobs], modeling: Modeling) -> None:
+    def __init__(
+        self,
+        path: Path,
+        sources: KernelSources,
+        jobs: Callable[[], Jobs],
+        modeling: Modeling,
+        options: str = "",
+    ) -> None:
         super().__init__()
         self.path = path
         self.file = str(path)
@@ -63,7 +73,8 @@ class OwnKernelPage(Ground):
         self._closed = False
         self.document = sources.document(self.file)
         self.sources = sources
-        self.form = LaunchForm()
+        self.form = LaunchForm(path.parent, options)
+        self.form.options_changed.connect(self.options_changed)
         self.results = ResultsCard()
         self.modeled = ModeledCard()
         self._modeling = modeling
@@ -177,7 +188,12 @@ class OwnKernelPage(Ground):
         """Find the file's kernels and what they take."""
         name = self.form.name
         instances = (name,) if "<" in name else ()
-        request = DescribeKernels(self.file, self.document.text, self.form.macros, instances)
+        try:
+            options = self.form.compiler_options()
+        except InputError as error:
+            self.form.refuse(error.message)
+            return
+        request = DescribeKernels(self.file, self.document.text, options.defines, instances, options.include_dirs)
         self._jobs().post(_DESCRIBE, request, self._take_kernels, priority=2)
 
     def _take_kernels(self, event: Result | Failure) -> None:

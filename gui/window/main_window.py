@@ -98,7 +98,12 @@ class MainWindow(QMainWindow):
         self.pages = Pages(self.stack, self.bench, self.memory, self.messages)
         self._programs = Jobs(factory, self)
         self.own = OwnKernel(
-            self.stack, self.bench.sources, lambda: self.bench.side_jobs, self.bench.modeling, self._programs
+            self.stack,
+            self.bench.sources,
+            lambda: self.bench.side_jobs,
+            self.bench.modeling,
+            self._programs,
+            self.memory,
         )
         self.kept = KeptEdits(drafts or Drafts(), self.bench, self.pages, self.own)
         self.teaching = Teaching(

@@ -105,7 +105,8 @@ def _program(asked: dict[str, Any], folder: Path, journal: Journal, tell: Callab
     file = folder / path.name
     file.write_text(asked["text"], encoding="utf-8")
     words = [str(path.with_suffix("")), *asked["words"]]
-    return compile_and_run([file], HostOptions((path.parent,)), words, folder, journal, tell)
+    how = HostOptions((path.parent, *map(Path, asked["include_dirs"])), tuple(asked["defines"].items()))
+    return compile_and_run([file], how, words, folder, journal, tell)
 
 
 if __name__ == "__main__":

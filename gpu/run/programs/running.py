@@ -57,6 +57,8 @@ def run_program(request: RunProgram, tell: Callable[[Progress], None]) -> Progra
         "path": request.program.path,
         "text": request.program.text,
         "words": request.program.words,
+        "include_dirs": request.program.options.include_dirs,
+        "defines": dict(request.program.options.defines),
         "script": request.program.is_script,
         "schedule": request.schedule,
         "only": request.only,

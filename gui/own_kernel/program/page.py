@@ -13,11 +13,13 @@ from PyQt6.QtWidgets import QLineEdit, QSizePolicy, QStackedWidget, QTabBar, QVB
 from gpu.declaration.pattern import Progress
 from gpu.errors import InputError
 from gpu.files import scratch
+from gpu.messages.compiler_options import compiler_options
 from gpu.messages.programs import SCRIPT, ProgramLaunch, ProgramNews, WholeProgram
 from gpu.messages.requests import Failure, Result, RunProgram
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
+from gui.own_kernel.launch_form import OPTIONS_EXAMPLE, OPTIONS_TIP
 from gui.own_kernel.program.launches import LaunchTable, extent
 from gui.own_kernel.program.results import ProgramResults
 from gui.own_kernel.recorded import RecordedStepTab
@@ -43,6 +45,8 @@ class ProgramPage(Ground):
         As of a ReadRecording.
     gpu : callable
         Returns the key of the GPU that launches are modeled for.
+    options : str
+        What the compiler was given for that file the last time.
     """
 
     failed = pyqtSignal(object)
@@ -53,6 +57,7 @@ class ProgramPage(Ground):
     """The Step tab of a launch, which is new."""
     kernels_wanted = pyqtSignal()
     """Its kernels are wanted alone, without the program."""
+    options_changed = pyqtSignal(str)
 
     def __init__(
         self,
@@ -61,6 +66,7 @@ class ProgramPage(Ground):
         jobs: Callable[[], Jobs],
         checked: Checked,
         gpu: Callable[[], str],
+        options: str = "",
     ) -> None:
         super().__init__()
         self._gpu = gpu
@@ -76,6 +82,7 @@ class ProgramPage(Ground):
         self._step: RecordedStepTab | None = None
         self._number = 0
         self.arguments = QLineEdit()
+        self.options = QLineEdit(options)
         self.launches = LaunchTable()
         self.step_button = button("Step", "flat", tip="Step through the launch (Enter, or a double click)")
         self.results = ProgramResults()
@@ -84,6 +91,8 @@ class ProgramPage(Ground):
         self.source.show_kernel(self.file, "")
         self._lay_out()
         self.arguments.returnPressed.connect(self.run)
+        self.options.returnPressed.connect(self.run)
+        self.options.editingFinished.connect(lambda: self.options_changed.emit(self.options.text()))
         self.launches.step_wanted.connect(self.step_launch)
         self.launches.chosen.connect(self._show_chosen)
         self.step_button.clicked.connect(lambda: self.step_launch(self.launches.current))
@@ -97,6 +106,15 @@ class ProgramPage(Ground):
         bar = Card("Program", margins=(12, 8, 12, 8))
         bar.title.setText("Arguments")
         bar.head.addWidget(self.arguments, 1)
+        self.options.setAccessibleName("Compiler options")
+        self.options.setPlaceholderText(OPTIONS_EXAMPLE)
+        self.options.setToolTip(OPTIONS_TIP)
+        self.options_heading = label("Compiler", "caption", name="Compiler options' heading")
+        self.options_heading.setBuddy(self.options)
+        bar.head.addWidget(self.options_heading)
+        bar.head.addWidget(self.options, 1)
+        for each in (self.options_heading, self.options):
+            each.setVisible(self.path.suffix.lower() != SCRIPT)
         self.alone = button("One kernel…", "flat", tip="Launch a kernel of this file alone, with arguments of your own")
         self.alone.clicked.connect(self.kernels_wanted)
         self.alone.setVisible(self.path.suffix.lower() != SCRIPT)
@@ -185,10 +203,15 @@ class ProgramPage(Ground):
         except ValueError:
             self._fail("The arguments have a quotation mark that nothing closes.", "Close it, or put \\ before it.")
             return
+        try:
+            options = compiler_options(self.options.text(), self.path.parent)
+        except InputError as error:
+            self._fail(error.message, error.advice)
+            return
         self.stop()
         self.close_down()
         self.tabs.setCurrentIndex(0)
-        self._ran = WholeProgram(self.file, self.document.text, words)
+        self._ran = WholeProgram(self.file, self.document.text, words, options)
         self.launches.launches.forget(self._gpu())
         self.listed.setCurrentWidget(self.hint)
         self.step_button.setEnabled(False)

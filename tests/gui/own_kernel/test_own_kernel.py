@@ -7,7 +7,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
 
-from gpu.messages.requests import RunKernel, StepKernel
+from gpu.messages.requests import DescribeKernels, RunKernel, StepKernel
 from tests.gui.conftest import FakeHost, settle
 from tests.gui.window.test_main_window import drop, press
 
@@ -139,8 +139,15 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
     enter(qtbot, scale.number, "0")
     enter(qtbot, page.form.grid, "1,1")
     enter(qtbot, page.form.block, "8")
+    enter(qtbot, page.form.options, "-D FAST -I .")
+    qtbot.keyClick(page.form.options, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: any(isinstance(each, DescribeKernels) and each.defines for each in page.side.requests))
     run(qtbot, window, page)
     (launch,) = launches(page)
+    assert (launch.include_dirs, launch.defines) == ((str(tmp_path),), {"FAST": "1"})
+    described = [request for request in page.side.requests if isinstance(request, DescribeKernels)][-1]
+    assert (described.include_dirs, described.defines) == (launch.include_dirs, launch.defines)
+    assert window.memory.compiler_options(page.path) == "-D FAST -I ."
     assert launch.arguments == ("full:8:2.5", f"file:{tmp_path / 'w.npy'}", "8", "0")
     assert (launch.grid, launch.block) == ((1, 1), (8,))
     assert "0. 1. 2. 3. 4. 5. 6. 2.5" in " ".join(page.results.arrays.toPlainText().split())
@@ -154,6 +161,7 @@ def test_what_is_entered_is_what_is_launched(qtbot, window, page, tmp_path):
         ("shared", "-3", "is no whole number"),
         ("rows", "many", "many"),
         ("block", "2000", "at most 1024"),
+        ("options", "-O2", "none of the compiler's options"),
     ],
 )
 def test_a_bad_entry_is_told_in_a_sentence_and_nothing_is_lost(qtbot, window, page, field, text, words):
@@ -163,7 +171,7 @@ def test_a_bad_entry_is_told_in_a_sentence_and_nothing_is_lost(qtbot, window, pa
     said = page.form.error.text() if page.form.error.isVisible() else window.banner.message.text()
     assert words in said
     assert box.text() == text
-    enter(qtbot, box, "64")
+    enter(qtbot, box, "-D N=64" if field == "options" else "64")
     run(qtbot, window, page)
     assert page.form.error.isHidden()
     assert page.results.verdict.text() == "it races: line 3"

@@ -288,6 +288,45 @@ def test_a_cuda_file_with_main_is_a_program_and_its_kernels_can_be_had_alone(qtb
     assert shown.header.title.text() == "Program"
 
 
+WITH_OPTIONS = """
+#include <cstdio>
+#include <wanted.h>
+__global__ void fill(int *out) { out[0] = WANTED * TIMES; }
+int main() {
+    int *out, found;
+    cudaMalloc(&out, 4);
+    fill<<<1, 1>>>(out);
+    cudaMemcpy(&found, out, 4, cudaMemcpyDeviceToHost);
+    printf("%d\\n", found);
+}
+"""
+
+
+def test_folders_of_includes_and_macros_are_typed_and_remembered_for_the_file(qtbot, shown, program, tmp_path):
+    """For the program and for one of its kernels alone: both are compiled with them."""
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "wanted.h").write_text("#define WANTED 7\n")
+    opened = program(WITH_OPTIONS, "options.cu")
+    field = opened.page.options
+    qtbot.mouseClick(field, Qt.MouseButton.LeftButton)
+    qtbot.keyClicks(field, "-I nowhere")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert "There is no folder" in shown.banner.message.text()
+    assert not opened.page.busy
+    field.selectAll()
+    qtbot.keyClicks(field, "-I headers -D TIMES=3")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    opened.until(lambda: not opened.page.busy)
+    assert opened.output == "21\n"
+    program("print(1)\n")  # another file takes its place
+    again = program(WITH_OPTIONS, "options.cu")
+    assert again.page.options.text() == "-I headers -D TIMES=3"
+    qtbot.mouseClick(again.page.alone, Qt.MouseButton.LeftButton)
+    form = shown.own.shown.form
+    assert form.options.text() == "-I headers -D TIMES=3"
+    assert form.compiler_options().include_dirs == (str(tmp_path / "headers"),)
+
+
 def test_the_step_tab_says_what_to_do_before_there_is_a_launch(qtbot, shown, program):
     opened = program(SCRIPT)
     press(qtbot, shown, Qt.Key.Key_F3)
