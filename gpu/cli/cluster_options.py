@@ -46,6 +46,16 @@ def add_options(own: argparse.ArgumentParser) -> None:
         help="how many chunks, or how many elements, or rows, each has (default: a chunk for each worker)",
     )
 
+    group.add_argument(
+        "--stream",
+        action="store_true",
+        help="read --input and write --output a chunk at a time, as .npy, .raw, .zarr, .pgm or .ppm that all workers "
+        "see: for more than memory holds; nothing is gathered here, nor compared with a reference",
+    )
+    group.add_argument(
+        "--raw", metavar="TYPE:SHAPE", help="with --stream: --input has no header, such as float32:1000000"
+    )
+
 
 def asked_of(options: argparse.Namespace) -> Asked:
     """Return which cluster is asked for, and warn where others can read what goes there.
@@ -77,9 +87,13 @@ def refuse_without(options: argparse.Namespace) -> None:
         for name, default in (("executor", "auto"), ("schedule", ROUND_ROBIN)):
             if getattr(options, name) != default:
                 raise InputError(f"--{name} is for one simulator: it has no effect with --engine {ENGINE}.")
+        if options.raw and not options.stream:
+            raise InputError("--raw has no effect without --stream.")
+        if options.stream and options.kernel:
+            raise InputError("--source is checked on an input that is here, which --stream has none of.")
         return
-    for name in ("scheduler", "workers", "chunks", *_TLS):
-        if getattr(options, name) is not None:
+    for name in ("scheduler", "workers", "chunks", "stream", "raw", *_TLS):
+        if getattr(options, name):
             raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {ENGINE}.")
 
 

@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -449,6 +449,8 @@ def _run(options: argparse.Namespace) -> int:
     given, source = _given(options)
     of_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
     run = partial(cli_bodies.run, frames=options.frames) if of_bodies else cli_run.run
+    if options.stream:
+        return _stream(options, given, source)
     if options.engine == cluster_options.ENGINE:
         run = partial(cli_run.run, cluster=(cluster_options.asked_of(options), options.chunks or ()))
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
@@ -466,6 +468,24 @@ def _run(options: argparse.Namespace) -> int:
             as_json=options.json,
         )
     return OK if right else FAILED
+
+
+def _stream(options: argparse.Namespace, given: Mapping[str, str], source: str | None) -> int:
+    from gpu.cli import streamed as cli_streamed
+
+    with interrupts.ctrl_c_reaches_everywhere(STOPPED):
+        cli_streamed.run(
+            options.pattern,
+            options.variant or options.pattern.default_variant,
+            given,
+            cluster_options.asked_of(options),
+            source=source,
+            raw=options.raw or "",
+            target=options.output or "",
+            chunks=options.chunks or (),
+            as_json=options.json,
+        )
+    return OK
 
 
 def _given(options: argparse.Namespace) -> tuple[dict[str, str], str | None]:

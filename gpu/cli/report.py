@@ -91,7 +91,7 @@ def report_as_text(
     rows = [
         ("engine", f"{report.engine} ({report.executor}{f': {report.fallback}' if report.fallback else ''})"),
         ("device", report.device),
-        *_cluster_rows(distributed),
+        *cluster_rows(distributed),
         ("variant", f"{variant.name}: {variant.title}"),
         ("input", about),
         *_counted_rows(counts),
@@ -119,7 +119,7 @@ def report_as_text(
     return f"{pattern.title}\n{rows_as_text(rows)}"
 
 
-def _cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
+def cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
     """Return what a cluster did."""
     if run is None:
         return []

@@ -265,6 +265,16 @@ def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int
     return inputs, f"{origin}, {shape} x {pattern.value(params, Role.TYPE) or 'float32'}"
 
 
+def asked_of_file(pattern: Pattern, given: Mapping[str, str]) -> Params:
+    """Return all parameters of a run whose input stays in a file; InputError where one cannot be so."""
+    source = pattern.source
+    of_file = {source.name: FROM_FILE} if source is not None else {}
+    asked = {**_implied(pattern, {**given, **of_file}), **of_file, **given}
+    params = pattern.check(asked)
+    refuse_idle_parameters(pattern, given, params)
+    return params
+
+
 def _implied(pattern: Pattern, given: Params) -> dict[str, str]:
     """Return what kind of input follows from a parameter that counts with one kind only, where none is chosen."""
     implied: dict[str, str] = {}

@@ -42,6 +42,11 @@ class Piece:
     before: int = 0
     after: int = 0
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that was read for it."""
+        return sum(each.nbytes for each in self.inputs.values())
+
 
 @dataclass(frozen=True)
 class OnWorker:
@@ -94,6 +99,11 @@ class Tasks(Protocol):
     """Takes down which tasks a distributed run has; nothing need have run while they are named."""
 
     @property
+    def params(self) -> Mapping[str, Any]:
+        """The pattern's parameters."""
+        ...
+
+    @property
     def chunks(self) -> Sequence[Made]:
         """The input's chunks in their order, at least one; a step takes one as a `Piece`."""
         ...
@@ -128,6 +138,25 @@ class Parts:
     starts: Made | None = None
 
 
+@dataclass(frozen=True)
+class Streaming:
+    """How a pattern runs over what no memory holds: a chunk after the other, of which only small results are kept.
+
+    Parameters
+    ----------
+    plan : callable
+        As a DistributedProgram's; it reads a chunk again rather than keep what it made of it.
+    dtype : callable or None
+        params -> the type of the elements of a result that is written in parts; None where it is small.
+    sized : callable
+        params -> whether such a result is as long as the input, which is known before it runs.
+    """
+
+    plan: Callable[[Tasks], Mapping[str, Parts]]
+    dtype: Callable[[Mapping[str, Any]], str] | None = None
+    sized: Callable[[Mapping[str, Any]], bool] = lambda params: True
+
+
 @dataclass(frozen=True, kw_only=True)
 class DistributedProgram:
     """How a pattern runs over several devices.
@@ -145,6 +174,8 @@ class DistributedProgram:
         Which inputs are divided too, each by itself along its own first axis.
     halo : callable
         params -> how many elements, or rows, a chunk sees of its neighbors on either side.
+    streaming : Streaming or None
+        None where its chunks cannot be read one after the other.
     """
 
     local: str
@@ -154,6 +185,7 @@ class DistributedProgram:
     divided: tuple[str, ...] = ("values", "image", "text")
     beside: tuple[str, ...] = ()
     halo: Callable[[Mapping[str, Any]], int] = lambda params: 0
+    streaming: Streaming | None = None
 
 
 def rows_alone(result: str) -> Callable[[Tasks], dict[str, Parts]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,21 +23,55 @@ _LOOK_S = 0.2
 _NOBODY_S = 30.0
 
 
-@dataclass(frozen=True)
 class Named:
-    """What a task makes: who will have it, under what name; of a chunk, where it is read."""
+    """What a task makes, under what name, after how many tasks; Dask has the task as soon as somebody takes it.
 
-    tasks: RunTasks
-    value: Any
-    taken: Taken | None = None
+    Parameters
+    ----------
+    tasks : RunTasks
+    submit : callable
+        Hands the task to Dask, with a step that is to follow at once, if any; returns who will have the result.
+    taken : Taken or None
+        None for a chunk, which no task makes.
+    depth : int
+    """
+
+    def __init__(self, tasks: RunTasks, submit: Callable[[Then | None], Any], taken: Taken | None, depth: int) -> None:
+        self._tasks = tasks
+        self._submit = submit
+        self._value: Any = None
+        self.taken = taken
+        self.depth = depth
+
+    @property
+    def value(self) -> Any:
+        """What Dask takes for it."""
+        if self._value is None:
+            self._value = self._submit(None)
+        return self._value
+
+    def followed(self, step: Step, *taken: Any) -> Named:
+        """Return what a step makes of this where it is made, in the same task: nobody else has this then."""
+        assert self._value is None, "somebody has it already"
+        return Named(self._tasks, lambda then: self._submit(Then(step, taken)), self.taken, self.depth)
 
     def __getitem__(self, name: str) -> Named:
         assert self.taken is not None, "a chunk is one thing"
-        part = Taken(self.taken.task, name)
-        future = self.tasks.cluster.client.submit(
-            pick, self.value, name, key=f"{self.tasks.topic}-{self.taken.task}-{name}", pure=False
-        )
-        return Named(self.tasks, future, part)
+        key = f"{self._tasks.topic}-{self.taken.task}-{name}"
+
+        def submit(then: Then | None) -> Any:
+            client = self._tasks.cluster.client
+            return client.submit(pick, self.value, name, key=key, pure=False, priority=self.depth)
+
+        return Named(self._tasks, submit, Taken(self.taken.task, name), self.depth)
+
+
+@dataclass(frozen=True)
+class Then:
+    """A step that takes what another has just made, and more."""
+
+    step: Step
+    taken: tuple[Any, ...]
 
 
 @dataclass
@@ -80,6 +114,8 @@ class RunTasks:
     chunks : sequence of Chunk
     beside : mapping of str to sequence of Chunk
         Of inputs that are divided by themselves.
+    accept : bool
+        Whether each chunk is still to be looked at for what the pattern does not take.
     """
 
     def __init__(
@@ -91,35 +127,50 @@ class RunTasks:
         sources: Mapping[str, str],
         chunks: Sequence[Chunk],
         beside: Mapping[str, Sequence[Chunk]],
+        accept: bool = False,
     ) -> None:
         self.cluster = cluster
         self.topic = f"lockstep-{secrets.token_hex(8)}"
         self.news = News()
         self.count = 0
+        self.pattern = pattern
+        self.params = dict(params)
+        self._accept = accept
         self._call = (pattern, variant, dict(params), dict(sources))
-        self.chunks = tuple(Named(self, chunk) for chunk in chunks)
-        self.beside = {name: tuple(Named(self, chunk) for chunk in each) for name, each in beside.items()}
+        self.chunks = tuple(self._chunk(each) for each in chunks)
+        self.beside = {name: tuple(map(self._chunk, each)) for name, each in beside.items()}
         self.begun = time.perf_counter()
         cluster.client.subscribe_topic(self.topic, self.news.of_run)
         cluster.client.subscribe_topic("all", self.news.of_cluster)
 
+    def _chunk(self, chunk: Chunk) -> Named:
+        return Named(self, lambda then: chunk, None, 0)
+
     def make(self, step: Step, *taken: Any, place: int = 0) -> Named:
-        """Hand a task to Dask; it begins as soon as what it takes is there."""
+        """Name a task; Dask has it as soon as somebody takes what it makes, and begins when what it takes is there."""
         name = f"{step.__name__.strip('_')}-{self.count}"
         self.count += 1
-        call = TaskCall(self.topic, name, step, *self._call, place, tuple(_taken(taken)))
+        depth = 1 + max((each.depth for each in _named(taken)), default=0)
         workers = self.cluster.workers
         home = workers[min(place, len(self.chunks) - 1) * len(workers) // len(self.chunks)].address
-        future = self.cluster.client.submit(
-            carry_out,
-            call,
-            *(_values(each) for each in taken),
-            key=f"{self.topic}-{name}",
-            workers=[home],
-            allow_other_workers=True,
-            pure=False,
-        )
-        return Named(self, future, Taken(name))
+
+        def submit(then: Then | None) -> Any:
+            more = then.taken if then is not None else ()
+            following = (then.step, len(more)) if then is not None else None
+            every = (*taken, *more)
+            call = TaskCall(self.topic, name, step, *self._call, place, _taken(every), self._accept, following)
+            return self.cluster.client.submit(
+                carry_out,
+                call,
+                *(_values(each) for each in every),
+                key=f"{self.topic}-{name}",
+                workers=[home],
+                allow_other_workers=True,
+                pure=False,
+                priority=depth,  # what uses something up comes before what reads the next chunk
+            )
+
+        return Named(self, submit, Taken(name), depth)
 
     def wait(self, made: Sequence[Named], tell: Tell) -> list[Any]:
         """Wait for things, telling how far the run is, and return them as arrays.
@@ -196,7 +247,12 @@ def _values(taken: Any) -> Any:
     return [_values(each) for each in taken] if isinstance(taken, list | tuple) else taken
 
 
-def _taken(taken: Any) -> list[Taken]:
+def _taken(taken: Any) -> tuple[Taken, ...]:
+    return tuple(each.taken for each in _named(taken) if each.taken is not None)
+
+
+def _named(taken: Any) -> list[Named]:
+    """Return all that tasks make of what a step takes."""
     if isinstance(taken, Named):
-        return [taken.taken] if taken.taken is not None else []
-    return [name for each in taken for name in _taken(each)] if isinstance(taken, list | tuple) else []
+        return [taken]
+    return [name for each in taken for name in _named(each)] if isinstance(taken, list | tuple) else []

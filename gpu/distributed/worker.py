@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -15,9 +16,10 @@ from distributed import WorkerPlugin, get_worker
 
 from gpu import __version__, engines
 from gpu.declaration.distributed import Arrays, OnWorker, Piece, Step
+from gpu.declaration.pattern import Pattern
 from gpu.distributed.resident import Resident
 from gpu.engines.base import Buffer, Device, Engine
-from gpu.errors import EngineLostError, EngineUnavailableError
+from gpu.errors import EngineLostError, EngineUnavailableError, InputError
 from gpu.messages.distributed import Taken, TaskRecord
 from gpu.patterns import find_pattern
 
@@ -138,6 +140,10 @@ class TaskCall:
         Texts for kernel files, where they are edited.
     place : int
     taken : tuple of Taken
+    accept : bool
+        Whether the pattern has not seen the chunk's input yet.
+    following : tuple or None
+        A step that takes what this one makes, of which nothing else is kept, and so many of the last values.
     """
 
     topic: str
@@ -149,6 +155,8 @@ class TaskCall:
     sources: Mapping[str, str]
     place: int
     taken: tuple[Taken, ...] = field(default=())
+    accept: bool = False
+    following: tuple[Step, int] | None = None
 
 
 def carry_out(call: TaskCall, *values: Any) -> Any:
@@ -160,11 +168,14 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     engine.sources = dict(call.sources)
     engine.take_times()
     read: list[Piece] = []
+    pattern = find_pattern(call.pattern)
 
     def opened(value: Any) -> Any:
         match value:
             case Chunk():
                 read.append(value.read())
+                if call.accept:
+                    _accept(pattern, read[-1], call.params)
                 return read[-1]
             case Resident():
                 return value.on(plugin, engine)
@@ -172,11 +183,15 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
                 return [opened(each) for each in value]
         return value
 
-    variant = find_pattern(call.pattern).variant(call.variant)
+    variant = pattern.variant(call.variant)
     try:
-        result = call.step(
-            OnWorker(engine, call.params, call.variant, variant.run), *(opened(value) for value in values)
-        )
+        on_worker = OnWorker(engine, call.params, call.variant, variant.run)
+        following, count = call.following or (None, 0)
+        own = len(values) - count
+        result = call.step(on_worker, *(opened(value) for value in values[:own]))
+        held = sum(piece.nbytes for piece in read) + sum(size for _, size in _sizes(result)) + worker.state.nbytes
+        if following is not None:
+            result = following(on_worker, result, *(opened(value) for value in values[own:]))
         times = engine.take_times()
     except EngineLostError as error:
         # The device's context is ruined, and only a new process has another: the chunk is done again there.
@@ -185,13 +200,37 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         os._exit(1)
     kept = _kept(plugin, result)
     elements = (read[0].start, read[0].stop) if read else None
-    made = tuple((name, each.nbytes) for name, each in (kept if isinstance(kept, dict) else {"": kept}).items())
     step = call.step.__name__.strip("_").replace("_", " ")
     record = TaskRecord(
-        call.name, step, call.place, worker.address, begin, time.time(), times, made, call.taken, elements
+        call.name,
+        step,
+        call.place,
+        worker.address,
+        begin,
+        time.time(),
+        times,
+        _sizes(result),
+        call.taken,
+        elements,
+        held,
     )
     worker.log_event(call.topic, record.data())
     return kept
+
+
+def _sizes(result: Any) -> tuple[tuple[str, int], ...]:
+    """Return names and bytes of what a step returned."""
+    named = result if isinstance(result, Mapping) else {"": result}
+    return tuple((name, math.prod(each.shape) * each.dtype.itemsize) for name, each in named.items())
+
+
+def _accept(pattern: Pattern, piece: Piece, params: Mapping[str, Any]) -> None:
+    """Raise InputError where a chunk is none that a pattern takes, which counts from the chunk's first element."""
+    try:
+        pattern.accept(piece.inputs, params)
+    except InputError as error:
+        first = piece.start - piece.before
+        raise InputError(f"In the chunk from {first} on: {error.message}", advice=error.advice) from None
 
 
 def _kept(plugin: EnginePlugin, result: Any) -> Any:

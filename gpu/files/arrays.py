@@ -7,6 +7,7 @@ import os
 import warnings
 from array import array
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -74,15 +75,8 @@ def read_npy(path: str | Path) -> Array:
     """
     path = Path(path)
     with reading(path, MOST_BYTES) as file:
-        try:
-            shape, fortran_order, dtype = _npy_header(file)
-        except Exception as error:  # NumPy parses the header as Python's text, and fails in a dozen ways
-            raise _no_npy(path, str(error)) from None
-        shape = tuple(map(int, shape))  # True is an integer to Python, and none to NumPy
+        shape, fortran_order, dtype = _checked_header(file, path)
         count = math.prod(shape)
-        there = os.fstat(file.fileno()).st_size - file.tell()
-        if dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0 or count * dtype.itemsize > there:
-            raise _no_npy(path, f"Its header says {dtype} of shape {shape}, and {there} bytes follow.")
         found = np.empty(count, dtype)
         left = found.view(np.uint8).data if found.nbytes else memoryview(b"")
         while left:
@@ -95,6 +89,46 @@ def read_npy(path: str | Path) -> Array:
         return found.reshape(shape[::-1]).T if fortran_order else found.reshape(shape)
     except (ValueError, OverflowError) as error:  # no elements, in numbers that NumPy cannot count
         raise _no_npy(path, str(error)) from None
+
+
+@dataclass(frozen=True)
+class NpyLayout:
+    """How the elements of a .npy file lie in it, row after row, from byte `offset` on."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int
+
+
+def npy_layout(path: str | Path) -> NpyLayout:
+    """Return how a .npy file of any size can be read a part at a time.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be read, is no whole .npy file of numbers, or has columns one after the other.
+    """
+    path = Path(path)
+    with reading(path) as file:
+        shape, fortran_order, dtype = _checked_header(file, path)
+        offset = file.tell()
+    if fortran_order and len(shape) > 1:
+        raise InputError(f"{path.name} has its columns one after the other, and rows are wanted: save it in C order.")
+    return NpyLayout(shape, dtype, offset)
+
+
+def _checked_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type of a .npy file that has as many bytes as these want."""
+    try:
+        shape, fortran_order, dtype = _npy_header(file)
+    except Exception as error:  # NumPy parses the header as Python's text, and fails in a dozen ways
+        raise _no_npy(path, str(error)) from None
+    shape = tuple(map(int, shape))  # True is an integer to Python, and none to NumPy
+    there = os.fstat(file.fileno()).st_size - file.tell()
+    no_numbers = dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0
+    if no_numbers or math.prod(shape) * dtype.itemsize > there:
+        raise _no_npy(path, f"Its header says {dtype} of shape {shape}, and {there} bytes follow.")
+    return shape, fortran_order, dtype
 
 
 def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -127,6 +127,25 @@ def read(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
     if brightest > header.maxval:
         raise InputError(f"{name} holds the value {brightest}, above the {header.maxval} that its header calls white.")
     return pixels, header.maxval
+
+
+def layout(path: Path, name: str) -> Header:
+    """Return how a gray raw file's (P5's) or a color one's (P6's) pixels lie in it, to be read some rows at a time.
+
+    Raises
+    ------
+    InputError
+        Where it is another kind of file, or shorter than its header promises.
+    """
+    with reading(path) as file:
+        header = _read_header(file, name)
+        size = os.fstat(file.fileno()).st_size
+        offset = _skip_comment_after_maxval(file, header, size)
+    if header.magic not in ("P5", "P6") or not header.samples:
+        raise InputError(f"{name} is not a raw PGM or PPM file with pixels, which can be read by rows.")
+    if size - offset < header.least_bytes:
+        raise cut_short(name, header.width, header.height, header.least_bytes, size - offset)
+    return replace(header, offset=offset)
 
 
 def too_large(name: str, width: int, height: int, limit: int) -> InputError:

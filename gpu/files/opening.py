@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,6 +106,31 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         except BaseException:
             with contextlib.suppress(OSError):
                 unfinished.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def replacing_in_parts(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Have the name of a new file, or folder, that others write to; it takes `path`'s place when the block ends well.
+
+    When the block does not, what was written vanishes. A file is replaced, a folder is not.
+
+    Raises
+    ------
+    InputError
+        With one sentence, when it cannot be written.
+    """
+    with os_errors(name_of(path), "written"):
+        target, before = _target(Path(path))
+        unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
+        try:
+            yield unfinished
+            if before is not None and stat.S_ISREG(before) and unfinished.is_file():
+                unfinished.chmod(stat.S_IMODE(before))
+            unfinished.replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
             raise
 
 

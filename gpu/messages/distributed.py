@@ -60,6 +60,8 @@ class TaskRecord:
         In order; the chunks of the input are not among them.
     elements : tuple of (int, int) or None
         The first element, or row, of the chunk that it read, and the one behind its last; None where it read none.
+    held_bytes : int
+        What the worker had in memory when it ended: what it read, what it made, and what it keeps for other tasks.
     """
 
     task: str
@@ -72,6 +74,7 @@ class TaskRecord:
     made: tuple[tuple[str, int], ...]
     taken: tuple[Taken, ...]
     elements: tuple[int, int] | None = None
+    held_bytes: int = 0
 
     def data(self) -> dict[str, Any]:
         """Return it as what any transport takes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, SizeCurve, of_floats, powers
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
+from gpu.declaration.distributed import DistributedProgram, Made, OnWorker, Parts, Piece, Streaming, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -201,8 +201,33 @@ def scan_counts(worker: OnWorker, counts: list[Array]) -> dict[str, Array]:
 def _plan(tasks: Tasks) -> dict[str, Parts]:
     chunks = [tasks.make(compact_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
     places = tasks.make(scan_counts, [each["count"] for each in chunks])
-    kept = Parts(tuple(each["kept"] for each in chunks), places["starts"])
-    return {"result": kept, "count": Parts((places["count"],))}
+    return {
+        "result": _placed(tasks, [each["kept"] for each in chunks], places["starts"]),
+        "count": Parts((places["count"],)),
+    }
+
+
+def count_chunk_kept(worker: OnWorker, piece: Piece) -> Array:
+    """Return how many elements of a chunk are kept."""
+    return worker.run(piece.inputs)["count"].reshape(1)
+
+
+def keep_of_chunk(worker: OnWorker, piece: Piece, starts: Array) -> Array:
+    """Compact a chunk, once it is known where its elements go: till then they would wait in memory."""
+    return worker.run(piece.inputs)["result"]
+
+
+def _plan_in_two_passes(tasks: Tasks) -> dict[str, Parts]:
+    counts = [tasks.make(count_chunk_kept, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    places = tasks.make(scan_counts, counts)
+    starts = places["starts"]
+    kept = [tasks.make(keep_of_chunk, chunk, starts, place=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"result": _placed(tasks, kept, starts), "count": Parts((places["count"],))}
+
+
+def _placed(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
+    """Return the chunks' results; what is split is as long as its chunk, and where that was."""
+    return Parts(tuple(kept), starts if tasks.params["result"] == "pack" else None)
 
 
 def _kept(values: Array, params: Params) -> Array:
@@ -352,6 +377,9 @@ PATTERN = Pattern(
         exchange="How many each has kept is scanned: that is where its elements begin.",
         fix_up="Each chunk's elements are put in their place; what is split is in its place already.",
         plan=_plan,
+        streaming=Streaming(
+            _plan_in_two_passes, lambda params: str(params["dtype"]), sized=lambda params: params["result"] == "split"
+        ),
     ),
     step_params={"n": 16, "block": "16", "dtype": "int32", "threshold": 50.0},
     step_input=first_values,

@@ -23,7 +23,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -242,6 +242,29 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     scans = [tasks.make(scan_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
     before = tasks.make(scan_totals, [each["total"] for each in scans])
     parts = [tasks.make(scan_add_back, each["scanned"], before, place, place=place) for place, each in enumerate(scans)]
+    return {"result": Parts(tuple(parts))}
+
+
+def total_of_chunk(worker: OnWorker, piece: Piece) -> Array:
+    """Return what a chunk comes to, and keep no more of it."""
+    made = scan_chunk(worker, piece)
+    worker.engine.free(made["scanned"])
+    total: Array = made["total"]
+    return total
+
+
+def scan_with_carry(worker: OnWorker, piece: Piece, before: Array) -> Array:
+    """Scan a chunk again, now that it is known what comes before."""
+    made = scan_chunk(worker, piece)
+    result = scan_add_back(worker, made["scanned"], before, piece.place)
+    worker.engine.free(made["scanned"])
+    return result
+
+
+def _plan_in_two_passes(tasks: Tasks) -> dict[str, Parts]:
+    totals = [tasks.make(total_of_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    before = tasks.make(scan_totals, totals)
+    parts = [tasks.make(scan_with_carry, chunk, before, place=place) for place, chunk in enumerate(tasks.chunks)]
     return {"result": Parts(tuple(parts))}
 
 
@@ -544,6 +567,7 @@ PATTERN = Pattern(
         exchange="The chunks' totals are scanned: a few numbers.",
         fix_up="Each device combines what the chunks before come to with each element of its own.",
         plan=_plan,
+        streaming=Streaming(_plan_in_two_passes, lambda params: str(params["dtype"])),
     ),
     step_params={"n": 16, "block": "16"},
     step_input=first_values,

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.declaration.arrays import block_parameter, refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
-from gpu.declaration.distributed import DistributedProgram, rows_alone
+from gpu.declaration.distributed import DistributedProgram, Streaming, rows_alone
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.matrices import (
     KINDS,
@@ -308,6 +308,7 @@ PATTERN = Pattern(
         exchange="",
         fix_up="",
         plan=rows_alone("result"),
+        streaming=Streaming(rows_alone("result"), lambda params: "float32"),
     ),
     textbook=_textbook,
     step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "block": "8", "input": "digits"},

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from gpu.declaration.distributed import DistributedProgram, rows_alone
+from gpu.declaration.distributed import DistributedProgram, Streaming, rows_alone
 from gpu.declaration.gpu_sizes import side
 from gpu.declaration.images import blocks_for, channels_last, middle, planes_of, screen_picture
 from gpu.declaration.pattern import (
@@ -457,6 +457,7 @@ PATTERN = Pattern(
         fix_up="What it makes of the halo is left out.",
         plan=rows_alone("result"),
         halo=lambda params: len(filter_of(params)) // 2,
+        streaming=Streaming(rows_alone("result"), lambda params: "float32"),
     ),
     textbook=_textbook,
     step_params={"size": 3},

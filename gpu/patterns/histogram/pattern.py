@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import block_parameter
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks, as_tree
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks, as_tree
 from gpu.declaration.gpu_sizes import elements, side
 from gpu.declaration.images import liveliest, screen_picture
 from gpu.declaration.pattern import (
@@ -429,6 +429,7 @@ PATTERN = Pattern(
         exchange="The chunks' histograms are added bin by bin, in a tree.",
         fix_up="",
         plan=_plan,
+        streaming=Streaming(_plan),
     ),
     step_params={"bins": 8, "text": PHRASE, "n": 64, "block": "8"},
     step_input=_step_input,

@@ -21,7 +21,7 @@ from gpu.declaration.arrays import (
     typed,
     values_parameter,
 )
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks, as_tree
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks, as_tree
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -480,6 +480,7 @@ PATTERN = Pattern(
         exchange="The chunks' values are reduced in a tree, as blocks' values are.",
         fix_up="",
         plan=_plan,
+        streaming=Streaming(_plan),
     ),
     step_params={"n": 16, "block": "8"},
     step_input=first_values,

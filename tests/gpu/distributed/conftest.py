@@ -10,7 +10,7 @@ import pytest
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
 # Without requirements-dask.txt there is nothing to try but what is said then.
-collect_ignore = [] if HAS_DASK else ["test_run.py", "test_faults.py", "test_command.py"]
+collect_ignore = [] if HAS_DASK else ["test_run.py", "test_faults.py", "test_command.py", "test_streamed.py"]
 
 ENGINE = "tests.gpu.distributed.lockstep:LockstepEngine"
 

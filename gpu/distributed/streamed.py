@@ -1,0 +1,199 @@
+"""A pattern over data that no memory holds: workers read and write files by themselves, a chunk after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu.declaration.distributed import OnWorker, Parts, Streaming
+from gpu.declaration.pattern import Array, Params, Pattern, Variant
+from gpu.distributed.cluster import Cluster
+from gpu.distributed.files import ZARR, Output, Streamed, Target, check_streamed_target, is_image, seen, writing
+from gpu.distributed.run import lengths_of, program_of
+from gpu.distributed.tasks import Named, RunTasks
+from gpu.distributed.worker import Chunk
+from gpu.engines.base import Buffer
+from gpu.errors import InputError
+from gpu.messages.distributed import DistributedRun
+from gpu.patterns import find_pattern
+from gpu.run.drive import ANOTHER, Tell
+
+CHUNK_BYTES = 2**26
+"""Of a chunk, where nobody says how many there are."""
+
+
+@dataclass(frozen=True)
+class StreamedRun:
+    """What came of it: small results by name, what was done, bytes that were read and written."""
+
+    outputs: Mapping[str, Array]
+    done: DistributedRun
+    read_bytes: int
+    written_bytes: int
+
+
+def stream(
+    cluster: Cluster,
+    pattern: Pattern,
+    variant: Variant,
+    given: Streamed,
+    params: Params,
+    tell: Tell,
+    *,
+    target: str = "",
+    chunks: Sequence[int] = (),
+) -> StreamedRun:
+    """Run a variant over files; a worker has a chunk of the input in memory, and what it makes of it.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        All its workers see the files.
+    pattern, variant
+    given : Streamed
+    params : mapping
+    tell : callable
+    target : str
+        Where a result goes that is as large as the input; one that is small is in the outputs.
+    chunks : sequence of int
+        As `run_distributed` takes them; none means chunks of 64 MB.
+
+    Raises
+    ------
+    InputError
+        Where the pattern does not take the file, or its result cannot be written so.
+    """
+    program = program_of(pattern)
+    if program.streaming is None:
+        raise InputError(f"{pattern.title} needs all of its input at once.", advice="Leave out --stream.")
+    if variant.library:
+        raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)
+    cluster.look()
+    _refuse_unseen(cluster, given.path)
+    name = "image" if pattern.takes(params) == "image" else "values"
+    _refuse_other(pattern, params, given, name)
+    total, workers = given.shape[0], cluster.workers
+    lengths = lengths_of(total, chunks, 1) if len(chunks) > 1 else _equal(given, len(workers), chunks)
+    dtype = _checked_target(program.streaming, given, params, target, lengths)
+    if not dtype:
+        target = ""
+    halo, whole = program.halo(params), _beside(given, name)
+    cut, start = [], 0
+    for place, length in enumerate(lengths):
+        stop = start + length
+        around = min(halo, start), min(halo, total - stop)
+        cut.append(Chunk({name: given.source}, whole, place, start, stop, *around))
+        start = stop
+    tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, cut, {}, accept=True)
+    try:
+        begun = time.perf_counter()
+        with writing(target, given.shape, dtype, lengths[0], given.maxval) if target else nullcontext() as to:
+            planned = dict(program.streaming.plan(tasks))
+            puts = _puts(tasks, planned.pop(pattern.result), to, given, target, lengths) if to is not None else []
+            # What is not written is small.
+            found = tasks.wait([*puts, *(_named(each.parts[0]) for each in planned.values())], tell)
+            sizes = np.array(found[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
+            outputs = dict(zip(planned, found[len(puts) :], strict=True))
+            if to is not None:
+                to.rows = sizes[0]
+        wall_s = time.perf_counter() - begun
+    finally:
+        tasks.close()
+    if tasks.news.lost:
+        cluster.look()
+    everyone = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
+    gathered = sum(each.nbytes for each in outputs.values())
+    done = DistributedRun(everyone, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
+    row_bytes = given.nbytes // max(total, 1)
+    read = sum((record.elements[1] - record.elements[0]) * row_bytes for record in done.tasks if record.elements)
+    return StreamedRun(outputs, done, read, sizes[1])
+
+
+def put_part(
+    worker: OnWorker,
+    part: Array | Buffer,
+    target: Target,
+    start: int | Array,
+    place: int,
+    image: tuple[str, str, int] | None,
+) -> Array:
+    """Write a part of a result; return how many rows and bytes it has.
+
+    Of an image the pattern's name, the pixels' type and white make it what a file shows.
+    """
+    rows = part if isinstance(part, np.ndarray) else worker.engine.download(part)
+    if image is not None:
+        name, dtype, maxval = image
+        pixels = {"image": np.zeros(rows.shape, dtype), "maxval": np.array(maxval, dtype)}
+        rows = find_pattern(name).present(pixels, worker.params, {"result": rows})["image"]
+    target.write(int(start[place]) if isinstance(start, np.ndarray) else start, rows)
+    return np.array([len(rows), rows.nbytes], np.int64)
+
+
+def _puts(
+    tasks: RunTasks, parts: Parts, to: Output, given: Streamed, target: str, lengths: Sequence[int]
+) -> list[Named]:
+    image = (tasks.pattern, given.dtype.name, given.maxval) if is_image(target) else None
+    starts = np.cumsum([0, *lengths])
+    return [
+        _named(part).followed(
+            put_part, to.target, int(starts[place]) if parts.starts is None else parts.starts, place, image
+        )
+        for place, part in enumerate(parts.parts)
+    ]
+
+
+def _checked_target(streaming: Streaming, given: Streamed, params: Params, target: str, lengths: Sequence[int]) -> str:
+    """Return the type in which a result is written; "" where it is not. InputError where it cannot be."""
+    if streaming.dtype is None:
+        return ""
+    if not target:
+        raise InputError("The result is as large as the input.", advice="Say by --output where it goes.")
+    check_streamed_target(target, image=bool(given.maxval), sized=streaming.sized(params))
+    if Path(target).suffix.lower() == ZARR and len({*lengths[:-1]}) > 1:
+        raise InputError("A Zarr array's chunks are equally long, and so are those of --chunks with it.")
+    return given.dtype.name if is_image(target) else streaming.dtype(params)
+
+
+def _equal(given: Streamed, workers: int, chunks: Sequence[int]) -> tuple[int, ...]:
+    """Return chunks of equal lengths but for the last one: as many as asked for, or one for each worker at least."""
+    total = given.shape[0]
+    fitting = max(1, CHUNK_BYTES * total // max(given.nbytes, 1))
+    rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))
+    whole, rest = divmod(total, rows)
+    return (*[rows] * whole, rest) if rest or not whole else (rows,) * whole
+
+
+def _beside(given: Streamed, name: str) -> dict[str, Array]:
+    return {"maxval": np.array(given.maxval, given.dtype)} if name == "image" else {}
+
+
+def _refuse_other(pattern: Pattern, params: Params, given: Streamed, name: str) -> None:
+    wanted = pattern.takes(params)
+    if wanted == "text" or (wanted == "image") != bool(given.maxval):
+        what = {"image": "an image, .pgm or .ppm", "text": "a text, which is not streamed"}.get(wanted, "numbers")
+        raise InputError(f"{Path(given.path).name} is not what {pattern.title} takes here: {what}.")
+    if name == "values" and len(given.shape) != max(pattern.dimensions, 1):
+        shape = " x ".join(map(str, given.shape))
+        raise InputError(f"{Path(given.path).name} holds {shape}; {max(pattern.dimensions, 1)} dimensions are wanted.")
+
+
+def _refuse_unseen(cluster: Cluster, path: str) -> None:
+    sizes: Mapping[str, Any] = cluster.client.run(seen, path)
+    for address, size in sizes.items():
+        if size != seen(path):
+            raise InputError(
+                f"The worker {address} does not see {path} as it is here.",
+                advice="Put it in a folder that all machines share.",
+            )
+
+
+def _named(made: Any) -> Named:
+    assert isinstance(made, Named)
+    return made

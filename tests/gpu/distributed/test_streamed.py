@@ -1,0 +1,140 @@
+"""Files that workers read and write by themselves, some rows at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.distributed.files import open_streamed
+from gpu.distributed.streamed import stream
+from gpu.errors import InputError
+from gpu.files import images, netpbm
+from gpu.patterns import find_pattern
+
+
+def streamed(cluster, name, source, target="", chunks=(), raw="", **params):
+    pattern = find_pattern(name)
+    made = {pattern.source.name: "file"} if pattern.source is not None and "of" not in params else {}
+    checked = pattern.check({**made, **params})
+    variant = pattern.variant(pattern.default_variant)
+    given = open_streamed(str(source), raw)
+    return stream(cluster, pattern, variant, given, checked, lambda progress: None, target=str(target), chunks=chunks)
+
+
+@pytest.fixture(scope="module")
+def numbers(tmp_path_factory):
+    """A thousand whole numbers: as .npy, as bare bytes, as a Zarr array whose chunks are not ours."""
+    import zarr
+
+    folder = tmp_path_factory.mktemp("numbers")
+    values = np.random.default_rng(5).integers(-(2**31), 2**31, 1000, np.int32)
+    np.save(folder / "in.npy", values)
+    values.tofile(folder / "in.raw")
+    zarr.create_array(str(folder / "in.zarr"), shape=(1000,), chunks=(130,), dtype="int32")[:] = values
+    return folder, values
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "raw"),
+    [("in.npy", "out.npy", ""), ("in.raw", "out.raw", "int32:1000"), ("in.zarr", "out.zarr", "")],
+)
+def test_a_scan_goes_from_file_to_file(cluster, numbers, tmp_path, source, target, raw):
+    folder, values = numbers
+    run = streamed(cluster, "scan", folder / source, tmp_path / target, (9,) if target[-1] == "w" else (7,), raw)
+    match target:
+        case "out.npy":
+            found = np.load(tmp_path / target)
+        case "out.raw":
+            found = np.fromfile(tmp_path / target, np.int32)
+        case _:
+            import zarr
+
+            found = zarr.open_array(str(tmp_path / target), mode="r")[:]
+    assert np.array_equal(found, np.cumsum(values, dtype=np.int32))
+    assert (run.read_bytes, run.written_bytes) == (8000, 4000), "read for the totals, and again for the scan"
+    assert [each.name for each in tmp_path.iterdir()] == [target]
+    assert run.done.gathered_bytes == 0
+
+
+def test_no_worker_has_more_than_two_chunks(cluster, tmp_path):
+    values = np.arange(2**14, dtype=np.int32)
+    np.save(tmp_path / "in.npy", values)
+    run = streamed(cluster, "scan", tmp_path / "in.npy", tmp_path / "out.npy", (8,))
+    chunk = values.nbytes // 8
+    assert np.array_equal(np.load(tmp_path / "out.npy"), np.cumsum(values, dtype=np.int32))
+    small = chunk // 2  # totals, with what Python adds to each
+    assert max(record.held_bytes for record in run.done.tasks) <= 2 * chunk + small
+
+
+@pytest.mark.parametrize("result", ["pack", "split"])
+def test_what_is_kept_is_counted_before_it_is_written(cluster, numbers, tmp_path, result):
+    folder, values = numbers
+    settings = {"dtype": "int32", "predicate": "odd", "result": result}
+    run = streamed(cluster, "compaction", folder / "in.npy", tmp_path / "out.npy", (6,), **settings)
+    odd = values % 2 == 1
+    assert np.array_equal(np.load(tmp_path / "out.npy"), values[odd] if result == "pack" else np.where(odd, values, 0))
+    assert run.outputs["count"] == odd.sum()
+
+
+def test_a_sum_needs_no_file(cluster, numbers):
+    folder, values = numbers
+    run = streamed(cluster, "reduction", folder / "in.zarr", dtype="int32", chunks=(5,))
+    assert run.outputs["result"].tolist() == [int(values.sum(dtype=np.int32))]
+
+
+@pytest.mark.parametrize("maxval", [255, 1000])
+def test_an_image_is_filtered_and_counted_by_rows(cluster, tmp_path, maxval):
+    kind = np.uint8 if maxval == 255 else np.uint16
+    pixels = np.random.default_rng(6).integers(0, maxval + 1, (50, 31)).astype(kind)
+    images.write_image(str(tmp_path / "in.pgm"), pixels, maxval)
+    counted = streamed(cluster, "histogram", tmp_path / "in.pgm", chunks=(4,), bins=maxval + 1, of="levels")
+    assert counted.outputs["counts"][0].tolist() == np.bincount(pixels.ravel(), minlength=maxval + 1).tolist()
+    streamed(cluster, "convolution", tmp_path / "in.pgm", tmp_path / "out.pgm", (5,), size=3)
+    found, white = netpbm.read(tmp_path / "out.pgm", "out.pgm", 2**20)
+    pattern = find_pattern("convolution")
+    params = pattern.check({"size": 3})
+    inputs = {"image": pixels, "maxval": np.array(maxval, kind)}
+    expected = np.rint(pattern.reference(inputs, params))
+    assert white == maxval
+    assert found.dtype == kind
+    assert np.abs(found - expected).max() <= (np.abs(expected % 1 - 0.5).min() < 1e-3)
+
+
+def test_nothing_is_there_of_a_result_that_was_not_finished(cluster, tmp_path):
+    values = np.zeros(100)
+    values[77] = np.nan
+    np.save(tmp_path / "in.npy", values)
+    (tmp_path / "out.npy").write_text("what was there")
+    with pytest.raises(InputError, match=r"In the chunk from 75 on: Element 2 of the input, nan, is not a finite"):
+        streamed(cluster, "scan", tmp_path / "in.npy", tmp_path / "out.npy", (4,), dtype="float32")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.npy", "out.npy"]
+    assert (tmp_path / "out.npy").read_text() == "what was there"
+
+
+def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
+    folder, values = numbers
+    np.save(tmp_path / "matrix.npy", values.reshape(10, 100))
+    np.save(tmp_path / "columns.npy", np.asfortranarray(values.reshape(10, 100)))
+    np.save(tmp_path / "single.npy", np.array(3))
+    (tmp_path / "short.raw").write_bytes(b"123")
+    (tmp_path / "no.zarr").mkdir()
+    images.write_image(str(tmp_path / "in.pgm"), np.zeros((4, 4), np.uint8), 255)
+    for source, target, raw, sentence in (
+        (folder / "in.npy", "", "", "The result is as large as the input"),
+        (folder / "in.npy", "out.csv", "", "cannot be written a chunk at a time"),
+        (folder / "in.npy", "out.pgm", "", "cannot be written a chunk at a time"),
+        (tmp_path / "matrix.npy", "out.npy", "", "holds 10 x 100; 1 dimensions are wanted"),
+        (tmp_path / "columns.npy", "out.npy", "", "its columns one after the other"),
+        (tmp_path / "single.npy", "out.npy", "", "a single number"),
+        (tmp_path / "short.raw", "out.npy", "int32:1", "has 3 bytes, and int32:1 takes 4"),
+        (tmp_path / "short.raw", "out.npy", "float16:1", "--raw is TYPE:SHAPE"),
+        (tmp_path / "short.raw", "out.npy", "", "cannot be read a chunk at a time"),
+        (tmp_path / "no.zarr", "out.npy", "", "is no Zarr array"),
+        (tmp_path / "in.pgm", "out.npy", "", "is not what Scan takes here: numbers"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            streamed(cluster, "scan", source, target and tmp_path / target, raw=raw)
+    with pytest.raises(InputError, match="how long the result is shows at the end"):
+        streamed(cluster, "compaction", folder / "in.npy", tmp_path / "out.zarr", dtype="int32")
+    with pytest.raises(InputError, match="needs all of its input at once"):
+        streamed(cluster, "matmul", tmp_path / "matrix.npy", tmp_path / "out.npy")
