@@ -113,6 +113,11 @@ class Tasks(Protocol):
         """Inputs that are divided by themselves: the chunks of each, at most as many as there are of the input."""
         ...
 
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The pattern's parameters."""
+        ...
+
     def make(self, step: Step, *taken: Any, place: int = 0) -> Made:
         """Add a task: a step, and what it takes: things made, lists of them, or plain values.
 

@@ -94,7 +94,7 @@ def run_distributed(
     if tasks.news.lost:
         cluster.look()
     workers = tuple({each.address: each for each in (*workers, *cluster.workers)}.values())
-    gathered = sum(each.nbytes for each in outputs.values())
+    gathered = sum({id(each): each.nbytes for each in outputs.values()}.values())
     done = DistributedRun(workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
     tell(Progress(None, "comparing with the reference"))
     ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
@@ -149,13 +149,15 @@ def _chunks(
 
 
 def _assembled(tasks: RunTasks, outputs: Mapping[str, Parts], tell: Tell) -> Outputs:
-    named: list[Named] = [_named(part) for parts in outputs.values() for part in parts.parts]
+    """Gather outputs; those that are the same parts are one array."""
+    distinct = {id(parts): parts for parts in outputs.values()}
+    named: list[Named] = [_named(part) for parts in distinct.values() for part in parts.parts]
     arrays: list[Any] = tasks.wait(named, tell)
-    whole: dict[str, Array] = {}
-    for name, parts in outputs.items():
+    whole: dict[int, Array] = {}
+    for number, parts in distinct.items():
         own, arrays = arrays[: len(parts.parts)], arrays[len(parts.parts) :]
-        whole[name] = own[0] if len(own) == 1 else np.concatenate(own)
-    return whole
+        whole[number] = own[0] if len(own) == 1 else np.concatenate(own)
+    return {name: whole[id(parts)] for name, parts in outputs.items()}
 
 
 def _named(made: Any) -> Named:

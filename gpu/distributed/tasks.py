@@ -136,7 +136,7 @@ class RunTasks:
         self.pattern = pattern
         self.params = dict(params)
         self._accept = accept
-        self._call = (pattern, variant, dict(params), dict(sources))
+        self._call = (pattern, variant, self.params, dict(sources))
         self.chunks = tuple(self._chunk(each) for each in chunks)
         self.beside = {name: tuple(map(self._chunk, each)) for name, each in beside.items()}
         self.begun = time.perf_counter()

@@ -16,13 +16,14 @@ from gpu.declaration.arrays import (
     values_parameter,
     whole_warps,
 )
+from gpu.declaration.distributed import DistributedProgram
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.patterns.sort import programs as sort_programs
 from gpu.patterns.sort.benchmark import BENCHMARK
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
 from gpu.patterns.sort.programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
+from gpu.patterns.sort.sample_sort import CHUNKS_FILE, plan
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
@@ -104,7 +105,7 @@ PATTERN = Pattern(
     ),
     variants=(
         on_one_thread(
-            program(sort_programs.one_thread),
+            program("one-thread"),
             "sort_one_thread",
             title="On one thread: selection",
             idea="Without threads: the least key of those that are left takes the first place that is left.",
@@ -116,7 +117,7 @@ PATTERN = Pattern(
         Variant(
             "odd-even",
             "Odd-even transposition",
-            run=program(sort_programs.odd_even),
+            run=program("odd-even"),
             idea="Neighbors are put in order, in even and odd phases; after n phases all keys are.",
             limit="A key moves one place a phase: n phases, n (n - 1) / 2 comparisons.",
             kernels=("sort_odd_even",),
@@ -127,7 +128,7 @@ PATTERN = Pattern(
         Variant(
             "bitonic",
             "Bitonic network",
-            run=program(sort_programs.bitonic),
+            run=program("bitonic"),
             idea="Sorted halves are merged by comparisons whose places do not depend on the keys.",
             limit="About n log2(n) squared / 4 comparisons; strides beyond a section are a pass over memory each.",
             kernels=("sort_bitonic", "sort_bitonic_step", "sort_bitonic_merge"),
@@ -137,7 +138,7 @@ PATTERN = Pattern(
         Variant(
             "warp-radix",
             "Warp radix",
-            run=program(sort_programs.warp_radix, in_warps=True),
+            run=program("warp-radix"),
             idea="A pass splits 32 keys by one bit, the lowest first: a warp's vote counts them and ranks each.",
             limit="32 keys; all longer runs are merges.",
             kernels=("sort_warp_radix", "sort_merge_path"),
@@ -147,7 +148,7 @@ PATTERN = Pattern(
         Variant(
             "block-radix",
             "Block radix",
-            run=program(sort_programs.block_radix, in_warps=True),
+            run=program("block-radix"),
             idea="The votes of all warps of a block split a whole section by one bit.",
             limit="32 passes with two barriers each, and still merges.",
             kernels=("sort_block_radix", "sort_merge_path"),
@@ -157,7 +158,7 @@ PATTERN = Pattern(
         Variant(
             "radix",
             "Radix, digit by digit",
-            run=program(sort_programs.radix, in_warps=True),
+            run=program("radix"),
             idea="Tiles count their digits, a scan of the counts says where each begins, and keys go there in order.",
             limit="Three kernels a pass, which read each key twice; neighboring lanes write all over memory.",
             kernels=("sort_radix_count", "sort_radix_scatter"),
@@ -168,7 +169,7 @@ PATTERN = Pattern(
         Variant(
             "quicksort",
             "Quicksort that launches itself",
-            run=program(sort_programs.quick, in_warps=True),
+            run=program("quicksort"),
             idea="A block parts its keys by a pivot, and launches a grid for either half; few keys it sorts by itself.",
             limit="The first levels are work of a few blocks, and a launch costs as much as thousands of comparisons.",
             kernels=("sort_quick",),
@@ -179,7 +180,7 @@ PATTERN = Pattern(
         Variant(
             "merge",
             "Merge sort, merge path",
-            run=program(sort_programs.merge),
+            run=program("merge"),
             idea="Runs are merged two by two: a block searches for each key, all blocks share the result equally.",
             limit="A pass over memory for each doubling of the runs; threads read and write eight keys apart.",
             kernels=("sort_merge", "sort_merge_path"),
@@ -188,7 +189,7 @@ PATTERN = Pattern(
         Variant(
             "onesweep",
             "Radix, one sweep a pass",
-            run=program(sort_programs.onesweep, in_warps=True),
+            run=program("onesweep"),
             idea="All digits are counted at once; then a tile asks those before it where its keys go: look-back.",
             limit="A vote for each bit of a digit, and three trips of each key to shared memory.",
             kernels=("sort_onesweep", "sort_digit_counts"),
@@ -199,7 +200,7 @@ PATTERN = Pattern(
         Variant(
             "thrust",
             "Thrust (CuPy)",
-            run=program(sort_programs.thrust),
+            run=program("thrust"),
             idea="What a user of CuPy has: its sort and argsort are Thrust's, which call CUB's radix sort.",
             limit="Places have 64 bits; keys of other kinds become unsigned numbers first, and what they were after.",
             kernels=(),
@@ -217,7 +218,16 @@ PATTERN = Pattern(
     present=present,
     accept=lambda inputs, params: accept_values(inputs, params, finite=False),
     make_input=make_input,
-    helpers={SAMPLE_FILE: ("sort_sample",)},
+    helpers={
+        SAMPLE_FILE: ("sort_sample",),
+        CHUNKS_FILE: ("sort_chunk_sample", "sort_chunk_bounds", "sort_chunk_share", "sort_chunk_merge"),
+    },
+    distributed=DistributedProgram(
+        local="Each device sorts its chunk.",
+        exchange="Samples of all chunks say where buckets begin; each device sends every other its share of a bucket.",
+        fix_up="The sorted shares of a bucket are merged, neighbors first, which keeps equal keys in their order.",
+        plan=plan,
+    ),
     presets=(
         Preset(
             "Worked example: 7 14 4 1, bit by bit",

@@ -112,44 +112,6 @@ Sorting = Generator[Progress, None, Data]
 Sort = Callable[[Job, Data], Sorting]
 
 
-def program(sort: Sort, *, in_warps: bool = False) -> HostProgram:
-    """Return the host program of a rung, of which `sort` has the launches for one key or more."""
-
-    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        pairs = params["result"] == "places"
-        keys = typed(inputs, params)
-        n = keys.size
-        data = Data(engine.upload(keys), engine.upload(np.arange(n if pairs else 1, dtype=np.int32)))
-        if not n:
-            yield Progress(0.1, "uploaded")
-        else:
-            defines: dict[str, int | str] = {
-                "KEY": _C_TYPES[params["dtype"]],
-                "DESCENDING": int(params["order"] == "descending"),
-                "PAIRS": int(pairs),
-                "BLOCK_SIZE": whole_warps(params) if in_warps else int(params["block"]),
-            }
-            job = Job(engine, defines, n, _differing_bits(keys), int(params["bits"]))
-            yield job.progress(data, 0.0, "as they came")
-            data = yield from sort(job, data)
-        yield Progress(0.9, "sorted")
-        result = engine.download(data.keys)
-        outputs = {"keys": result, "result": engine.download(data.places) if pairs else result}
-        engine.free(data.keys)
-        engine.free(data.places)
-        return outputs
-
-    return run
-
-
-def _differing_bits(keys: Array) -> int:
-    """Return how many low bits of the keys' order differ, at least 1: few enough to be watched."""
-    if keys.size > READABLE_ELEMENTS:
-        return _KEY_BITS
-    ranks = rank(keys)
-    return max(int(np.bitwise_or.reduce(ranks ^ ranks[0])).bit_length(), 1)
-
-
 def one_thread(job: Job, data: Data) -> Sorting:
     """Let one thread select the least key of those that are left, again and again."""
     kernel = job.build().kernel("sort_one_thread")
@@ -328,3 +290,76 @@ def _keys_a_thread(job: Job) -> int:
 
 def _both(data: Data, to: Data) -> tuple[Buffer, Buffer, Buffer, Buffer]:
     return data.keys, data.places, to.keys, to.places
+
+
+RUNGS: dict[str, tuple[Sort, bool]] = {
+    "one-thread": (one_thread, False),
+    "odd-even": (odd_even, False),
+    "bitonic": (bitonic, False),
+    "warp-radix": (warp_radix, True),
+    "block-radix": (block_radix, True),
+    "radix": (radix, True),
+    "quicksort": (quick, True),
+    "merge": (merge, False),
+    "onesweep": (onesweep, True),
+    "thrust": (thrust, False),
+}
+"""By variants' names, the launches for one key or more, and whether blocks are whole warps."""
+
+
+def program(variant: str) -> HostProgram:
+    """Return a variant's host program: upload, sort, download."""
+
+    def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+        pairs = params["result"] == "places"
+        keys = typed(inputs, params)
+        n = keys.size
+        data = Data(engine.upload(keys), engine.upload(np.arange(n if pairs else 1, dtype=np.int32)))
+        if not n:
+            yield Progress(0.1, "uploaded")
+        else:
+            data = yield from _sorting(variant, engine, data, keys, params)
+        yield Progress(0.9, "sorted")
+        result = engine.download(data.keys)
+        outputs = {"keys": result, "result": engine.download(data.places) if pairs else result}
+        engine.free(data.keys)
+        engine.free(data.places)
+        return outputs
+
+    return run
+
+
+def sorted_on_device(variant: str, engine: Engine, data: Data, keys: Array, params: Params) -> Data:
+    """Sort at least one key by a rung; what is returned takes the place of `data`, whose keys are `keys`."""
+    sorting = _sorting(variant, engine, data, keys, params)
+    while True:
+        try:
+            next(sorting)
+        except StopIteration as end:
+            made: Data = end.value
+            return made
+
+
+def _sorting(variant: str, engine: Engine, data: Data, keys: Array, params: Params) -> Sorting:
+    job = job_of(variant, engine, params, keys.size, _differing_bits(keys))
+    yield job.progress(data, 0.0, "as they came")
+    return (yield from RUNGS[variant][0](job, data))
+
+
+def job_of(variant: str, engine: Engine, params: Params, n: int, bits: int = _KEY_BITS) -> Job:
+    """Return what a variant's launches for so many keys have in common."""
+    defines: dict[str, int | str] = {
+        "KEY": _C_TYPES[params["dtype"]],
+        "DESCENDING": int(params["order"] == "descending"),
+        "PAIRS": int(params["result"] == "places"),
+        "BLOCK_SIZE": whole_warps(params) if RUNGS[variant][1] else int(params["block"]),
+    }
+    return Job(engine, defines, n, bits, int(params["bits"]))
+
+
+def _differing_bits(keys: Array) -> int:
+    """Return how many low bits of the keys' order differ, at least 1: few enough to be watched."""
+    if keys.size > READABLE_ELEMENTS:
+        return _KEY_BITS
+    ranks = rank(keys)
+    return max(int(np.bitwise_or.reduce(ranks ^ ranks[0])).bit_length(), 1)

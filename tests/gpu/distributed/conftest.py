@@ -10,7 +10,8 @@ import pytest
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
 # Without requirements-dask.txt there is nothing to try but what is said then.
-collect_ignore = [] if HAS_DASK else ["test_run.py", "test_faults.py", "test_command.py", "test_streamed.py"]
+DASK = ("run", "faults", "command", "streamed", "sort")
+collect_ignore = [] if HAS_DASK else [f"test_{each}.py" for each in DASK]
 
 ENGINE = "tests.gpu.distributed.lockstep:LockstepEngine"
 

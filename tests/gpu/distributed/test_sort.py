@@ -1,0 +1,66 @@
+"""Sample sort over four simulator workers: stable, balanced, and bit for bit what one engine makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.patterns import find_pattern
+from tests.gpu.distributed.test_run import on_all, on_one
+
+RNG = np.random.default_rng(5)
+SPECIAL = np.array([np.nan, -0.0, 0.0, np.inf, -np.inf, -np.nan, 1.5, -2.0], np.float32)
+
+
+def in_order(keys, *, descending=False):
+    """Return the places of the keys in their order, equal ones as they came, -0 before 0 and NaN last."""
+    if keys.dtype.kind == "f":
+        sign = -1 if descending else 1
+        nan = np.isnan(keys)
+        negative = np.signbit(keys) & ~nan
+        return np.lexsort((-sign * negative, sign * np.where(nan, 0, keys), nan))
+    return np.argsort(-keys.astype(np.int64) if descending else keys, kind="stable")
+
+
+@pytest.mark.parametrize(
+    ("keys", "chunks", "options"),
+    [
+        (np.empty(0, np.int32), (), {"result": "places"}),
+        (np.array([7], np.int32), (), {}),
+        (np.array([3, -5, 3], np.int32), (), {"result": "places"}),
+        (RNG.integers(-(2**31), 2**31, 700, np.int32), (1, 450, 2, 240, 7), {"result": "places"}),
+        (RNG.integers(0, 2**32, 700, np.uint32), (), {"order": "descending"}),
+        (np.full(300, 9, np.int32), (), {"result": "places"}),
+        (RNG.choice(np.array([4, 2**32 - 1, 0], np.uint32), 400), (5,), {"result": "places", "order": "descending"}),
+        (RNG.choice(SPECIAL, 300), (3,), {"result": "places"}),
+        (RNG.choice(SPECIAL, 300), (4,), {"order": "descending"}),
+    ],
+)
+def test_a_sort_is_that_of_one_device(cluster, keys, chunks, options):
+    given = {**options, "dtype": str(keys.dtype)}
+    outcome, _ = on_all(cluster, "sort", {"values": keys}, chunks, **given)
+    places = in_order(keys, descending=options.get("order") == "descending")
+    assert outcome.report.verified
+    result = outcome.outputs["result"]
+    assert outcome.outputs["keys"].tobytes() == keys[places].tobytes(), "to NaN's last bit"
+    assert result.tobytes() == (places.astype(np.int32) if "result" in options else keys[places]).tobytes()
+    if chunks == (3,):  # to compile for one engine takes longer than all else
+        assert result.tobytes() == on_one("sort", {"values": keys}, **given).tobytes()
+
+
+@pytest.mark.parametrize("variant", [each.name for each in find_pattern("sort").variants if not each.library])
+def test_every_rung_sorts_chunks(cluster, variant):
+    keys = RNG.choice(np.arange(9, dtype=np.int32), 40)
+    options = {"dtype": "int32", "result": "places", "block": "32"}
+    outcome, done = on_all(cluster, "sort", {"values": keys}, (15, 25), variant, **options)
+    assert np.array_equal(outcome.outputs["result"], in_order(keys))
+    assert [record.step for record in done.tasks].count("sort chunk") == 2
+
+
+@pytest.mark.parametrize("kind", ["random", "equal", "sorted"])
+def test_buckets_are_shared_evenly_whatever_the_keys(cluster, kind):
+    _, done = on_all(cluster, "sort", n=2000, chunks=(800, 100, 300, 800), input=kind)
+    sizes = [dict(record.made)[""] // 4 for record in done.tasks if record.step == "sort merge"]
+    assert sum(sizes) == 2000
+    assert max(sizes) <= 2000 / 4 * 18 / 16 + 4
+    assert done.gathered_bytes == 4 * 2000, "the keys once, which are the result too"
