@@ -11,10 +11,12 @@ from pathlib import Path
 from gpu import engines
 from gpu.cli import report as cli_text
 from gpu.cli import run as cli_run
-from gpu.cli.judged import judged
-from gpu.declaration.pattern import Inputs, Params, Pattern
+from gpu.cli.judged import Judged, judged
+from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.declaration.roles import Role
+from gpu.distributed.cluster import Asked
 from gpu.engines.base import TO_SIMULATE, Engine
+from gpu.errors import InputError
 from gpu.files import images, opening
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.patterns.nbody import files as nbody_files
@@ -41,6 +43,7 @@ def run(
     frames: str | None,
     seed: int,
     as_json: bool,
+    cluster: tuple[Asked, tuple[int, ...]] | None = None,
 ) -> bool:
     """Verify the first forces, do the steps, print what came of it; return whether the forces are right.
 
@@ -62,8 +65,12 @@ def run(
     seed : int
         What bodies that are made grow from.
     as_json : bool
+    cluster : tuple or None
+        The cluster that is asked for, which then takes an engine's place, and the chunks.
     """
     variant = pattern.variant(variant_name)
+    if cluster is not None and frames is not None:
+        raise InputError("--frames draws what one device has: leave out --engine dask.")
     if target:
         nbody_files.check_target(target)
     inputs, params, about = read_inputs(pattern, given, source, seed)
@@ -72,6 +79,10 @@ def run(
     edited = judged(pattern, variant, kernel, inputs, forces_alone, seed=seed)
     if edited.ended:
         return cli_run.refused(pattern, variant, edited, as_json=as_json)
+    if cluster is not None:
+        return _run_on_cluster(
+            pattern, variant, inputs, params, about, edited, target, cluster, seed=seed, as_json=as_json
+        )
     with closing(engines.create(engine_name, executor, schedule)) as engine:
         outcome = run_pattern(
             engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=edited.sources
@@ -91,6 +102,42 @@ def run(
             *(("saved", str(path)) for path in (target, frames) if path),
         ]
         print(cli_text.rows_as_text(rows))
+        cli_run.print_findings(edited, verdict)
+    return not verdict.bad
+
+
+def _run_on_cluster(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    params: Params,
+    about: str,
+    edited: Judged,
+    target: str | None,
+    cluster: tuple[Asked, tuple[int, ...]],
+    *,
+    seed: int,
+    as_json: bool,
+) -> bool:
+    """Do first forces and steps in one run, whose bodies stay on the devices until the end."""
+    from gpu.cli.cluster import Runner
+    from gpu.distributed.cluster import opened
+
+    which, chunks = cluster
+    with opened(which) as workers:
+        outcome, done = Runner(workers, chunks)(pattern, variant, inputs, params, edited.sources)
+    if target:
+        time = pattern.value(params, Role.STEPS) * motion_of(params).time_step
+        nbody_files.write_bodies(target, outcome.outputs["bodies"], time)
+    verdict = edited.verdict(outcome.report.verified, variant)
+    forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
+    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, edited.sources, seed)
+    if as_json:
+        data = {**cli_text.report_data(outcome.report, counts), **done.data(), **edited.data(verdict)}
+        print(cli_text.as_json(data))
+    else:
+        told = (outcome.report, counts, verdict, pattern, about, None, target)
+        print(cli_text.report_as_text(*told, distributed=done))
         cli_run.print_findings(edited, verdict)
     return not verdict.bad
 

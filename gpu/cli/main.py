@@ -452,7 +452,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.stream:
         return _stream(options, given, source)
     if options.engine == cluster_options.ENGINE:
-        run = partial(cli_run.run, cluster=(cluster_options.asked_of(options), options.chunks or ()))
+        run = partial(run, cluster=(cluster_options.asked_of(options), options.chunks or ()))
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         right = run(
             options.pattern,

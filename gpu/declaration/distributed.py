@@ -118,6 +118,11 @@ class Tasks(Protocol):
         """The pattern's parameters."""
         ...
 
+    @property
+    def variant(self) -> str:
+        """The name of the rung that was chosen."""
+        ...
+
     def make(self, step: Step, *taken: Any, place: int = 0) -> Made:
         """Add a task: a step, and what it takes: things made, lists of them, or plain values.
 

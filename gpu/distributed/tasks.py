@@ -134,6 +134,7 @@ class RunTasks:
         self.news = News()
         self.count = 0
         self.pattern = pattern
+        self.variant = variant
         self.params = dict(params)
         self._accept = accept
         self._call = (pattern, variant, self.params, dict(sources))

@@ -145,16 +145,20 @@ class Forces:
     n : int
     block : int or None
         Threads in a block, where the variant lets one choose; None for what suits it.
+    among : int or None
+        How many bodies pull, where the first n of them are all whose accelerations are wanted.
     """
 
-    def __init__(self, engine: Engine, variant: str, n: int, block: int | None = None) -> None:
+    def __init__(
+        self, engine: Engine, variant: str, n: int, block: int | None = None, *, among: int | None = None
+    ) -> None:
         self._engine = engine
-        self._count = np.int32(n)
+        self._count = np.int32(n if among is None else among)
         self._plan = PLANS[variant](n, block, engine.device.multiprocessors)
         self._kernel: Kernel = engine.build(FILE, self._plan.defines).kernel(self._plan.kernel)
 
     def launch(self, bodies: Buffer, accelerations: Buffer, softening_squared: np.float32) -> None:
-        """Compute the accelerations at the bodies' places; both buffers are float32 of shape (n, 4)."""
+        """Compute the accelerations at the bodies' places; both buffers are float32, of shape (n, 4) or (among, 4)."""
         plan = self._plan
         if plan.adds:
             self._engine.fill(accelerations, 0)

@@ -6,6 +6,7 @@ from collections.abc import Generator
 
 import numpy as np
 
+from gpu.declaration.distributed import DistributedProgram
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -30,15 +31,14 @@ from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Engine
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.benchmark import BENCHMARK
+from gpu.patterns.nbody.divided import CHUNKS_FILE, plan
 from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
 from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_of
-from gpu.patterns.nbody.physics import accelerations
+from gpu.patterns.nbody.physics import accelerations, probes
 from gpu.patterns.nbody.presets import GENERATORS, OF_ANY_NUMBER, generate, origins_of
 from gpu.patterns.nbody.simulation import BodySimulation
 
 _LEAPFROG = ("leapfrog_kick_drift", "leapfrog_kick")
-_VERIFIED_PAIRS = 2**22
-_VERIFIED_BODIES = 32
 _STEPPED_BODIES = 16
 
 
@@ -57,12 +57,6 @@ def _host_program(variant: str) -> HostProgram:
             simulation.close()
 
     return run
-
-
-def probes(n: int) -> Array:
-    """Return the numbers of the bodies whose accelerations are verified: all where there are not too many for it."""
-    count = min(n, max(_VERIFIED_BODIES, _VERIFIED_PAIRS // n))
-    return np.arange(count, dtype=np.int64) * n // count
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
@@ -125,7 +119,18 @@ PATTERN = Pattern(
     title="N-body",
     summary="Galaxies of bodies that pull each other.",
     kernels=FILE,
-    helpers={FILE: ("nbody_potential", "nbody_moments"), "splat.cu": ("splat_bodies", "splat_develop")},
+    helpers={
+        FILE: ("nbody_potential", "nbody_moments"),
+        "splat.cu": ("splat_bodies", "splat_develop"),
+        CHUNKS_FILE: ("nbody_gather",),
+    },
+    distributed=DistributedProgram(
+        local="Each device computes what pulls its own bodies, and moves them.",
+        exchange="In each step the places of all bodies are gathered by every device.",
+        fix_up="",
+        plan=plan,
+        divided=("bodies", "origins"),
+    ),
     presentation=BodiesPresentation(forces="all accelerations"),
     parameters=(
         Choice(

@@ -22,6 +22,13 @@ _SUMS = 8
 """What a block adds up of its bodies: kinetic energy, momentum, angular momentum, potential energy."""
 
 
+def places_and_velocities(bodies: Array) -> tuple[Array, Array]:
+    """Return bodies, shape (n, 7), as kernels take them: x y z m, and vx vy vz 0; both float32 of shape (n, 4)."""
+    places, velocities = np.zeros((2, len(bodies), 4), np.float32)
+    places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
+    return places, velocities
+
+
 class BodySimulation:
     """Bodies that move by leapfrog, kick-drift-kick.
 
@@ -44,8 +51,7 @@ class BodySimulation:
         masses = float(bodies[:, 6].sum(dtype=np.float64))
         # Twice the speed on a circle at the half-mass radius.
         self._speed_scale = 2 * (max(masses, 1e-30) / self.radius) ** 0.5
-        places, velocities = np.zeros((2, self.count, 4), np.float32)
-        places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
+        places, velocities = places_and_velocities(bodies)
         self._bodies = engine.upload(places)
         self._velocities = engine.upload(velocities)
         self._accelerations = engine.allocate((self.count, 4), np.float32)

@@ -49,6 +49,24 @@ def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
     assert np.load(tmp_path / "sum.npy").tolist() == [values.sum()]
 
 
+def test_bodies_are_moved_and_saved(tmp_path):
+    from gpu.cli.main import main
+    from tests.gpu.cli.desktops import NO_WINDOW
+
+    together, alone = tmp_path / "together.npy", tmp_path / "alone.npy"
+    params = ("nbody", "--bodies", "40", "--steps", "2", "--dt", "0.01")
+    done = lockstep("run", *params, "--engine", "dask", "--workers", 2, "--output", together, "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["verified"]
+    assert [worker["tasks"] > 0 for worker in report["workers"]] == [True, True]
+    # The places of either chunk go to the other device, before the first step and in each, and once their numbers.
+    assert report["exchanged_bytes"] in (3 * 40 * 16, 3 * 40 * 16 + 20 * 12)
+    simulated = ("--engine", "simulator", "--executor", "lockstep", "--output", str(alone))
+    assert main(["run", *params, *simulated], NO_WINDOW) == 0
+    np.testing.assert_allclose(np.load(together), np.load(alone), atol=1e-5)
+
+
 def test_ctrl_c_ends_all_workers(tmp_path):
     target = tmp_path / "scan.npy"
     command = [
@@ -90,6 +108,7 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         (("scan", "--stream"), "--stream has no effect without --engine dask."),
         (("scan", "--engine", "dask", "--stream"), "--stream wants an --input FILE"),
         (("transpose", "--engine", "dask"), "Transpose runs on one device only."),
+        (("nbody", "--engine", "dask", "--frames", "here"), "--frames draws what one device has"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(arguments, sentence, capsys):

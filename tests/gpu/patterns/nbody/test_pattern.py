@@ -12,7 +12,8 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.kernel.simulate import simulate
 from gpu.patterns.nbody.forces import PLANS, Motion, threads_per_body
-from gpu.patterns.nbody.pattern import PATTERN, probes
+from gpu.patterns.nbody.pattern import PATTERN
+from gpu.patterns.nbody.physics import probes
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
 from gpu.run.check import check_pattern
