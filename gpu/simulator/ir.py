@@ -317,9 +317,10 @@ class AsyncCopy:
 
 @dataclass(frozen=True)
 class AsyncCommit:
-    """The end of a group of copies that the thread has started."""
+    """The end of a group of copies that the thread has started; bulk copies have groups of their own."""
 
     type: Type
+    bulk: bool = False
 
 
 @dataclass(frozen=True)
@@ -328,6 +329,34 @@ class AsyncWait:
 
     type: Type
     left: Expression | None
+    bulk: bool = False
+
+
+@dataclass(frozen=True)
+class BulkCopy:
+    """A copy of any number of times 16 bytes that a thread starts, and that a `barrier` waits for, or a group."""
+
+    type: Type
+    to: Expression
+    source: Expression
+    bytes: Expression
+    barrier: Expression | None
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
+class BarrierPhase:
+    """What a thread does with a barrier that is an object in shared memory, at a pointer.
+
+    "init", "arrive", "drop", "expect" and "complete" take how many arrivals or bytes, "test" takes a parity, and "bind"
+    says whether an arrival when the thread's copies are there is one that was not expected.
+    """
+
+    type: Type
+    op: str
+    pointer: Expression
+    argument: Expression
+    position: SourcePosition
 
 
 @dataclass(frozen=True)
@@ -446,6 +475,8 @@ Expression = (
     | AsyncCopy
     | AsyncCommit
     | AsyncWait
+    | BulkCopy
+    | BarrierPhase
     | HeapChange
     | Print
     | Assertion
@@ -604,6 +635,7 @@ class Function:
     shared: list[SharedVariable] = field(default_factory=list)
     calls: list[Function] = field(default_factory=list)
     syncs_grid: bool = False
+    has_phases: bool = False
     body: Block = field(default_factory=lambda: Block(()))
 
 

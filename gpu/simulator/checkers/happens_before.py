@@ -139,6 +139,10 @@ class HappensBefore:
         self._warp_time = np.full(geometry.lanes, _FIRST, np.int64)
         self._touched = np.full(geometry.lanes, _FIRST, np.int64)
         self._known: Array | None = None
+        # Of each lane, up to when it knows what each lane of its block did by barriers in memory, and what lanes knew
+        # that arrived in a phase of these.
+        self._of_block: Array | None = None
+        self._phases: dict[int, Array] = {}
         self._everyone = _words(geometry.everyone.bits)
         self._acquired: Array | None = None
         self._waiting: dict[tuple[int, int], list[_Gathering]] = {}
@@ -176,6 +180,11 @@ class HappensBefore:
             apart = due != groups
             if self._waiting or apart.any():
                 self._wait(lanes, np.broadcast_to(names, lanes.shape), due, apart)
+        if self._of_block is not None:
+            _, group = np.unique((warps << WARP) | groups, return_inverse=True)
+            met = np.zeros((group.max() + 1, self._per_block), np.int64)
+            np.maximum.at(met, group, self._of_block[lanes])
+            self._of_block[lanes] = met[group]
         if self._acquired is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
             latest = np.zeros(lanes.size, np.int64)
@@ -221,6 +230,25 @@ class HappensBefore:
                 waiting.remove(meeting)
                 if not waiting:
                     del self._waiting[warp, named]
+
+    def arrive(self, time: int, phase: int, lane: int) -> None:
+        """Take note of a lane that arrives at a barrier in memory, in a phase of it; what it knows others may learn."""
+        if self._of_block is None:
+            self._of_block = np.full((self._warp_time.size, self._per_block), _FIRST, np.int64)
+        self.has_warp_times = True
+        own = self._of_block[lane]
+        own[lane % self._per_block] = time
+        first = lane // WARP * WARP
+        warp = self._warp_time[first : first + WARP] if self._known is None else self._known[lane]
+        start = first % self._per_block
+        own[start : start + WARP] = np.maximum(own[start : start + WARP], warp)
+        known = self._phases.get(phase)
+        self._phases[phase] = own.copy() if known is None else np.maximum(known, own)
+
+    def pass_phase(self, phase: int, lane: int) -> None:
+        """Take note of a lane that finds a phase over: it knows what all knew that arrived in it."""
+        if self._of_block is not None and phase in self._phases:
+            np.maximum(self._of_block[lane], self._phases[phase], out=self._of_block[lane])
 
     def fence(self, time: int, mask: LaneMask) -> None:
         """Take note of a fence for the whole device.
@@ -272,6 +300,10 @@ class HappensBefore:
             mine, others = lanes[neighbors], theirs[neighbors]
             met = self._warp_time[mine] if self._known is None else self._known[mine, others % WARP]
             ordered[neighbors] |= events[neighbors] < met
+        if self._of_block is not None:
+            inside = np.flatnonzero(theirs // self._per_block == block)
+            known = self._of_block[lanes[inside], theirs[inside] % self._per_block]
+            ordered[inside] |= events[inside] < known
         return ordered
 
     def before(self, lanes: Array, threads: Array, events: Array, *, atomic: bool) -> Array:

@@ -157,6 +157,12 @@ class RaceChecker(Checker):
             hit = np.flatnonzero(records)
             self._report(now, hit, thread_of(records[hit], slot), records[hit] & EVENT)
 
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+        if passes:
+            self._order.pass_phase(phase, lane)
+        else:
+            self._order.arrive(self._time, phase, lane)
+
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
         for memory in batch.shared.values():

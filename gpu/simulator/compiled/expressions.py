@@ -24,6 +24,8 @@ _WORDS = {
     "Clock": "a clock",
     "Texel": "a texture that is read by coordinates",
     "TexelWeight": "a texture that is read by coordinates",
+    "BarrierPhase": "a barrier that is an object in memory",
+    "BulkCopy": "a copy in bulk",
     "WaitForChildren": "a wait for kernels that it launched",
 }
 

@@ -39,8 +39,9 @@ class _Started:
 class AsyncCopies:
     """What the lanes of a batch have started and not waited for. A lane's copies are in groups, which end in order."""
 
-    def __init__(self, batch: RunningBatch) -> None:
+    def __init__(self, batch: RunningBatch, *, bulk: bool = False) -> None:
         self._batch = batch
+        self._bulk = bulk
         self._group = np.zeros(batch.geometry.lanes, np.int64)
         self._started: list[_Started] = []
 
@@ -61,16 +62,18 @@ class AsyncCopies:
             A thread copies 4, 8 or 16 bytes, to and from multiples of as many.
         """
         batch = self._batch
-        if size not in _SIZES:
+        if size % 16 if self._bulk else size not in _SIZES:
             who = batch.describe(int(mask.lanes[0]))
+            allowed = "a multiple of 16" if self._bulk else "4, 8 or 16"
             raise LaunchError(
-                f"{position}: {who} starts a copy of {size} bytes; it may have 4, 8 or 16.",
+                f"{position}: {who} starts a copy of {size} bytes; it may have {allowed}.",
                 position=position,
                 kind="other",
                 thread=who,
             )
         ends = ((to, AccessSite(position, "write")), (source, AccessSite(position, "read")))
-        if any(address.memory is None or address.memory.space != "shared" for address, _ in to.parts(mask)):
+        reached = [address.memory for address, _ in to.parts(mask)]
+        if not self._bulk and any(memory is None or memory.space != "shared" for memory in reached):
             perform(mask)
             return
         started = _Started(mask, self._group.copy(), ends, size, perform)
@@ -88,24 +91,47 @@ class AsyncCopies:
             assert each.lanes is not None
             due, _ = each.lanes.split(mask.bits & (each.group < last))
             if due is not None:
-                each.lanes = each.lanes.without(due)
-                self._tell(each, due, begins=False)
-                each.perform(due)
+                self._arrive(each, due)
         self._started = [each for each in self._started if each.lanes is not None]
+
+    def started_by(self, mask: LaneMask) -> Callable[[LaneMask], None]:
+        """Return what lets the copies of lanes arrive that these have started so far."""
+        mine = list(self._started)
+
+        def arrive(lanes: LaneMask) -> None:
+            for each in mine:
+                due = each.lanes.split(lanes.bits)[0] if each.lanes is not None else None
+                if due is not None:
+                    self._arrive(each, due)
+            self._started = [each for each in self._started if each.lanes is not None]
+
+        return arrive
+
+    def _arrive(self, started: _Started, due: LaneMask) -> None:
+        assert started.lanes is not None
+        started.lanes = started.lanes.without(due)
+        self._tell(started, due, begins=False)
+        started.perform(due)
 
     def _tell(self, started: _Started, mask: LaneMask, *, begins: bool) -> None:
         observer = self._batch.observer
         if observer is None:
             return
+        size = min(started.size, 16)
         for whole, site in started.ends:
             for address, lanes in whole.parts(mask):
-                memory, element = address.element(self._batch, started.size, lanes, site)
-                access = Access(site, memory, element, started.size, lanes, None)
-                observer.copying(self._batch, access, begins=begins)
+                for offset in range(0, started.size, size):
+                    memory, element = address.moved(offset, 1).element(self._batch, size, lanes, site)
+                    access = Access(site, memory, element, size, lanes, None)
+                    observer.copying(self._batch, access, begins=begins)
 
 
-def started(batch: RunningBatch) -> Copies:
-    """Return what a batch has started to copy."""
+def started(batch: RunningBatch, *, bulk: bool = False) -> Copies:
+    """Return what a batch has started to copy, in bulk or not."""
+    if bulk:
+        if batch.bulk_copies is None:
+            batch.bulk_copies = AsyncCopies(batch, bulk=True)
+        return batch.bulk_copies
     if batch.copies is None:
         batch.copies = AsyncCopies(batch)
     return batch.copies
@@ -135,6 +161,10 @@ class CopiedBytes:
 
     def perform(self, size: int, mask: LaneMask) -> None:
         """Let so many bytes of each lane arrive."""
+        if size > 16:
+            for offset in range(0, size, 16):
+                self._move(offset, 16, mask)
+            return
         given = size if self.given is None else self.given
         for count, lanes in of_each_value(given, mask):
             if count >= size:

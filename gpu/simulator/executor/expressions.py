@@ -26,6 +26,7 @@ from gpu.simulator.executor.effects import (
 )
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
+from gpu.simulator.executor.phases import phases_of
 from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.shared_addresses import from_shared, to_shared
 from gpu.simulator.executor.textures import texel, texel_weight
@@ -60,7 +61,17 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
 
 
 # What changes something keeps whole values, wherever it stands.
-_STORES = ir.Assign | ir.Update | ir.Atomic | ir.AsyncCopy | ir.Call | ir.IndirectCall | ir.Temporary
+_STORES = (
+    ir.Assign
+    | ir.Update
+    | ir.Atomic
+    | ir.AsyncCopy
+    | ir.BulkCopy
+    | ir.BarrierPhase
+    | ir.Call
+    | ir.IndirectCall
+    | ir.Temporary
+)
 
 
 class ExpressionCompiler:
@@ -133,6 +144,10 @@ class ExpressionCompiler:
                 return self._temporary(expression)
             case ir.AsyncCopy():
                 return self._async_copy(expression)
+            case ir.BulkCopy():
+                return self._bulk_copy(expression)
+            case ir.BarrierPhase():
+                return self._phase(expression)
             case ir.Call():
                 return self._call(expression)
             case ir.IndirectCall():
@@ -175,11 +190,11 @@ class ExpressionCompiler:
             case ir.Fence(_, name, position, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask), position)
-            case ir.AsyncCommit():
-                return lambda frame, mask: started(frame.batch).commit(mask)
-            case ir.AsyncWait(_, left):
+            case ir.AsyncCommit(_, bulk):
+                return lambda frame, mask: started(frame.batch, bulk=bulk).commit(mask)
+            case ir.AsyncWait(_, left, bulk):
                 but = self.expression(left) if left is not None else None
-                return lambda frame, mask: started(frame.batch).wait(mask, but and but(frame, mask))
+                return lambda frame, mask: started(frame.batch, bulk=bulk).wait(mask, but and but(frame, mask))
             case ir.HeapChange(_, pointer, size, position):
                 return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
@@ -487,6 +502,40 @@ class ExpressionCompiler:
             )
             for count, lanes in of_each_value(size(frame, mask), mask):
                 started(frame.batch).start(copy.to, copy.source, count, lanes, position, partial(copy.perform, count))
+
+        return values.lifted(run)
+
+    def _bulk_copy(self, expression: ir.BulkCopy) -> Evaluator:
+        to, source, size = (self.bare.expression(each) for each in (expression.to, expression.source, expression.bytes))
+        barrier = self.bare.expression(expression.barrier) if expression.barrier is not None else None
+        position, values = expression.position, self.values
+
+        def run(frame: CallFrame, mask: LaneMask) -> None:
+            batch = frame.batch
+            copy = CopiedBytes(values, batch, to(frame, mask), source(frame, mask), None, position)
+            copies, at = started(batch, bulk=True), barrier and barrier(frame, mask)
+            for count, lanes in of_each_value(size(frame, mask), mask):
+                copies.start(copy.to, copy.source, count, lanes, position, partial(copy.perform, count))
+                if at is not None:
+                    phases_of(batch).bind(at, lanes, position, copies.started_by(lanes), size=count)
+
+        return values.lifted(run)
+
+    def _phase(self, expression: ir.BarrierPhase) -> Evaluator:
+        op, position, values = expression.op, expression.position, self.values
+        pointer, argument = self.bare.expression(expression.pointer), self.bare.expression(expression.argument)
+
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            phases, at, given = phases_of(frame.batch), pointer(frame, mask), argument(frame, mask)
+            match op:
+                case "init":
+                    return phases.init(values, at, given, mask, position)
+                case "test":
+                    return phases.is_over(values, at, given, mask, position)
+                case "bind":
+                    arrive = started(frame.batch).started_by(mask)
+                    return phases.bind(at, mask, position, arrive, arrivals=1, more=int(given))
+            return phases.change(op, values, at, given, mask, position)
 
         return values.lifted(run)
 

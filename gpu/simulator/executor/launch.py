@@ -25,7 +25,7 @@ from gpu.simulator.executor.observe import Observer, Observers
 from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.registers import Registers
 from gpu.simulator.executor.running import RunningBatch
-from gpu.simulator.executor.schedule import Chooser, Order, WarpScheduler, order_of
+from gpu.simulator.executor.schedule import Chooser, InTurn, Order, WarpScheduler, order_of
 from gpu.simulator.executor.textures import Texture
 from gpu.simulator.limits import LIMITS
 from gpu.simulator.types import Pointer, Scalar, Struct, Type, leaves
@@ -43,6 +43,7 @@ class SimulatedKernel:
         self._compiler = compiler
         self._variables = variables
         self._syncs_grid = any(called.syncs_grid for called in reachable(function))
+        self._has_phases = any(called.has_phases for called in reachable(function))
         self._one_by_one = any(waits(called.body) for called in reachable(function))
 
     @property
@@ -179,6 +180,9 @@ class SimulatedKernel:
         if observer is not None:
             observer.launch_begins(self.name, grid, block)
         order = tree.order
+        if self._has_phases and order.chooser is None:
+            # Who waits for others of the block needs them to go on meanwhile.
+            order = Order(InTurn())
         batches = cut(grid, block, self._batch_lanes(order), range(count) if blocks is None else blocks)
         for first, together in [(0, count)] if self._syncs_grid else batches:
             if together not in geometries:

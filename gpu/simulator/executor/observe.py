@@ -178,6 +178,12 @@ class Observer:
         `access` is what it reads or writes, without values; as an access it is told of when it arrives, after this.
         """
 
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+        """Take note of a lane that arrives at a barrier in memory, or finds that a phase of it is over.
+
+        `phase` is the barrier's number in the batch, times two, and the phase's parity.
+        """
+
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
@@ -260,6 +266,10 @@ class Observers(Observer):
     def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         for observer in self._observers:
             observer.copying(batch, access, begins=begins)
+
+    def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
+        for observer in self._observers:
+            observer.phase(batch, phase, lane, passes=passes)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:

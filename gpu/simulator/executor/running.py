@@ -82,6 +82,9 @@ class Copies(Protocol):
     def commit(self, mask: LaneMask) -> None:
         """End the group of copies of each lane."""
 
+    def started_by(self, mask: LaneMask) -> Callable[[LaneMask], None]:
+        """Return what lets the copies of lanes arrive that these have started so far."""
+
     def wait(self, mask: LaneMask, left: Any) -> None:
         """Let copies arrive, but for those of the last groups."""
 
@@ -113,6 +116,9 @@ class RunningBatch(BlockBatch):
         self.scheduler: Scheduler | None = None
         # What its threads have started to copy; None where they never did.
         self.copies: Copies | None = None
+        self.bulk_copies: Copies | None = None
+        # The barriers that its blocks have in memory; None where they have none.
+        self.phases: Any = None
         # What its threads keep of memory; None where each access goes there.
         self.registers: Registers | None = None
         # What its threads have launched that has not run yet, and how many launches it is away from the host.

@@ -47,6 +47,17 @@ class Chooser:
         raise NotImplementedError
 
 
+class InTurn(Chooser):
+    """Lets one after the other go on."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def choose(self, count: int) -> int:
+        self._last = (self._last + 1) % count
+        return self._last
+
+
 class Shuffled(Chooser):
     """Chooses at random, from a seed."""
 

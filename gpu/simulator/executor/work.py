@@ -198,6 +198,10 @@ class OperationCounter:
                 yield from ((argument, NOTHING) for argument in arguments if not isinstance(argument, str))
             case ir.Assertion(_, condition):
                 yield condition, NOTHING
+            case ir.BulkCopy(_, to, source, size, barrier):
+                yield from ((part, INDEX) for part in (to, source, size, barrier) if part is not None)
+            case ir.BarrierPhase(_, _, pointer, argument):
+                yield from ((part, INDEX) for part in (pointer, argument))
             case ir.AsyncCopy(_, to, source, size, given):
                 yield from ((part, INDEX) for part in (to, source, size, given) if part is not None)
             case _:

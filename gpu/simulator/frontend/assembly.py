@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.frontend import ptx
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
 from gpu.simulator.frontend.conversions import convert, number_of
+from gpu.simulator.frontend.cuda_functions import phase
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.matrix_instructions import product
 from gpu.simulator.frontend.types import refuse
@@ -474,6 +475,20 @@ class _Assembly:
     def _do_cp(self, each: ptx.Instruction) -> None:
         """Lower a copy that goes on while the thread does, or the wait for such copies."""
         match each.words:
+            case ("async", "mbarrier", "arrive", *rest):
+                at, more = self._barrier(each.operands[0], each), number_of(_UINT32, int("noinc" not in rest))
+                self.made.append(self._evaluated(phase(self.lower, "bind", at, more, start_of(self.cursor))))
+            case ("async", "bulk", "commit_group"):
+                self.made.append(self._evaluated(ir.AsyncCommit(VOID, bulk=True)))
+            case ("async", "bulk", "wait_group", *_):
+                left = self._value(each.operands[0], _UINT64, each)
+                self.made.append(self._evaluated(ir.AsyncWait(VOID, left, bulk=True)))
+            case ("async", "bulk", "shared::cluster" | "shared::cta", "global", *_):
+                to, source, size, barrier, *_ = each.operands
+                self._bulk(each, self._barrier(to, each), self._pointer(source, each), size, barrier)
+            case ("async", "bulk", "global", "shared::cta", *_):
+                to, source, size, *_ = each.operands
+                self._bulk(each, self._pointer(to, each), self._barrier(source, each), size, "")
             case ("async", "commit_group"):
                 self.made.append(self._evaluated(ir.AsyncCommit(VOID)))
             case ("async", "wait_all"):
@@ -483,20 +498,69 @@ class _Assembly:
                 self.made.append(self._evaluated(ir.AsyncWait(VOID, left)))
             case ("async", "ca" | "cg", "shared" | "shared::cta", "global", *_):
                 to, source, size, *given = each.operands
-                # The source's address is a whole pointer.
-                read = ptx.Instruction(each.operation, (), (), (), each.operands)
                 self.made.append(
                     self._evaluated(
                         ir.AsyncCopy(
                             VOID,
-                            self._place(to, _UINT8, each).pointer,
-                            self._place(source, _UINT8, read).pointer,
+                            self._barrier(to, each),
+                            self._pointer(source, each),
                             self._value(size, _UINT64, each),
                             self._value(given[0], _UINT64, each) if given else None,
                             start_of(self.cursor),
                         )
                     )
                 )
+            case _:
+                raise self._refused(each)
+
+    def _bulk(self, each: ptx.Instruction, to: ir.Expression, source: ir.Expression, size: str, barrier: str) -> None:
+        waits = self._barrier(barrier, each) if barrier else None
+        self.lower.scope.function.has_phases |= bool(barrier)
+        copy = ir.BulkCopy(VOID, to, source, self._value(size, _UINT32, each), waits, start_of(self.cursor))
+        self.made.append(self._evaluated(copy))
+
+    def _barrier(self, text: str, each: ptx.Instruction) -> ir.Expression:
+        """Return the pointer for an address of shared memory, such as a barrier's."""
+        return self._place(text, _UINT8, replace(each, words=("shared",))).pointer
+
+    def _pointer(self, text: str, each: ptx.Instruction) -> ir.Expression:
+        """Return the pointer for an address of global memory."""
+        return self._place(text, _UINT8, replace(each, words=("global",))).pointer
+
+    def _do_mbarrier(self, each: ptx.Instruction) -> None:
+        position = start_of(self.cursor)
+        one = number_of(_UINT32, 1)
+
+        def does(op: str, at: ir.Expression, argument: ir.Expression) -> None:
+            self.made.append(self._evaluated(phase(self.lower, op, at, argument, position)))
+
+        match each.words:
+            case ("init", *_):
+                does("init", self._barrier(each.operands[0], each), self._value(each.operands[1], _UINT32, each))
+            case ("inval", *_):
+                return
+            case ("expect_tx" | "complete_tx" as op, *_):
+                at, amount = self._barrier(each.operands[0], each), self._value(each.operands[1], _UINT32, each)
+                does(op.removesuffix("_tx"), at, amount)
+            case ("arrive" | "arrive_drop" as op, *rest) if "noComplete" not in rest:
+                target, address, *given = each.operands
+                at = self._barrier(address, each)
+                count: ir.Expression = one
+                if given and "expect_tx" in rest:
+                    does("expect", at, self._value(given[0], _UINT32, each))
+                elif given:
+                    count = self._value(given[0], _UINT32, each)
+                arrived = phase(self.lower, "drop" if op.endswith("drop") else "arrive", at, count, position)
+                self._store(target, arrived, each)
+            case ("test_wait" | "try_wait", *_):
+                target, address, parity, *_ = each.operands
+                at = self._barrier(address, each)
+                over = phase(self.lower, "test", at, self._value(parity, _UINT32, each), position)
+                if "until" in each.words:
+                    waits = ir.Loop(ir.Unary(BOOL, "!", over), None, ir.Block(()), True, position)
+                    self.made.append(waits)
+                else:
+                    self._store(target, over, each)
             case _:
                 raise self._refused(each)
 

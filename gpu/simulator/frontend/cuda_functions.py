@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of, string_of
 from gpu.simulator.frontend.conversions import number_of
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.types import refuse
 from gpu.simulator.intrinsics import ATOMICS, BLOCK_VOTES, FENCES, INTRINSICS, WARP_OPERATIONS
-from gpu.simulator.types import INT32, VOID, Pointer, Scalar
+from gpu.simulator.types import BOOL, INT32, VOID, Pointer, Scalar, Type
 
 _TEXTURES = (
     "this kind of texture",
@@ -54,6 +55,13 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name == "__cvta_shared_to_generic":
         assert isinstance(type, Pointer)
         return ir.SharedAddress(type, lower.value(arguments[0]), start_of(cursor))
+    if name.startswith("__lockstep_phase_"):
+        pointer, argument = (lower.value(each) for each in arguments)
+        return phase(lower, name.removeprefix("__lockstep_phase_"), pointer, argument, start_of(cursor))
+    if name == "__lockstep_bulk_copy":
+        to, source, count, *barrier = (lower.value(each) for each in arguments if is_written_out(each))
+        lower.scope.function.has_phases |= bool(barrier)
+        return ir.BulkCopy(VOID, to, source, count, barrier[0] if barrier else None, start_of(cursor))
     if name == "__lockstep_async_copy":
         to, source, count, *given = (lower.value(each) for each in arguments if is_written_out(each))
         return ir.AsyncCopy(VOID, to, source, count, given[0] if given else None, start_of(cursor))
@@ -89,6 +97,15 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         f"a call of {name or 'this'}, which has no body here",
         instead="Define it in this file or in one that it includes.",
     )
+
+
+def phase(
+    lower: Lowering, op: str, pointer: ir.Expression, argument: ir.Expression, position: SourcePosition
+) -> ir.Expression:
+    """Return what a thread does with a barrier in memory; its function's threads wait for each other then."""
+    lower.scope.function.has_phases = True
+    type: Type = BOOL if op == "test" else Scalar("uint64") if op in ("arrive", "drop") else VOID
+    return ir.BarrierPhase(type, op, pointer, argument, position)
 
 
 def _texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:

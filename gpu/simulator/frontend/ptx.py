@@ -9,6 +9,11 @@ _STATEMENT = re.compile(r'\basm (?:volatile )?\("((?:[^"\\]|\\.)*)"(.*?)\);\n', 
 _CONSTRAINT = re.compile(r'[:,] "([=+]?&?[a-zA-Z]+)" \(')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_WAITING = re.compile(
+    r"([\w$%]+):\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
+    r"\s*@\s*\3\s+bra(?:\.uni)?\s+([\w$%]+)\s*;\s*bra(?:\.uni)?\s+\1\s*;\s*\5:"
+)
+"""The one loop of PTX that is known: it asks a barrier until a phase is over."""
 _REGISTERS = re.compile(r"\.reg\s+(?:\.v\d\s+)?\.(\w+)\s+(.*)", re.DOTALL)
 _MANY = re.compile(r"([\w$%]+)<(\d+)>")
 _HINTS = frozenset(
@@ -85,7 +90,7 @@ def statements(function: str) -> list[WrittenAsm]:
 def instructions(template: str) -> list[Instruction] | None:
     """Return the instructions of a template; None for what is none of PTX's, such as a label."""
     found = []
-    for piece in _COMMENT.sub(" ", template).split(";"):
+    for piece in _WAITING.sub(r"\2.until \3,\4;", _COMMENT.sub(" ", template)).split(";"):
         text = re.sub(r"^[\s{}]+", "", piece)
         text = text if "{" in text else text.rstrip("} \t\n")
         if not text.strip():

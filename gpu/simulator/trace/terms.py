@@ -199,6 +199,10 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", name, "", _terms(lanes))
         case ir.AsyncCopy(_, to, source):
             return Term("call", "copy_async", "", _terms(to, source))
+        case ir.BulkCopy(_, to, source):
+            return Term("call", "copy_async", "", _terms(to, source))
+        case ir.BarrierPhase(_, op, pointer, argument):
+            return Term("call", op, "", _terms(pointer, argument))
         case ir.AsyncCommit():
             return Term("call", "commit", "", ())
         case ir.AsyncWait(_, left):

@@ -71,3 +71,14 @@ LOCKSTEP_API void __lockstep_async_copy(void *to, const void *from, size_t bytes
 LOCKSTEP_API void __lockstep_async_commit();
 LOCKSTEP_API void __lockstep_async_wait();
 LOCKSTEP_API void __lockstep_async_wait(size_t groups);
+
+// Barriers that are objects of 8 bytes in shared memory. To arrive returns the parity of the phase, which is asked for;
+// bound, the thread's copies arrive at it, as one arrival, which may be one more than was expected. A bulk copy is bound.
+__device__ void __lockstep_phase_init(void *barrier, unsigned int count);
+__device__ unsigned long long __lockstep_phase_arrive(void *barrier, unsigned int count);
+__device__ unsigned long long __lockstep_phase_drop(void *barrier, unsigned int count);
+__device__ void __lockstep_phase_expect(void *barrier, unsigned int bytes);
+__device__ void __lockstep_phase_complete(void *barrier, unsigned int bytes);
+__device__ bool __lockstep_phase_test(void *barrier, unsigned long long parity);
+__device__ void __lockstep_phase_bind(void *barrier, unsigned int more);
+__device__ void __lockstep_bulk_copy(void *to, const void *from, unsigned int bytes, void *barrier);

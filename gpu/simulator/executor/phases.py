@@ -1,0 +1,236 @@
+"""Barriers that are objects in shared memory, `mbarrier` in PTX and `cuda::barrier` in C++, and what arrives at them.
+
+An object is a word of 64 bits: how many arrivals its phase still waits for, how many each phase has, for how many bytes
+of copies it waits, and the phase's parity. Copies that a phase waits for arrive as late as they may: when a thread asks
+whether the phase is over, and nothing but they is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpu.errors import LaunchError, SourcePosition
+from gpu.simulator.executor.batch import Array
+from gpu.simulator.executor.masks import LaneMask
+from gpu.simulator.executor.memory import AccessSite
+from gpu.simulator.executor.pointers import PointerValue, unobserved
+from gpu.simulator.executor.running import RunningBatch
+from gpu.simulator.executor.values import PlainValues
+from gpu.simulator.types import Scalar
+
+_WORD = Scalar("uint64").dtype
+_COUNT_BITS, _BYTES_BITS = 20, 22
+_COUNT = (1 << _COUNT_BITS) - 1
+_NO_BYTES = 1 << (_BYTES_BITS - 1)
+_MISUSED = "other"
+
+
+@dataclass(frozen=True)
+class _PhaseWord:
+    """What the word of a barrier says."""
+
+    missing: int
+    expected: int
+    bytes: int
+    parity: int
+
+    @classmethod
+    def of(cls, word: int) -> _PhaseWord | None:
+        """Return what a word says; None for one that is no barrier, as what nobody has written."""
+        if word >> 63 or not word:
+            return None
+        expected = word >> _COUNT_BITS & _COUNT
+        waited = (word >> 2 * _COUNT_BITS & ((1 << _BYTES_BITS) - 1)) - _NO_BYTES
+        return cls(word & _COUNT, expected, waited, word >> 62 & 1)
+
+    @property
+    def word(self) -> int:
+        """The word that says so."""
+        counts = self.missing | self.expected << _COUNT_BITS
+        return counts | (self.bytes + _NO_BYTES) << 2 * _COUNT_BITS | self.parity << 62
+
+    @property
+    def next(self) -> _PhaseWord:
+        """The phase that follows where nothing is missing, else this one."""
+        if self.missing or self.bytes:
+            return self
+        return replace(self, missing=self.expected, parity=1 - self.parity)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A copy that a phase waits for: what makes it arrive, and what that means for the barrier."""
+
+    lane: int
+    arrive: Callable[[], None]
+    bytes: int = 0
+    arrivals: int = 0
+
+
+class Phases:
+    """The barriers of a batch's blocks."""
+
+    def __init__(self, batch: RunningBatch) -> None:
+        self._batch = batch
+        self._number: dict[tuple[int, int], int] = {}
+        self._bound: dict[int, list[_Bound]] = {}
+
+    def init(self, values: PlainValues, at: PointerValue, count: Any, mask: LaneMask, position: SourcePosition) -> None:
+        """Let phases of a barrier have so many arrivals."""
+        lanes = self._batch.geometry.lanes
+        counts = np.broadcast_to(count, lanes)
+        words = np.zeros(lanes, _WORD)
+        for lane in mask.lanes.tolist():
+            if not 0 < int(counts[lane]) <= _COUNT:
+                raise self._misused(lane, f"initializes a barrier for {int(counts[lane])} arrivals", position)
+            words[lane] = _PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).word
+        values.write(at, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
+        for number in set(self._numbers(at, mask).values()):
+            self._bound.pop(number, None)
+
+    def change(
+        self, op: str, values: PlainValues, at: PointerValue, amount: Any, mask: LaneMask, position: SourcePosition
+    ) -> Array:
+        """Let lanes arrive ("arrive", "drop"), or have a phase wait for more bytes of copies, or fewer.
+
+        Returns
+        -------
+        array of uint64
+            The parity of the phase in which each lane came.
+        """
+        amounts = np.broadcast_to(amount, self._batch.geometry.lanes)
+        words, parities = self._words(at, mask, position), np.zeros(self._batch.geometry.lanes, _WORD)
+        for number, lanes in _groups(self._numbers(at, mask)):
+            held = self._held(words, lanes[0], position)
+            for lane in lanes:
+                count = int(amounts[lane])
+                parities[lane] = held.parity
+                if op in ("arrive", "drop"):
+                    self._tell(number, held.parity, lane, passes=False)
+                    expected = held.expected - count if op == "drop" else held.expected
+                    held = replace(held, missing=held.missing - count, expected=expected)
+                else:
+                    held = replace(held, bytes=held.bytes + (count if op == "expect" else -count))
+                if held.missing < 0:
+                    raise self._misused(lane, "arrives at a barrier more often than its phase has arrivals", position)
+                held = held.next
+                words[lane] = held.word
+        self._exchange(values, at, words, mask, position)
+        return parities
+
+    def is_over(
+        self, values: PlainValues, at: PointerValue, parity: Any, mask: LaneMask, position: SourcePosition
+    ) -> Array:
+        """Return in which lanes the phase of a parity is over, letting copies arrive that only it still waits for."""
+        batch = self._batch
+        asked = np.broadcast_to(parity, batch.geometry.lanes)
+        words, over = self._words(at, mask, position), np.zeros(batch.geometry.lanes, bool)
+        for number, lanes in _groups(self._numbers(at, mask)):
+            held = self._held(words, lanes[0], position)
+            bound = self._bound.get(number, [])
+            if bound and held.missing == sum(each.arrivals for each in bound):
+                del self._bound[number]
+                for each in bound:
+                    each.arrive()
+                    self._tell(number, held.parity, each.lane, passes=False)
+                    held = replace(held, missing=held.missing - each.arrivals, bytes=held.bytes - each.bytes)
+                held = held.next
+            words[lanes] = held.word
+            for lane in lanes:
+                over[lane] = held.parity != int(asked[lane]) & 1
+                if over[lane]:
+                    self._tell(number, int(asked[lane]) & 1, lane, passes=True)
+        self._exchange(values, at, words, mask, position)
+        if batch.scheduler is not None and not over[mask.lanes].all():
+            batch.scheduler.pause(position)
+        return over
+
+    def bind(
+        self,
+        at: PointerValue,
+        mask: LaneMask,
+        position: SourcePosition,
+        arrive: Callable[[LaneMask], None],
+        *,
+        size: Any = 0,
+        arrivals: int = 0,
+        more: int = 0,
+    ) -> None:
+        """Let a phase wait for what each lane copies: for bytes of it, or for its arrival, `more` than was expected."""
+        words = self._words(at, mask, position)
+        amounts = np.broadcast_to(size, self._batch.geometry.lanes)
+        for number, lanes in _groups(self._numbers(at, mask)):
+            held = self._held(words, lanes[0], position)
+            for lane in lanes:
+                bits = np.zeros(mask.bits.size, bool)
+                bits[lane] = True
+                own = LaneMask(bits, 1)
+                bound = _Bound(lane, lambda own=own: arrive(own), int(amounts[lane]), arrivals)  # type: ignore[misc]
+                self._bound.setdefault(number, []).append(bound)
+                held = replace(held, missing=held.missing + more)
+            words[lanes] = held.word
+        if more:
+            with unobserved(self._batch):
+                at.store(self._batch, None, _WORD, words, mask, AccessSite(position, "write"))
+
+    def _words(self, at: PointerValue, mask: LaneMask, position: SourcePosition) -> Array:
+        with unobserved(self._batch):
+            found = at.load(self._batch, None, _WORD, mask, AccessSite(position, "atomic"))
+        return np.array(np.broadcast_to(found, self._batch.geometry.lanes))
+
+    def _exchange(
+        self, values: PlainValues, at: PointerValue, words: Array, mask: LaneMask, position: SourcePosition
+    ) -> None:
+        """Write what barriers have become, as an atomic: lanes go one after the other."""
+        site = AccessSite(position, "atomic")
+        values.atomic(at, self._batch, None, _WORD, "exch", [values.lift(words)], mask, site, False)
+
+    def _numbers(self, at: PointerValue, mask: LaneMask) -> dict[int, int]:
+        """Return the number of the barrier of each lane: a shared one is another in each block."""
+        geometry = self._batch.geometry
+        pointers = np.broadcast_to(at.number(), geometry.lanes)
+        found = {}
+        for lane in mask.lanes.tolist():
+            key = (int(pointers[lane]), int(geometry.block_of_lane[lane]))
+            found[lane] = self._number.setdefault(key, len(self._number))
+        return found
+
+    def _held(self, words: Array, lane: int, position: SourcePosition) -> _PhaseWord:
+        held = _PhaseWord.of(int(words[lane]))
+        if held is None:
+            raise self._misused(lane, "comes to a barrier that nobody has initialized", position)
+        return held
+
+    def _tell(self, number: int, parity: int, lane: int, *, passes: bool) -> None:
+        if self._batch.observer is not None:
+            self._batch.observer.phase(self._batch, 2 * number + parity, lane, passes=passes)
+
+    def _misused(self, lane: int, what: str, position: SourcePosition) -> LaunchError:
+        who = self._batch.describe(lane)
+        return LaunchError(
+            f"{position}: {who} {what}.",
+            position=position,
+            advice="One thread initializes it, and a __syncthreads() follows before others come.",
+            kind=_MISUSED,
+            thread=who,
+        )
+
+
+def phases_of(batch: RunningBatch) -> Phases:
+    """Return the barriers of a batch."""
+    if batch.phases is None:
+        batch.phases = Phases(batch)
+    found: Phases = batch.phases
+    return found
+
+
+def _groups(numbers: dict[int, int]) -> list[tuple[int, list[int]]]:
+    """Return each barrier with its lanes."""
+    found: dict[int, list[int]] = {}
+    for lane, number in numbers.items():
+        found.setdefault(number, []).append(lane)
+    return list(found.items())

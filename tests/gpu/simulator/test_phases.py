@@ -1,0 +1,284 @@
+"""Barriers that are objects in shared memory, and copies that their phases wait for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.errors import LaunchError
+from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.module import SimulatedModule
+from tests.gpu.simulator.checking import lines, watch
+from tests.gpu.simulator.running import build, launch
+from tests.gpu.simulator.tracing import ancestry, elements, trace
+
+Array = np.ndarray[Any, Any]
+
+SOURCE = """
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+#include <cuda/pipeline>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+
+__global__ void turns(const float *in, float *out) {
+    __shared__ float s[64];
+    __shared__ Barrier all;
+    int t = threadIdx.x;
+    if (t == 0) init(&all, blockDim.x);
+    __syncthreads();
+    for (int i = 0; i < 3; ++i) {
+        s[t] = in[t] + i;
+        Barrier::arrival_token token = all.arrive();
+        all.wait(token);
+        out[(blockIdx.x * 3 + i) * 64 + t] = s[63 - t];
+        all.arrive_and_wait();
+    }
+}
+
+// One warp brings what the other one takes: two stages that are full or empty.
+__global__ void roles(const float *in, float *out) {
+    __shared__ float s[2][32];
+    __shared__ Barrier full[2], empty[2];
+    int t = threadIdx.x % 32;
+    if (threadIdx.x < 2) init(&full[threadIdx.x], 32), init(&empty[threadIdx.x], 32);
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        for (int i = 0; i < 6; ++i) {
+            empty[i % 2].wait_parity(i / 2 % 2 == 0);
+            s[i % 2][t] = in[i * 32 + t];
+            full[i % 2].arrive();
+        }
+    } else {
+        for (int i = 0; i < 6; ++i) {
+            full[i % 2].wait_parity(i / 2 % 2);
+            out[i * 32 + t] = s[i % 2][31 - t];
+            empty[i % 2].arrive();
+        }
+    }
+}
+
+template <int Stages>
+__global__ void stages(const float *in, float *out) {
+    __shared__ float s[Stages][64];
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, Stages> state;
+    auto block = cooperative_groups::this_thread_block();
+    auto line = cuda::make_pipeline(block, &state);
+    for (int i = 0, next = 0; i < 5; ++i) {
+        for (; next < 5 && next < i + Stages; ++next) {
+            line.producer_acquire();
+            cuda::memcpy_async(block, s[next % Stages], in + next * 64, sizeof(float) * 64, line);
+            line.producer_commit();
+        }
+        line.consumer_wait();
+        out[i * 64 + threadIdx.x] = s[i % Stages][63 - threadIdx.x];
+        line.consumer_release();
+    }
+}
+
+__global__ void alone(const float *in, float *out) {
+    __shared__ float s[2][64];
+    auto line = cuda::make_pipeline();
+    int t = threadIdx.x;
+    for (int i = 0; i < 2; ++i) {
+        cuda::memcpy_async(&s[i][t], in + i * 64 + t, sizeof(float), line);
+        line.producer_commit();
+    }
+    for (int i = 0; i < 2; ++i) {
+        line.consumer_wait();
+        out[i * 64 + t] = s[i][t];
+        line.consumer_release();
+    }
+}
+
+__global__ void brought(const float *in, float *out) {
+    __shared__ float s[64];
+    __shared__ Barrier here;
+    auto block = cooperative_groups::this_thread_block();
+    if (threadIdx.x == 0) init(&here, 64);
+    block.sync();
+    cuda::memcpy_async(block, s, in, sizeof(s), here);
+    here.arrive_and_wait();
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+
+__global__ void bulk(const float *in, float *out) {
+    __shared__ __align__(16) float s[256], t[256];
+    __shared__ unsigned long long bar;
+    unsigned b = (unsigned)__cvta_generic_to_shared(&bar), to = (unsigned)__cvta_generic_to_shared(s);
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(b));
+        asm volatile("fence.mbarrier_init.release.cluster;");
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(1024));
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                         to), "l"(in), "r"(1024), "r"(b) : "memory");
+    }
+    WAITS
+    for (int i = threadIdx.x; i < 256; i += 64) t[i] = s[255 - i];
+    asm volatile("fence.proxy.async.shared::cta;");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 1024;" ::"l"(out),
+                     "r"((unsigned)__cvta_generic_to_shared(t)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;");
+        asm volatile("cp.async.bulk.wait_group.read 0;");
+    }
+}
+"""
+WAITS = (
+    'asm volatile("{\\n.reg .pred P1;\\nLAB_WAIT:\\nmbarrier.try_wait.parity.shared::cta.b64 P1, [%0], %1;\\n'
+    '@P1 bra DONE;\\nbra LAB_WAIT;\\nDONE:\\n}" ::"r"(b), "r"(0));'
+)
+ASKS = (
+    "for (unsigned done = 0; !done;) {"
+    'asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], 0; selp.b32 %0, 1, 0, p; }" '
+    ': "=r"(done) : "r"(b) : "memory"); }'
+)
+
+
+@pytest.fixture(scope="module")
+def module() -> SimulatedModule:
+    return build(SOURCE, {"WAITS": WAITS})
+
+
+GIVEN = np.arange(1, 385, dtype=np.float32)
+
+
+def _run(module: SimulatedModule, kernel: str, size: int, block: int = 64, grid: int = 1) -> Array:
+    """Run a kernel in several orders, and watched, which finds nothing; return what it makes of `GIVEN`."""
+    found = launch(module, kernel, GIVEN, np.zeros(size, np.float32), block=block, grid=grid)[1]
+    for schedule in ("shuffle:1", "cached:0"):
+        out = np.zeros(size, np.float32)
+        given = [GIVEN.view(np.uint8), out.view(np.uint8)]
+        module.kernel(kernel).launch((grid, 1, 1), (block, 1, 1), given, schedule=schedule)
+        np.testing.assert_array_equal(out, found, err_msg=schedule)
+    for checker in (RaceChecker(), UninitializedChecker()):
+        watch(checker, module, GIVEN, np.zeros(size, np.float32), kernel=kernel, block=block, grid=grid)
+        assert not checker.findings, checker.findings[0].message
+    return found
+
+
+def test_threads_take_turns_by_phases(module: SimulatedModule) -> None:
+    out = _run(module, "turns", 384, grid=2).reshape(2, 3, 64)
+    for block in out:
+        np.testing.assert_array_equal(block, [GIVEN[63::-1] + i for i in range(3)])
+
+
+def test_warps_with_roles_bring_and_take(module: SimulatedModule) -> None:
+    out = _run(module, "roles", 192)
+    np.testing.assert_array_equal(out.reshape(6, 32), GIVEN[:192].reshape(6, 32)[:, ::-1])
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+def test_a_pipeline_of_a_block_has_stages(module: SimulatedModule, stages: int) -> None:
+    out = _run(module, f"stages<{stages}>", 320)
+    np.testing.assert_array_equal(out.reshape(5, 64), GIVEN[:320].reshape(5, 64)[:, ::-1])
+
+
+def test_a_pipeline_of_a_thread_runs_as_machine_code_too(module: SimulatedModule) -> None:
+    out = _run(module, "alone", 128)
+    np.testing.assert_array_equal(out, GIVEN[:128])
+    again = np.zeros(128, np.float32)
+    module.compiled("alone").launch((1, 1, 1), (64, 1, 1), [GIVEN.view(np.uint8), again.view(np.uint8)])
+    np.testing.assert_array_equal(again, out)
+    with pytest.raises(NotCompiled, match="a barrier that is an object in memory"):
+        module.compiled("turns").prepare((1, 1, 1), (64, 1, 1))
+
+
+def test_a_phase_waits_for_the_copies_of_its_threads(module: SimulatedModule) -> None:
+    np.testing.assert_array_equal(_run(module, "brought", 64), GIVEN[63::-1])
+
+
+@pytest.mark.parametrize("waits", [WAITS, ASKS], ids=["loop of PTX", "loop of C++"])
+def test_a_bulk_copy_arrives_at_its_barrier(waits: str) -> None:
+    out = _run(build(SOURCE, {"WAITS": waits}), "bulk", 256)
+    np.testing.assert_array_equal(out, GIVEN[255::-1])
+
+
+def test_copies_arrive_no_sooner_than_the_phase_needs_them() -> None:
+    source = """
+    #include <cuda/barrier>
+    __global__ void k(const float *in, float *out) {
+        __shared__ float s[2];
+        __shared__ cuda::barrier<cuda::thread_scope_block> here;
+        init(&here, 2);
+        s[0] = -1;
+        cuda::memcpy_async(s, in, sizeof(float), here);
+        here.arrive();
+        out[0] = here.try_wait_parity(0);
+        out[1] = s[0];
+        here.arrive_and_wait();
+        out[2] = s[0];
+    }"""
+    out = launch(build(source), "k", GIVEN, np.zeros(3, np.float32), block=1)[1]
+    assert out.tolist() == [0, -1, 1]
+
+
+def test_what_a_bulk_copy_brings_is_not_there_before_and_is_a_race(module: SimulatedModule) -> None:
+    early = build(SOURCE, {"WAITS": "if (threadIdx.x) return;"})
+    out = launch(early, "bulk", GIVEN, np.zeros(256, np.float32), block=64)[1]
+    assert np.isnan(out[0])
+    checker = RaceChecker()
+    watch(checker, early, GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
+    assert len(checker.findings) == 1
+    assert "The copy goes on until its thread waits for it" in checker.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("kernel", "without", "write", "read"),
+    [
+        ("roles", "full[i % 2].wait_parity(i / 2 % 2);", "s[i % 2][t] = in", "out[i * 32 + t] = s[i % 2]"),
+        ("turns", "all.arrive_and_wait();", "s[t] = in[t] + i;", "* 64 + t] = s[63 - t];"),
+    ],
+)
+def test_who_does_not_wait_for_the_phase_races(kernel: str, without: str, write: str, read: str) -> None:
+    # Of two rounds: who is a phase ahead of others would never let them see the one that they wait for.
+    source = (
+        SOURCE.replace("i < 6", "i < 2")
+        .replace("empty[i % 2].wait_parity(i / 2 % 2 == 0);", "")
+        .replace(without, "")
+        .replace("WAITS", WAITS)
+    )
+    checker = RaceChecker()
+    watch(checker, source, GIVEN, np.zeros(192, np.float32), kernel=kernel, block=64, max_rounds=200)
+    text = source.splitlines()
+    found = tuple(next(number for number, line in enumerate(text, 1) if part in line) for part in (write, read))
+    assert lines(checker.findings) == [found]
+
+
+def test_the_barrier_itself_is_initialized_before_others_come() -> None:
+    source = SOURCE.replace("if (t == 0) init(&all, blockDim.x);\n    __syncthreads();", "if (t == 0) init(&all, 64);")
+    checker = RaceChecker()
+    watch(checker, source, GIVEN, np.zeros(192, np.float32), kernel="turns", block=64, defines={"WAITS": WAITS})
+    assert any("all (shared memory)" in each.message for each in checker.findings)
+
+
+def test_a_recording_follows_a_copy_through_its_barrier() -> None:
+    source = SOURCE.replace("WAITS", WAITS)
+    made, _ = trace(source, [GIVEN[:256], np.zeros(256, np.float32)], kernel="bulk", block=64)
+    assert elements(ancestry(made, "out", 10)) == [245]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("all.arrive();", "comes to a barrier that nobody has initialized"),
+        ("init(&all, 0);", "initializes a barrier for 0 arrivals"),
+        ("init(&all, 2); all.arrive(3);", "arrives at a barrier more often than its phase has arrivals"),
+        ("init(&all, 2); all.arrive_and_wait();", "rounds|seconds"),
+    ],
+)
+def test_a_barrier_that_is_misused_is_an_error(body: str, reason: str) -> None:
+    source = f"""#include <cuda/barrier>
+    __global__ void k() {{
+        __shared__ cuda::barrier<cuda::thread_scope_block> all;
+        {body}
+    }}"""
+    with pytest.raises(LaunchError, match=f"test.cu:4:.*({reason})"):
+        build(source).kernel("k").launch((1, 1, 1), (1, 1, 1), [], max_rounds=50)
