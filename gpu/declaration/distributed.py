@@ -99,11 +99,6 @@ class Tasks(Protocol):
     """Takes down which tasks a distributed run has; nothing need have run while they are named."""
 
     @property
-    def params(self) -> Mapping[str, Any]:
-        """The pattern's parameters."""
-        ...
-
-    @property
     def chunks(self) -> Sequence[Made]:
         """The input's chunks in their order, at least one; a step takes one as a `Piece`."""
         ...
