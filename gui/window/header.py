@@ -149,7 +149,9 @@ class WindowHeader(QFrame):
         taken = sum(each.minimumWidth() or each.sizeHint().width() for each in shown)
         room = self.width() - taken - 8 * (len(shown) + 2) - 20
         brand = self.brand.sizeHint().width() + 8
-        self.brand.setVisible(room - brand >= wanted)
+        # Nor are the lists to be as narrow as they may be for it.
+        spare = sum(box.maximumWidth() - box.minimumWidth() for box in (self.engine, self.gpu, self.variant)) // 3
+        self.brand.setVisible(room - brand >= wanted + spare)
         self.summary.setMinimumWidth(max(0, min(wanted, room)))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

@@ -21,6 +21,7 @@ from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, role, row
 from gui.widgets.forms import ParameterForm
 from gui.widgets.number_box import NumberBox
+from gui.widgets.wrapping import WrappingLayout
 
 _MOST_SEED = 2**31 - 1
 _LONGEST_WORDS = 24
@@ -68,8 +69,13 @@ class SettingsPanel(QFrame):
         role(rule, "rule")
         rule.setFixedHeight(1)
         layout.addWidget(rule)
-        layout.addLayout(row(label("Order", "caption"), self.order, label("seed", "caption"), self.seed, 0,
-                             self.again))  # fmt: skip
+        # In large text what does not fit beside the order goes below it.
+        line = WrappingLayout(across=8, down=8, spread=True)
+        for items in ((label("Order", "caption"), self.order), (label("seed", "caption"), self.seed, self.again)):
+            together = QWidget()
+            together.setLayout(row(*items))
+            line.addWidget(together)
+        layout.addLayout(line)
         self.form.changed.connect(lambda _: self.changed.emit())
         self.order.group.buttonToggled.connect(self._take_order)
         self.seed.valueChanged.connect(lambda _: self._take_seed())
