@@ -1,0 +1,62 @@
+"""What the guide to lessons shows holds: its lesson is sound, and what it says of a class's tools runs as it stands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpu.cli import main as cli
+from gpu.lessons.checking import faults
+from gpu.lessons.reading import LIBRARY, read_lesson
+from tests.gpu.cli.desktops import NO_WINDOW
+
+ROOT = Path(__file__).parents[3]
+GUIDE = (ROOT / "docs" / "lessons.md").read_text("utf-8")
+SOLUTION = (LIBRARY / "06-reduction" / "tree.cu").read_text("utf-8")
+
+
+def shown_behind(words: str) -> str:
+    """Return the indented block that follows a paragraph."""
+    found = re.search(r"\n\n((?: {4}[^\n]*\n|\n)+)", GUIDE[GUIDE.index(words) :])
+    assert found is not None
+    return textwrap.dedent(found[1])
+
+
+def test_the_template_is_a_sound_lesson(tmp_path: Path) -> None:
+    folder = tmp_path / "turning"
+    folder.mkdir()
+    text = shown_behind("Take this, change it")
+    (folder / "lesson.md").write_text(text, "utf-8")
+    (folder / "reverse.cu").write_bytes((LIBRARY / "04-shared-memory" / "reverse.cu").read_bytes())
+    lesson = read_lesson(folder)
+    asked, wanted = lesson.steps
+    assert asked.question is not None
+    assert wanted.task is not None
+    assert not list(faults(lesson))
+
+
+def test_the_workflow_s_command_grades_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = re.search(r"main\.py (grade .*)", shown_behind("**GitHub Classroom.**"))
+    assert said is not None
+    (tmp_path / "tree.cu").write_text(SOLUTION.replace("half = 32", "half = 16"), "utf-8")
+    arguments = [each.replace("..", str(tmp_path)) for each in shlex.split(said[1])]
+    assert cli.main(arguments, NO_WINDOW) == 1
+    assert "tree" in capsys.readouterr().out
+    assert 'failures="1"' in (tmp_path / "report.xml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("right", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_the_notebook_s_cell_judges(tmp_path: Path, right: bool) -> None:
+    (tmp_path / "tree.cu").write_text(SOLUTION if right else SOLUTION.replace("half > 0", "half > 1"), "utf-8")
+    names = {"PYTHON": sys.executable, "LOCKSTEP": ROOT, "HERE": tmp_path}
+    cell = compile(shown_behind("**nbgrader.**"), "cell", "exec")
+    if right:
+        exec(cell, names)
+    else:
+        with pytest.raises(AssertionError, match="differs from reference"):
+            exec(cell, names)
