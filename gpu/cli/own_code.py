@@ -20,7 +20,7 @@ from gpu.schedules import HELP, NAMES, ROUND_ROBIN, Schedule
 if TYPE_CHECKING:
     from gpu.driver.journal import Journal
 
-WITH_VALUE = ("--report", "--schedule", "--trace", "--max-seconds", "--max-memory")
+WITH_VALUE = ("--gpu", "--report", "--schedule", "--trace", "--max-seconds", "--max-memory")
 """The options that the next word belongs to."""
 
 
@@ -28,6 +28,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add to a command's parser what any code of the user's own is run with."""
     parser.add_argument(
         "--check", action="store_true", help="say what each launch does wrong and what it costs; 1 if there is anything"
+    )
+    parser.add_argument(
+        "--gpu",
+        metavar="NAME",
+        help="have the device say that it is this GPU, or that of a .toml file: its multiprocessors, clock, caches and "
+        "limits; kernels are compiled as ever",
     )
     parser.add_argument("--report", metavar="FILE.json", type=Path, help="save findings and counts of every launch")
     parser.add_argument("--schedule", metavar="|".join(NAMES), default=ROUND_ROBIN, help=HELP)
@@ -43,14 +49,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Complain before anything runs of what it could not end with.
+    """Complain before anything runs of what it could not end with, and let the device be the GPU that is wanted.
 
     Raises
     ------
     InputError
-        The order has another name, or a file or folder cannot be made.
+        The order has another name, no such GPU is described, or a file or folder cannot be made.
     """
     Schedule.of(options.schedule)
+    if options.gpu is not None:
+        # Slow to import, and few ask for it.
+        from gpu.driver.attributes import describe
+        from gpu.timing.gpus import find_gpu
+
+        describe(find_gpu(options.gpu))
     if options.report is not None:
         opening.check_target(options.report)
     if options.trace is not None:

@@ -5,8 +5,14 @@ Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capabi
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from gpu.devices.processor import processor_name
 from gpu.simulator.limits import LIMITS
 from gpu.warp import WARP
+
+if TYPE_CHECKING:
+    from gpu.timing.gpus import GpuDescription
 
 COMPUTE_CAPABILITY = (9, 0)
 MULTIPROCESSORS = 16
@@ -124,4 +130,31 @@ DEVICE_ATTRIBUTES: dict[str, tuple[int, int]] = {
 """The number and the value of each attribute, by PyCUDA's name."""
 
 OF_NUMBER = dict(DEVICE_ATTRIBUTES.values())
-"""The value of each attribute, by its number."""
+"""The value of each attribute, by its number: also of a GPU that is described."""
+
+_described: list[str] = []
+
+
+def describe(gpu: GpuDescription) -> None:
+    """Let the device say of itself, from now on, what a GPU would; what runs on it is the simulator's all the same."""
+    major, _, minor = gpu.capability.partition(".")
+    values = {
+        "MULTIPROCESSOR_COUNT": gpu.multiprocessors,
+        "CLOCK_RATE": round(1e6 * gpu.clock_ghz),
+        "L2_CACHE_SIZE": gpu.last_cache_bytes,
+        "MAX_THREADS_PER_MULTIPROCESSOR": WARP * gpu.warps,
+        "MAX_BLOCKS_PER_MULTIPROCESSOR": gpu.blocks,
+        "MAX_REGISTERS_PER_MULTIPROCESSOR": gpu.registers,
+        "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": gpu.shared_bytes,
+        "RESERVED_SHARED_MEMORY_PER_BLOCK": gpu.shared_reserved_bytes,
+        "COMPUTE_CAPABILITY_MAJOR": int(major),
+        "COMPUTE_CAPABILITY_MINOR": int(minor or 0),
+    }
+    OF_NUMBER.update({DEVICE_ATTRIBUTES[name][0]: value for name, value in values.items()})
+    _described[:] = [gpu.name]
+
+
+def device_name() -> str:
+    """Return what the device is called."""
+    what = f"Lockstep's simulator of an {_described[0]}" if _described else "Lockstep's simulator"
+    return f"{what} on {processor_name()}"

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.bounds import bounded
-from gpu.devices.processor import processor_name
-from gpu.driver.attributes import OF_NUMBER
+from gpu.driver.attributes import OF_NUMBER, device_name
 from gpu.driver.faults import INVALID_VALUE as INVALID
 from gpu.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
 from gpu.driver.launches import LoadedModule, layout
@@ -323,7 +322,7 @@ class Runtime:
 
     def do_device_name(self, target: int, room: int, device: int) -> None:
         self.do_set_device(device)
-        _put_text(target, room, f"Lockstep's simulator on {processor_name()}")
+        _put_text(target, room, device_name())
 
     def do_version(self, target: int) -> None:
         _put_int(target, 13_000)

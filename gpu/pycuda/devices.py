@@ -6,8 +6,7 @@ import itertools
 import threading
 from typing import Any
 
-from gpu.devices.processor import processor_name
-from gpu.driver.attributes import COMPUTE_CAPABILITY, OF_NUMBER
+from gpu.driver.attributes import DEVICE_ATTRIBUTES, OF_NUMBER, device_name
 from gpu.driver.faults import INVALID_CONTEXT, INVALID_VALUE, NOT_INITIALIZED, NOT_SUPPORTED, DriverRuntimeError, wrong
 from gpu.driver.memory import total_memory
 from gpu.pycuda.names import NAMES, exported
@@ -64,7 +63,7 @@ class SimulatedDevice:
 
     def name(self) -> str:
         """Return what the device is called."""
-        return f"Lockstep's simulator on {processor_name()}"
+        return device_name()
 
     def pci_bus_id(self) -> str:
         """Return what stands for a place on the bus."""
@@ -72,7 +71,8 @@ class SimulatedDevice:
 
     def compute_capability(self) -> tuple[int, int]:
         """Return what kernels may take for granted."""
-        return COMPUTE_CAPABILITY
+        major, minor = (DEVICE_ATTRIBUTES[f"COMPUTE_CAPABILITY_{each}"][0] for each in ("MAJOR", "MINOR"))
+        return OF_NUMBER[major], OF_NUMBER[minor]
 
     def total_memory(self) -> int:
         """Return the bytes of the device's memory."""

@@ -458,3 +458,18 @@ int main() {
         str(THRUST),
     )
     assert (ended.code, ended.said) == (0, "30 8 18 32, 32 8\n")
+
+
+def test_the_device_says_that_it_is_a_gpu_that_is_described(program):
+    ended = program(
+        """
+        int main() {
+            cudaDeviceProp device;
+            CHECK(cudaGetDeviceProperties(&device, 0));
+            printf("%d.%d %d %d\\n", device.major, device.minor, device.multiProcessorCount, device.l2CacheSize);
+        }
+        """,
+        "--gpu",
+        "a100",
+    )
+    assert (ended.code, ended.said) == (0, "8.0 108 41943040\n"), ended.complained

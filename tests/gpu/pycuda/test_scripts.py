@@ -372,3 +372,22 @@ def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):
         "1000",
     )
     assert (ended.code, ended.said) == (0, "True\n"), ended.complained
+
+
+def test_the_device_says_that_it_is_a_gpu_that_is_described(script):
+    ended = script(
+        HEAD
+        + """
+device, names = cuda.Context.get_device(), cuda.device_attribute
+print(device.name().partition(" on ")[0], device.compute_capability())
+for name in ("MULTIPROCESSOR_COUNT", "L2_CACHE_SIZE", "MAX_THREADS_PER_MULTIPROCESSOR", "COMPUTE_CAPABILITY_MINOR"):
+    print(device.get_attribute(getattr(names, name)))
+""",
+        "--gpu",
+        "t4",
+    )
+    said = ["Lockstep's simulator of an NVIDIA T4 (7, 5)", "40", "4194304", "1024", "5"]
+    assert (ended.code, ended.said.splitlines()) == (0, said), ended.complained
+    refused = script(HEAD, "--gpu", "voodoo")
+    assert refused.code == 2
+    assert "No GPU 'voodoo' is described here" in refused.complained
