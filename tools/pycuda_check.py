@@ -105,11 +105,20 @@ def run_example(file: Path, name: str, packages: Path) -> CheckedFile:
     code, complaint = _script(file.parent, [file.name], _EXAMPLE_SECONDS, packages)
     if code == 0:
         return CheckedFile(name, 1)
-    lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith("lockstep: ")]
-    last = lines[-1] if lines else f"ended with {code}"
+    last = last_line(complaint) or f"ended with {code}"
     if "ModuleNotFoundError" in last or "ImportError" in last:
         return CheckedFile(name, skipped=(last.partition(": ")[2],))
     return CheckedFile(name, failed=(last,))
+
+
+def last_line(complaint: str) -> str:
+    """Return what an example complained of: its last exception's first line, or its last line.
+
+    What is said of its launches behind that is not its own.
+    """
+    own = [line for line in re.split("^lockstep: ", complaint, maxsplit=1, flags=re.MULTILINE)[0].splitlines() if line]
+    named = [line for line in own if re.match(r"[\w.]+(Error|Exception): ", line)]
+    return (named or own or [""])[-1]
 
 
 def _script(

@@ -37,3 +37,14 @@ def test_the_page_counts_what_ran(tmp_path):
     assert "- `d.py` No module" in text
     why = "needs the file of a matrix, and pymetis (IndexError: list index out of range)"
     assert f"- `e.py` x\n- `from-wiki/sparse_solve.py` {why}\n" in text
+
+
+def test_why_an_example_fails_is_its_own_exception():
+    launches = "lockstep: 2 launches; 1 ended by a mistake.\n\nk, launched at a.py:1:\n1. race\n    a[i] = 1;\n    ^\n"
+    assert pycuda_check.last_line(f"Traceback\nLaunchError: astray\n\n{launches}") == "LaunchError: astray"
+    assert (
+        pycuda_check.last_line(f"a.CompileError: no\n[stderr:\nk.cu(1): error: x\n]\n{launches}")
+        == "a.CompileError: no"
+    )
+    assert pycuda_check.last_line("Segmentation fault\n") == "Segmentation fault"
+    assert pycuda_check.last_line(launches) == ""
