@@ -85,3 +85,60 @@ def test_objects_over_arrays_and_linear_memory(script):
         '''
     )
     assert (ended.code, ended.said) == (0, "done\n"), ended.complained
+
+
+def test_surfaces_of_three_dimensions_and_what_is_no_place_of_one(script):
+    ended = script(
+        '''
+        import numpy as np
+        import pycuda.autoinit
+        import pycuda.driver as drv
+        from cuda.bindings import driver as cu
+        from pycuda.compiler import SourceModule
+
+        module = SourceModule("""
+        __global__ void fill(cudaSurfaceObject_t to) {
+            short2 value = make_short2(threadIdx.x + 10 * threadIdx.y, -(int)threadIdx.z);
+            surf3Dwrite(value, to, threadIdx.x * sizeof(short2), threadIdx.y, threadIdx.z);
+        }
+        __global__ void read(cudaSurfaceObject_t from, short2 *out, int x, int y, int z) {
+            *out = surf3Dread<short2>(from, x, y, z, cudaBoundaryModeClamp);
+        }
+        __global__ void plane(cudaSurfaceObject_t from) { surf2Dwrite(1, from, 0, 0); }
+        """)
+        wanted = drv.ArrayDescriptor3D()
+        wanted.width, wanted.height, wanted.depth, wanted.flags = 4, 3, 2, drv.array3d_flags.SURFACE_LDST
+        wanted.num_channels, wanted.format = 2, drv.array_format.SIGNED_INT16
+        array = drv.Array(wanted)
+        resource = cu.CUDA_RESOURCE_DESC()
+        resource.res.array.hArray = array.handle
+        _, surface = cu.cuSurfObjectCreate(resource)
+        module.get_function("fill")(np.uint64(surface), block=(4, 3, 2))
+        found, copy = np.zeros((2, 3, 4, 2), np.int16), drv.Memcpy3D()
+        copy.set_src_array(array)
+        copy.set_dst_host(found)
+        copy.width_in_bytes, copy.height, copy.depth, copy.dst_pitch, copy.dst_height = 16, 3, 2, 16, 3
+        copy()
+        z, y, x = np.mgrid[:2, :3, :4]
+        assert (found[..., 0] == x + 10 * y).all() and (found[..., 1] == -z).all(), found
+
+        out, read = np.zeros(2, np.int16), module.get_function("read")
+        read(np.uint64(surface), drv.Out(out), np.int32(400), np.int32(-7), np.int32(1), block=(1, 1, 1))
+        assert out.tolist() == [3, -1], out
+        memory = drv.mem_alloc(64)
+        none = np.int32(0)
+        for kernel, arguments, words in (
+            (read, (np.uint64(surface), drv.Out(out), np.int32(2), none, none), "misaligned"),
+            (read, (memory, drv.Out(out), none, none, none), "is no surface"),
+            (module.get_function("plane"), (np.uint64(surface),), "is of 3, not of 2 dimensions"),
+        ):
+            try:
+                kernel(*arguments, block=(1, 1, 1))
+            except (drv.LaunchError, drv.LogicError) as error:
+                assert words in str(error), error
+            else:
+                raise AssertionError(words)
+        print("done")
+        '''
+    )
+    assert (ended.code, ended.said) == (0, "done\n"), ended.complained
