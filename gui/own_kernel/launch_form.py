@@ -71,7 +71,7 @@ class LaunchForm(QWidget):
             heading.setBuddy(field)
             field.setAccessibleName(text)
             field.setToolTip(tip)
-            line.addLayout(column(heading, field, spacing=3), 3 if field is self.kernel else 1)
+            line.addLayout(column(heading, field, spacing=3), 3 if field in (self.kernel, self.options) else 1)
         for narrow in (self.grid, self.block, self.shared):
             narrow.setMinimumWidth(look().px(60))
         self.error = label("", "error", wrap=True, name="What is wrong with the launch")

@@ -46,6 +46,7 @@ _ARGUMENTS = (
     "-nostdinc++",
     "-std=c++17",
     "-fgnu-keywords",  # typeof
+    "-fno-builtin",  # or std::forward is clang's own, without a body
     "-Wno-c++11-narrowing",  # of which nvcc warns only
     "-Wno-invalid-constexpr",  # which nvcc says nothing of
     "-Wno-pragma-once-outside-header",

@@ -50,9 +50,19 @@ struct thread_block {
     __device__ static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
     __device__ static dim3 dim_threads() { return group_dim(); }
     __device__ static void sync() { __syncthreads(); }
+    // A barrier in two parts waits at the second one.
+    struct arrival_token {};
+    __device__ static arrival_token barrier_arrive() { return arrival_token(); }
+    __device__ static void barrier_wait() { __syncthreads(); }
+    __device__ static void barrier_wait(arrival_token &&) { __syncthreads(); }
     __device__ operator thread_group() const { return thread_group{size(), thread_rank(), 0}; }
 };
 __device__ inline thread_block this_thread_block() { return thread_block(); }
+
+// One thread alone.
+__device__ inline thread_group this_thread() {
+    return thread_group{1, 0, 1u << ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) % 32};
+}
 
 template <unsigned int MaxBlockSize = 1024>
 struct block_tile_memory {
@@ -86,7 +96,20 @@ __device__ inline grid_group this_grid() { return grid_group(); }
 __device__ void __lockstep_tile_of_several_warps();
 
 template <unsigned int Size, typename Parent = void>
+struct thread_block_tile;
+// What a tile is counted in: a tile that it is a part of, or else the block.
+template <typename Parent>
+struct __lockstep_around {
+    typedef thread_block type;
+};
+template <unsigned int Size, typename Parent>
+struct __lockstep_around<thread_block_tile<Size, Parent>> {
+    typedef thread_block_tile<Size, Parent> type;
+};
+
+template <unsigned int Size, typename Parent>
 struct thread_block_tile {
+    typedef typename __lockstep_around<Parent>::type Around;
     // What it is a part of may be left open.
     template <typename Other>
     __device__ operator thread_block_tile<Size, Other>() const {
@@ -95,8 +118,8 @@ struct thread_block_tile {
     __device__ static unsigned int size() { return Size; }
     __device__ static unsigned int num_threads() { return Size; }
     __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }
-    __device__ static unsigned int meta_group_rank() { return thread_block::thread_rank() / Size; }
-    __device__ static unsigned int meta_group_size() { return (thread_block::size() + Size - 1) / Size; }
+    __device__ static unsigned int meta_group_rank() { return Around::thread_rank() / Size; }
+    __device__ static unsigned int meta_group_size() { return (Around::size() + Size - 1) / Size; }
     __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
     __device__ static unsigned int mask() {
         if constexpr (Size > 32) __lockstep_tile_of_several_warps();
@@ -248,6 +271,15 @@ __device__ inline LockstepT exclusive_scan(const Group &group, LockstepT value, 
 template <typename Group, typename Function, typename... Arguments>
 __device__ inline void invoke_one(const Group &group, Function &&function, Arguments... arguments) {
     if (group.thread_rank() == 0) function(arguments...);
+}
+
+template <typename Group>
+__device__ inline unsigned int thread_rank(const Group &group) {
+    return group.thread_rank();
+}
+template <typename Group>
+__device__ inline unsigned int group_size(const Group &group) {
+    return group.size();
 }
 
 // A group's threads start copies in turns, of as many bytes as the alignment has, 4 to 16; what is less, or no whole

@@ -168,3 +168,23 @@ def test_tiles_of_several_warps_are_refused() -> None:
         "out",
     )
     assert "__syncthreads()" in caught.value.advice
+
+
+def test_a_tile_of_a_tile_is_counted_within_it_and_a_barrier_has_two_parts() -> None:
+    source = (
+        HEAD
+        + """__global__ void k(int *out) {
+        __shared__ int held[64];
+        auto block = cg::this_thread_block();
+        auto warp = cg::tiled_partition<32>(block);
+        auto eight = cg::tiled_partition<8>(warp);
+        held[threadIdx.x] = eight.meta_group_rank() * 100 + eight.meta_group_size() * 10 + cg::thread_rank(eight);
+        auto token = block.barrier_arrive();
+        cg::this_thread().sync();
+        block.barrier_wait(std::move(token));
+        out[threadIdx.x] = held[63 - threadIdx.x];
+    }"""
+    )
+    [out] = run_kernel(source, "k", ints(64), block=64)
+    lanes = np.arange(64) % 32
+    np.testing.assert_array_equal(out, (lanes // 8 * 100 + 40 + lanes % 8)[::-1])

@@ -331,3 +331,36 @@ def test_what_a_missing_header_spoils_is_refused_and_nothing_else(kernel: str, l
     assert out[0] == 2.5
     with pytest.raises(CompileError, match=rf"^test\.cu:{line}:"):
         module.kernel(kernel)
+
+
+def test_what_is_forwarded_what_is_promised_and_differences_of_neighbors() -> None:
+    source = """
+    #include <cub/cub.cuh>
+    struct Less { __device__ int operator()(int a, int b) const { return a - b; } };
+    template <class F> __device__ int inner(F &&f, int a, int b) { return std::forward<F>(f)(a, b); }
+    template <class F> __device__ int outer(F &&f, int a, int b) { return inner(std::forward<F>(f), a, b); }
+    __device__ int one(int x) {
+        switch (x) {
+        case 1: return 5;
+        }
+        __builtin_unreachable();
+    }
+    __global__ void k(const int *in, int *left, int *right, int *other) {
+        using Difference = cub::BlockAdjacentDifference<int, 32>;
+        __shared__ typename Difference::TempStorage kept;
+        int i = 2 * threadIdx.x, items[2] = {in[i], in[i + 1]}, made[2];
+        Difference(kept).SubtractLeft(items, made, Less());
+        left[i] = made[0], left[i + 1] = made[1];
+        __syncthreads();
+        Difference(kept).SubtractRight(items, made, Less());
+        right[i] = made[0], right[i + 1] = made[1];
+        Less less;
+        if (i == 0) other[0] = outer(Less(), 9, 2) + 10 * outer(less, 3, 1) + 100 * one(1);
+    }"""
+    given = np.random.default_rng(6).integers(-99, 99, 64).astype(np.int32)
+    _, left, right, other = run_kernel(
+        source, "k", given, np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(1, np.int32), block=32
+    )
+    np.testing.assert_array_equal(left, np.diff(given, prepend=0))
+    np.testing.assert_array_equal(right, np.concatenate([given[:-1] - given[1:], given[-1:]]))
+    assert other[0] == 7 + 20 + 500

@@ -224,6 +224,43 @@ class BlockScan {
     TempStorage &kept;
 };
 
+// Of neighbors, also those of two threads, a difference; the block's first, or last, item is left as it is.
+template <typename T, int X, int Y = 1, int Z = 1, int Unused = 0>
+class BlockAdjacentDifference {
+  public:
+    struct TempStorage {
+        T edges[X * Y * Z];
+    };
+    __device__ BlockAdjacentDifference(TempStorage &kept) : kept(kept) {}
+    template <int Items, typename Output, typename Op>
+    __device__ void SubtractLeft(T (&values)[Items], Output (&out)[Items], Op op) {
+        unsigned int rank = __lockstep_rank();
+        kept.edges[rank] = values[Items - 1];
+        __syncthreads();
+        for (int i = Items - 1; i > 0; --i) out[i] = op(values[i], values[i - 1]);
+        if (rank > 0) {
+            out[0] = op(values[0], kept.edges[rank - 1]);
+        } else {
+            out[0] = values[0];
+        }
+    }
+    template <int Items, typename Output, typename Op>
+    __device__ void SubtractRight(T (&values)[Items], Output (&out)[Items], Op op) {
+        unsigned int rank = __lockstep_rank();
+        kept.edges[rank] = values[0];
+        __syncthreads();
+        for (int i = 0; i < Items - 1; ++i) out[i] = op(values[i], values[i + 1]);
+        if (rank < X * Y * Z - 1) {
+            out[Items - 1] = op(values[Items - 1], kept.edges[rank + 1]);
+        } else {
+            out[Items - 1] = values[Items - 1];
+        }
+    }
+
+  private:
+    TempStorage &kept;
+};
+
 template <typename T, int Lanes = 32, int Unused = 0>
 class WarpReduce {
   public:

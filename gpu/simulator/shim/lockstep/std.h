@@ -155,6 +155,10 @@ struct common_type {
 template <typename LockstepT, typename LockstepU>
 using common_type_t = typename common_type<LockstepT, LockstepU>::type;
 template <typename LockstepT>
+LOCKSTEP_API inline LockstepT &&forward(remove_reference_t<LockstepT> &&value) {
+    return static_cast<LockstepT &&>(value);
+}
+template <typename LockstepT>
 struct make_unsigned {
     using type = __make_unsigned(LockstepT);
 };
