@@ -238,7 +238,7 @@ def _security(tls: Tls | None) -> Any:
 
 def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[WorkerStatus, ...]:
     """Give every worker an engine; return what they are, by machine."""
-    from gpu.distributed.worker import EnginePlugin, describe
+    from gpu.distributed.worker import EnginePlugin, describe, share_from_now_on
 
     if not known:
         raise EngineUnavailableError("The scheduler has no workers.", advice=_START_SO)
@@ -254,6 +254,8 @@ def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[W
             for address in known
         }
         found = client.gather(told)
+        if len(known) > 1 and len({each["host"] for each in known.values()}) == 1 and _reach_each_other(client, known):
+            client.run(share_from_now_on)
     except LockstepError:
         raise
     except Exception as error:  # what a worker without Lockstep says, in a dozen ways
@@ -264,6 +266,21 @@ def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[W
         WorkerStatus(found[address][0], address, each["host"], found[address][1]) for address, each in known.items()
     ]
     return tuple(sorted(statuses, key=lambda each: (each.host, each.name)))
+
+
+def _reach_each_other(client: Any, known: Mapping[str, Any]) -> bool:
+    """Whether each worker can copy from the device of the one before it, the first one from that of the last."""
+    from gpu.distributed.worker import offer, reach
+
+    def on(address: str, step: Any, *values: Any) -> Any:
+        return client.submit(step, *values, workers=[address], pure=False)
+
+    addresses = list(known)
+    handles = client.gather([on(address, offer) for address in addresses])
+    if None in handles:
+        return False
+    asked = [on(address, reach, handles[number - 1]) for number, address in enumerate(addresses)]
+    return all(client.gather(asked))
 
 
 def _ordinals(known: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

@@ -17,7 +17,7 @@ from gpu.engines.base import Array
 from gpu.errors import EngineUnavailableError, InputError
 from gpu.files import netpbm
 from gpu.files.arrays import npy_layout
-from gpu.files.opening import check_target, reading, replacing_in_parts
+from gpu.files.opening import check_target, os_errors, reading, replacing_in_parts
 
 ZARR = ".zarr"
 RAW_TYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
@@ -185,7 +185,7 @@ class RawTarget:
     def write(self, start: int, rows: Array) -> None:
         stored = np.ascontiguousarray(rows, self.dtype)
         row_bytes = math.prod(stored.shape[1:]) * stored.dtype.itemsize
-        with open(self.path, "r+b") as file:
+        with os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
             file.seek(self.offset + start * row_bytes)
             file.write(stored.reshape(-1).view(np.uint8).data if stored.size else b"")
 

@@ -1,4 +1,8 @@
-"""What a task leaves on its worker's device, for other tasks of that worker; elsewhere it arrives as an array."""
+"""What a task leaves on its worker's device, for other tasks of that worker.
+
+To another worker of the same machine it goes from device to device, where devices reach each other; elsewhere it
+arrives as an array.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpu.engines.base import Array, Buffer, Engine
+from gpu.engines.base import Array, Buffer, Engine, SharingEngine
 
 
 class Owner(Protocol):
-    """Who has the engine that a buffer is of."""
+    """Who has the engine that a buffer is of.
+
+    `shares` says that workers reach each other's devices, so that buffers go from one to another as they are.
+    """
+
+    shares: bool
 
     def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
         """Do something with the engine from any thread, and return what comes of it."""
@@ -54,6 +63,11 @@ class Resident:
         return buffer
 
     def __reduce__(self) -> tuple[Any, ...]:
+        owner, buffer = self._owner, self._held
+        if owner is not None and owner.shares:
+            # The scheduler keeps this until whoever wanted it is done, so the handle holds for as long.
+            handle = owner.in_engines_thread(lambda engine: _shared(engine, buffer))
+            return copied, (handle, buffer.shape, buffer.dtype.str)
         return arrived, (self.array(),)
 
     def array(self) -> Array:
@@ -73,3 +87,35 @@ class Resident:
 def arrived(array: Array) -> Resident:
     """Return what has come from another worker."""
     return Resident(None, array)
+
+
+_here: list[Owner] = []
+
+
+def settle(owner: Owner) -> None:
+    """Have what comes from other workers belong to this process's engine."""
+    _here[:] = [owner]
+
+
+def copied(handle: bytes, shape: tuple[int, ...], dtype: str) -> Resident:
+    """Return what another worker of this machine has on its device, copied to this one's.
+
+    Raises
+    ------
+    OSError
+        Where it cannot be reached, as when its worker has just ended: Dask then has it made again.
+    """
+    if not _here:
+        raise OSError("what is on a device comes to workers only")
+    (owner,) = _here
+    return Resident(owner, owner.in_engines_thread(lambda engine: _copied(engine, handle, shape, dtype)))
+
+
+def _shared(engine: Engine, buffer: Buffer) -> bytes:
+    assert isinstance(engine, SharingEngine)
+    return engine.share(buffer)
+
+
+def _copied(engine: Engine, handle: bytes, shape: tuple[int, ...], dtype: str) -> Buffer:
+    assert isinstance(engine, SharingEngine)
+    return engine.copy_shared(handle, shape, dtype)

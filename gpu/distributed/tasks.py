@@ -38,7 +38,7 @@ class Named:
 
     def __init__(self, tasks: RunTasks, submit: Callable[[Then | None], Any], taken: Taken | None, depth: int) -> None:
         self._tasks = tasks
-        self._submit = submit
+        self._submit: Callable[[Then | None], Any] | None = submit
         self._value: Any = None
         self.taken = taken
         self.depth = depth
@@ -46,20 +46,24 @@ class Named:
     @property
     def value(self) -> Any:
         """What Dask takes for it."""
-        if self._value is None:
-            self._value = self._submit(None)
+        if self._submit is not None:
+            # With it goes what the task takes: the scheduler keeps that for as long as somebody needs it, not we.
+            submit, self._submit = self._submit, None
+            self._value = submit(None)
         return self._value
 
     def followed(self, step: Step, *taken: Any) -> Named:
         """Return what a step makes of this where it is made, in the same task: nobody else has this then."""
-        assert self._value is None, "somebody has it already"
-        return Named(self._tasks, lambda then: self._submit(Then(step, taken)), self.taken, self.depth)
+        submit, self._submit = self._submit, None
+        assert submit is not None, "somebody has it already"
+        return Named(self._tasks, lambda then: submit(Then(step, taken)), self.taken, self.depth)
 
     def __getitem__(self, name: str) -> Named:
         assert self.taken is not None, "a chunk is one thing"
         key = f"{self._tasks.topic}-{self.taken.task}-{name}"
 
         def submit(then: Then | None) -> Any:
+            assert then is None, "who makes several things is followed by nobody"
             client = self._tasks.cluster.client
             return client.submit(pick, self.value, name, key=key, pure=False, priority=self.depth)
 
@@ -210,9 +214,15 @@ class RunTasks:
                 detail=str(error),
             ) from None
         except (CancelledError, OSError) as error:
+            if isinstance(error, OSError) and self.cluster.client.status == "running":
+                raise EngineUnavailableError(f"A worker cannot go on: {error}.") from error
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
             ) from error
+        finally:
+            # Dask's own tasks still refer to them, in circles that Python finds late.
+            for future in futures:
+                future.release()
 
     def close(self) -> None:
         """Hear no more of the run."""

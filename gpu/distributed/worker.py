@@ -17,9 +17,9 @@ from distributed import WorkerPlugin, get_worker
 from gpu import __version__, engines
 from gpu.declaration.distributed import Arrays, OnWorker, Piece, Step
 from gpu.declaration.pattern import Pattern
-from gpu.distributed.resident import Resident
-from gpu.engines.base import Buffer, Device, Engine
-from gpu.errors import EngineLostError, EngineUnavailableError, InputError
+from gpu.distributed.resident import Resident, settle
+from gpu.engines.base import Buffer, Device, Engine, SharingEngine
+from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import Taken, TaskRecord
 from gpu.patterns import find_pattern
 
@@ -29,6 +29,19 @@ _LET_IT_BE_TOLD = 0.3
 """Seconds in which the scheduler hears why a worker ends."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+@dataclass
+class ProcessEngine:
+    """The engine of this process, the thread that it belongs to, and what is to be freed there."""
+
+    engine: Engine | None = None
+    thread: int | None = None
+    discarded: deque[Buffer] = field(default_factory=deque)
+
+
+_engines: dict[str, ProcessEngine] = {}
+"""By names: whoever asks this worker later finds an engine that is warm, with what it has compiled."""
 
 
 class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
@@ -50,7 +63,6 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         self._engine_name = engine
         self._ordinals = dict(ordinals)
         self._version = version
-        self._engine: Engine | None = None
 
     def setup(self, worker: Any) -> None:
         if self._version != __version__:
@@ -59,35 +71,32 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
                 advice="Start the workers from the same version.",
             )
         self._worker = worker
-        self._thread: int | None = None
-        self._discarded: deque[Buffer] = deque()
-
-    def teardown(self, worker: Any) -> None:
-        # An engine's own thread may be in the middle of a task; the process ends, and all that it held with it.
-        self._engine = None
+        self._here = _engines.setdefault(self._engine_name, ProcessEngine())
+        self.shares = False
+        settle(self)
 
     @property
     def engine(self) -> Engine:
         """The engine, in its own thread, with what nobody asks for any more freed."""
-        if self._engine is None:
+        here = self._here
+        if here.engine is None:
             ordinal, count = self._ordinals.get(str(self._worker.name), (0, 1))
             if count > 1:
                 os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, count)
-            self._engine = engines.create(self._engine_name)
-            self._thread = threading.get_ident()
-        assert self._thread == threading.get_ident(), "an engine belongs to the thread that made it"
-        while self._discarded:
-            self._engine.free(self._discarded.popleft())
-        return self._engine
+            here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
+        assert here.thread == threading.get_ident(), "an engine belongs to the thread that made it"
+        while here.discarded:
+            here.engine.free(here.discarded.popleft())
+        return here.engine
 
     def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
-        if self._thread == threading.get_ident():
+        if self._here.thread == threading.get_ident():
             return action(self.engine)
         executor = self._worker.executors["default"]
         return executor.submit(lambda: action(self.engine)).result()
 
     def discard(self, buffer: Buffer) -> None:
-        self._discarded.append(buffer)
+        self._here.discarded.append(buffer)
 
 
 def rotated(visible: str, ordinal: int, count: int) -> str:
@@ -243,6 +252,35 @@ def _kept(plugin: EnginePlugin, result: Any) -> Any:
 def pick(made: Mapping[str, Any], name: str) -> Any:
     """Return one of several things that a task made."""
     return made[name]
+
+
+def offer() -> bytes | None:
+    """Share something small with whoever wants to try; None where this engine shares nothing."""
+    plugin = get_worker().plugins[PLUGIN]
+    engine: Engine = plugin.engine
+    if not isinstance(engine, SharingEngine):
+        return None
+    plugin.offered = engine.upload(np.arange(4, dtype=np.int32))
+    return engine.share(plugin.offered)
+
+
+def reach(handle: bytes) -> bool:
+    """Whether what another worker offers can be copied to this one's device."""
+    engine = get_worker().plugins[PLUGIN].engine
+    if not isinstance(engine, SharingEngine):
+        return False
+    try:
+        buffer = engine.copy_shared(handle, (4,), np.int32)
+    except (OSError, LockstepError):
+        return False
+    found = engine.download(buffer).tolist()
+    engine.free(buffer)
+    return bool(found == [0, 1, 2, 3])
+
+
+def share_from_now_on(dask_worker: Any) -> None:
+    """Have what this worker keeps go to others from device to device."""
+    dask_worker.plugins[PLUGIN].shares = True
 
 
 def describe() -> tuple[str, Device]:

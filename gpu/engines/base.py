@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -218,4 +218,17 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back all that the engine holds."""
+        ...
+
+
+@runtime_checkable
+class SharingEngine(Engine, Protocol):
+    """An engine whose buffers other processes of this machine can copy from device to device."""
+
+    def share(self, buffer: Buffer) -> bytes:
+        """Return by what another process finds a buffer, for as long as it is not freed."""
+        ...
+
+    def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
+        """Return a new buffer with a copy of what another process shares; OSError where it cannot be reached."""
         ...

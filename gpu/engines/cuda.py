@@ -237,6 +237,25 @@ class CudaEngine:
                 cuda.memcpy_dtoh(values, buffer.memory)
         return values
 
+    def share(self, buffer: Buffer) -> bytes:
+        assert isinstance(buffer, CudaBuffer)
+        with self._guarded():
+            self._context.synchronize()  # the other process waits for none of this one's launches
+            return bytes(cuda.mem_get_ipc_handle(buffer.memory))
+
+    def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
+        buffer = self._reserve(shape, dtype)
+        try:
+            shared = cuda.IPCMemoryHandle(bytearray(handle))
+            if buffer.size:
+                cuda.memcpy_dtod(buffer.memory, int(shared), buffer.size)
+            self._context.synchronize()
+            shared.close()
+        except cuda.Error as error:
+            self.free(buffer)
+            raise OSError(f"another process's memory cannot be reached: {error}") from error
+        return buffer
+
     def fill(self, buffer: Buffer, value: float) -> None:
         assert isinstance(buffer, CudaBuffer)
         count = buffer.size // buffer.dtype.itemsize

@@ -14,6 +14,7 @@ DASK = ("run", "faults", "command", "streamed", "sort", "nbody")
 collect_ignore = [] if HAS_DASK else [f"test_{each}.py" for each in DASK]
 
 ENGINE = "tests.gpu.distributed.lockstep:LockstepEngine"
+PLAIN = "tests.gpu.distributed.lockstep:PlainEngine"
 
 
 @pytest.fixture(scope="session")

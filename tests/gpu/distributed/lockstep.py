@@ -1,8 +1,12 @@
-"""The simulator that compiles nothing, as workers are told to make it; it can be lost as a GPU can."""
+"""The simulator that compiles nothing, as workers are told to make it: it is lost, and shares its buffers, as GPUs."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
+
+import numpy as np
 
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import EngineLostError
@@ -12,11 +16,37 @@ LOSE = "lose"
 
 
 class LockstepEngine(SimulatorEngine):
+    copies = 0
+
     def __init__(self) -> None:
         super().__init__("lockstep")
+
+    def share(self, buffer):
+        handle, path = tempfile.mkstemp(prefix="shared-")
+        os.close(handle)
+        self.download(buffer).tofile(path)
+        return path.encode()
+
+    def copy_shared(self, handle, shape, dtype):
+        LockstepEngine.copies += 1
+        values = np.fromfile(handle.decode(), dtype).reshape(shape)
+        Path(handle.decode()).unlink(missing_ok=True)
+        return self.upload(values)
 
     def launch(self, kernel, grid, block, *arguments, shared_bytes=0):
         if LOSE in self.sources and Path(self.sources[LOSE]).exists():
             Path(self.sources[LOSE]).unlink(missing_ok=True)
             raise EngineLostError("An illegal address was met.")
         super().launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
+
+
+def copies() -> int:
+    """Return how many buffers have come to this process from another's device."""
+    return LockstepEngine.copies
+
+
+class PlainEngine(SimulatorEngine):
+    """One whose buffers come to others as arrays."""
+
+    def __init__(self) -> None:
+        super().__init__("lockstep")

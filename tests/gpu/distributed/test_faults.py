@@ -21,7 +21,7 @@ from gpu.distributed.library import load_dask
 from gpu.distributed.run import run_distributed
 from gpu.errors import EngineUnavailableError, InputError
 from gpu.patterns import find_pattern
-from tests.gpu.distributed.conftest import ENGINE
+from tests.gpu.distributed.conftest import PLAIN
 from tests.gpu.distributed.lockstep import LOSE
 
 ROOT = Path(__file__).parents[3]
@@ -139,7 +139,7 @@ def _at(address):
     end = time.monotonic() + 60
     while True:
         try:
-            with opened(Asked(scheduler=address), ENGINE) as there:
+            with opened(Asked(scheduler=address), PLAIN) as there:
                 yield there
             return
         except EngineUnavailableError:

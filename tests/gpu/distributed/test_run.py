@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpu.distributed.run import lengths_of, run_distributed
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import run_pattern
+from tests.gpu.distributed.lockstep import copies
 
 
 def quiet(progress):
@@ -137,13 +139,16 @@ def test_a_product_takes_the_rows_of_b_from_all(cluster, m, k, chunks, beta):
         name: rng.integers(-9, 9, shape).astype(np.float32)
         for name, shape in (("values", (m, k)), ("b", (k, 11)), ("c", (m, 11)))
     }
+    before = cluster.client.run(copies)
     outcome, done = on_all(cluster, "matmul", inputs, chunks, alpha=2.0, beta=beta)
+    after = cluster.client.run(copies)
     assert outcome.report.verified
     assert np.array_equal(outcome.outputs["result"], 2 * inputs["values"] @ inputs["b"] + beta * inputs["c"])
     held = [record for record in done.tasks if record.step == "hold rows"]
     assert sum(dict(record.made)[""] for record in held) == inputs["b"].nbytes
     if m == 20:
         assert done.exchanged_bytes == 3 * inputs["b"].nbytes, "to each worker three quarters of B"
+        assert [after[worker] - before[worker] for worker in after] == [3, 3, 3, 3], "from device to device"
 
 
 def test_it_says_which_worker_made_what_of_what(cluster):
@@ -161,6 +166,18 @@ def test_it_says_which_worker_made_what_of_what(cluster):
     # Four totals of 4 bytes to one worker, four scans of them of 16 bytes back, less what stays on that worker.
     assert done.exchanged_bytes == 3 * 4 + 3 * 16
     assert done.data()["scaling"]["ideal"] == 4
+
+
+def test_nothing_stays_with_the_workers(cluster):
+    on_all(cluster, "scan", {"values": random(2000)}, (16,), dtype="int32")
+    end = time.monotonic() + 10
+    while any(kept := cluster.client.run(keys).values()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not any(kept)
+
+
+def keys(dask_worker):
+    return [key for key in dask_worker.data if "scan" in key]
 
 
 def test_what_a_step_raises_arrives_as_it_is(cluster):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from gpu.distributed.files import open_streamed
+from gpu.distributed.files import RawTarget, open_streamed
 from gpu.distributed.streamed import stream
 from gpu.errors import InputError
 from gpu.files import images, netpbm
@@ -109,6 +111,14 @@ def test_nothing_is_there_of_a_result_that_was_not_finished(cluster, tmp_path):
         streamed(cluster, "scan", tmp_path / "in.npy", tmp_path / "out.npy", (4,), dtype="float32")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in.npy", "out.npy"]
     assert (tmp_path / "out.npy").read_text() == "what was there"
+
+
+def test_a_disk_that_takes_no_more_is_one_sentence():
+    target = RawTarget("/dev/full", 0, "<i4")
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    with pytest.raises(InputError, match="full cannot be written: no space left on device"):
+        target.write(0, np.arange(4))
 
 
 def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):

@@ -1,0 +1,42 @@
+"""What lies on a device, and comes to others."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+from gpu.distributed.resident import Resident, copied
+from tests.gpu.distributed.lockstep import LockstepEngine
+
+
+class Owner:
+    def __init__(self, *, shares):
+        self.engine, self.freed, self.shares = LockstepEngine(), [], shares
+
+    def in_engines_thread(self, action):
+        return action(self.engine)
+
+    def discard(self, buffer):
+        self.freed.append(buffer)
+
+
+def test_elsewhere_it_arrives_as_an_array_and_is_uploaded_once():
+    here, there = Owner(shares=False), Owner(shares=False)
+    buffer = here.engine.upload(np.arange(6).reshape(2, 3))
+    kept = Resident(here, buffer)
+    assert sys.getsizeof(kept) >= 48, "what Dask weighs it by"
+    moved = pickle.loads(pickle.dumps(kept))
+    assert moved.array().tolist() == [[0, 1, 2], [3, 4, 5]]
+    first = moved.on(there, there.engine)
+    assert moved.on(there, there.engine) is first
+    assert there.engine.download(first).tolist() == [[0, 1, 2], [3, 4, 5]]
+    del kept, moved
+    assert (here.freed, there.freed) == ([buffer], [first])
+
+
+def test_a_handle_without_a_device_is_an_error_that_dask_repeats_for():
+    with pytest.raises(OSError, match="comes to workers only"):
+        copied(b"", (1,), "<i4")
