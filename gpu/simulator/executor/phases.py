@@ -71,7 +71,7 @@ class _Bound:
     arrivals: int = 0
 
 
-class Phases:
+class BarrierPhases:
     """The barriers of a batch's blocks."""
 
     def __init__(self, batch: RunningBatch) -> None:
@@ -220,11 +220,11 @@ class Phases:
         )
 
 
-def phases_of(batch: RunningBatch) -> Phases:
+def phases_of(batch: RunningBatch) -> BarrierPhases:
     """Return the barriers of a batch."""
     if batch.phases is None:
-        batch.phases = Phases(batch)
-    found: Phases = batch.phases
+        batch.phases = BarrierPhases(batch)
+    found: BarrierPhases = batch.phases
     return found
 
 

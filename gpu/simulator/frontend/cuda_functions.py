@@ -18,6 +18,11 @@ _TEXTURES = (
     "One or two dimensions are, read by element; or read from a pointer to global memory: a[y * width + x].",
 )
 
+CLUSTERS = (
+    "clusters of thread blocks",
+    "Let blocks exchange through global memory, with another launch or a barrier of the grid between.",
+)
+
 # What the shim declares so that it is refused by name: the construct, and what to write instead.
 _REFUSED = {
     "__lockstep_tile_of_several_warps": (
@@ -25,6 +30,7 @@ _REFUSED = {
         "Take tiles of 32 threads, and __syncthreads() and shared memory between them.",
     ),
     "__lockstep_texture": _TEXTURES,
+    "__lockstep_cluster": CLUSTERS,
 }
 
 

@@ -10,18 +10,25 @@ from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
 from gpu.simulator.frontend.closures import THIS, is_in_closure
 from gpu.simulator.frontend.construction import array_values, default
+from gpu.simulator.frontend.cuda_functions import CLUSTERS
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.scope import Scope, TranslationUnit
 from gpu.simulator.frontend.statements import Statements
-from gpu.simulator.frontend.types import decayed, is_reference, value_type
+from gpu.simulator.frontend.types import decayed, is_reference, refuse, value_type
 from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
+_CLUSTER = "lockstep cluster"
+"""How the shim marks a kernel that has __cluster_dims__."""
+
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
 
 
 def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cursor) -> None:
     """Fill in a function's parameters and its body from its definition."""
+    if any(each.kind == CursorKind.ANNOTATE_ATTR and each.spelling == _CLUSTER for each in definition.children):
+        construct, instead = CLUSTERS
+        raise refuse(definition, construct, instead=instead)
     scope = Scope(unit, function, definition)
     expressions = Expressions(scope)
     this = _declare_this(scope)

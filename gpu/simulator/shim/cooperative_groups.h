@@ -92,6 +92,23 @@ struct grid_group {
 };
 __device__ inline grid_group this_grid() { return grid_group(); }
 
+// Declared so that it is refused by name.
+__device__ void __lockstep_cluster();
+struct cluster_group {
+    __device__ static unsigned int num_blocks() { return 1; }
+    __device__ static unsigned int block_rank() { return 0; }
+    __device__ static void sync() { __lockstep_cluster(); }
+    template <typename LockstepT>
+    __device__ LockstepT *map_shared_rank(LockstepT *, int) const {
+        __lockstep_cluster();
+        return nullptr;
+    }
+};
+__device__ inline cluster_group this_cluster() {
+    __lockstep_cluster();
+    return cluster_group();
+}
+
 // Has no body, so that a tile larger than a warp is refused where its lanes would meet.
 __device__ void __lockstep_tile_of_several_warps();
 
