@@ -217,6 +217,7 @@ class Plots(QWidget):
         painter.setFont(font)
         painter.setPen(QColor(theme.text))
         title = f"{strip.title} {TO_SIMULATE}" if strip.roofed and self.simulated else strip.title
+        title = painter.fontMetrics().elidedText(title, Qt.TextElideMode.ElideRight, int(box.width()))
         painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, title)
         row = len(history.times) - 1 if self.read_at is None else history.at(self.read_at)
         if row is None or row < 0:
@@ -226,7 +227,9 @@ class Plots(QWidget):
         measure = painter.fontMetrics().horizontalAdvance
         gap = look().px(10)
         long, short = title_figures(strip, history.rows[row], self.peak)
-        texts = long if sum(map(measure, long)) + gap * (len(long) - 1) <= room else short
+        least = [text[:3] for text in short]
+        said = (long, short, least)
+        texts = next((each for each in said if sum(map(measure, each)) + gap * (len(each) - 1) <= room), least)
         right = box.right()
         for curve, text in zip(reversed(strip.curves), reversed(texts), strict=True):
             width = measure(text)

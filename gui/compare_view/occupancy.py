@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from gpu.messages.modeled import KernelTime, as_duration
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import occupancy
+from gui.painting.theme import look
 from gui.plots.occupancy_plot import OccupancyPlot
 from gui.plots.throughput_plot import ThroughputPlot
 from gui.qt.later import queue
@@ -19,6 +21,8 @@ from gui.widgets.wrapping import WrappingLayout
 _SIZES = tuple(range(32, 1025, 32))
 _MOST_SHARED = 232448
 _UNIT = "µs, modeled"
+_LINES_OF_BOTH = 24
+"""Lines of text that both plots, and what stands around them, take at least."""
 
 
 class OccupancyView(QWidget):
@@ -57,8 +61,18 @@ class OccupancyView(QWidget):
         layout.addWidget(self.plot, 3)
         layout.addWidget(self.timed)
         layout.addWidget(self.times, 2)
+        self._timed = False
         self._gpu: GpuDescription | None = None
         self._kernel: KernelTime | None = None
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+
+    def _share_room(self) -> None:
+        """Leave the second plot out where large text leaves no room for two."""
+        for part in (self.timed, self.times):
+            part.setVisible(self._timed and self.height() >= _LINES_OF_BOTH * look().text_px)
 
     def show_kernel(self, gpu: GpuDescription, kernel: KernelTime) -> None:
         """Show what a GPU holds of a kernel's blocks."""
@@ -77,8 +91,8 @@ class OccupancyView(QWidget):
 
     def show_times(self, number: int, title: str, times: Mapping[int, float], blocks: tuple[int, ...]) -> None:
         """Show the modeled microseconds of blocks of some sizes, all that are to come given too."""
-        self.times.setVisible(bool(blocks))
-        self.timed.setVisible(bool(blocks))
+        self._timed = bool(blocks)
+        self._share_room()
         self.times.begin(list(blocks), _UNIT)
         self.times.show_points({number: dict(times)} if times else {}, _UNIT)
         best = min(times, key=lambda each: times[each], default=0)

@@ -40,7 +40,7 @@ from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
 from gui.qt.events import is_of
 from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
-from gui.widgets.elided_box import ElidedCheck
+from gui.widgets.elided_box import ElidedBox, ElidedCheck
 from gui.widgets.wrapping import WrappingLayout
 
 SMALLEST = 10
@@ -236,9 +236,9 @@ class CompareTab(QWidget):
         self.largest.setAccessibleName("Largest size")
         self._of_matrices = pattern.dimensions == 2
         self._in_work = self._of_matrices or pattern.presentation.kind in ("image", "bodies")
-        self.quantity = QComboBox()
-        self.quantity.setAccessibleName("Quantity")
+        self.quantity = ElidedBox("Quantity", "What is drawn")
         self.quantity.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.quantity.setMinimumWidth(110)
         self._records: list[DeviceRecord] = []
         self._complaint = ""
         try:

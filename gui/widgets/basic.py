@@ -176,7 +176,8 @@ class ElidedLabel(QLabel):
             self.updateGeometry()
 
     def _elide(self) -> None:
-        self._shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        room = self.contentsRect().width()
+        self._shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, room)
         self.update()
 
 

@@ -221,6 +221,10 @@ def test_occupancy_and_time_go_by_the_size_of_blocks(qtbot, tab) -> None:
     qtbot.waitUntil(lambda: "10 blocks of 96 threads" in view.said.text())
     view.threads.setValue(2048)
     qtbot.waitUntil(lambda: view.said.text() == "No GPU takes such a block.")
+    assert view.times.isVisible()
+    tab.window_.appearance.set_text_size("lecture hall")
+    tab.window_.resize(1024, 700)
+    qtbot.waitUntil(view.times.isHidden)  # no room for two plots
 
 
 def test_another_size_of_blocks_is_modeled(qtbot, tab) -> None:
