@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from gpu.errors import InputError
 from gpu.lessons.judging import judge, opened
 from gpu.lessons.lesson import Lesson, LessonStep, Scene, Task
 from gpu.lessons.questions.ask import asked_of
+from gpu.lessons.questions.of_runs import DEFAULT_GPU
 from gpu.lessons.reading import LIBRARY, lesson_folders, read_lesson
 from gpu.lessons.scenes import chosen, play
 from gpu.lessons.tasks import frame, pieces, start
@@ -101,11 +103,19 @@ def _task_outline(lesson: Lesson, task: Task) -> TaskOutline:
             start(lesson, task),
             pieces(lesson, task) if ordered else (),
             frame(lesson, task) if ordered else None,
-            tuple(f"{counter.replace('_', ' ')}: at most {most}" for counter, most in task.limits.items()),
+            tuple(_limits(task)),
             task.hints,
         )
     except InputError as error:
         raise InputError(f"{lesson.name}/lesson.md:{task.line}: {error.message}", advice=error.advice) from None
+
+
+def _limits(task: Task) -> Iterator[str]:
+    for counter, most in task.limits.items():
+        yield f"{counter.replace('_', ' ')}: at most {most}"
+    if task.modeled:
+        gpu, times = task.modeled.get("gpu", DEFAULT_GPU).upper(), task.modeled["times"]
+        yield f"time on a modeled {gpu}, n = {task.modeled['n']:,}: at most {times:g} times our solution's"
 
 
 def _show(request: ShowStep, folder: SharedFolder) -> Result:

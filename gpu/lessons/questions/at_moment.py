@@ -47,6 +47,11 @@ _OVER_RUN = {
     "barriers": ("How many barriers are passed, each once for every block?", "{} barriers are passed."),
     "divergent": ("How many times do a warp's lanes part ways at a branch?", "{} times a warp's lanes part ways."),
 }
+_SINGULAR = {
+    "passes": "pass", "sectors": "sector", "requests": "request", "threads": "thread", "lanes": "lane",
+    "operations": "operation", "barriers": "barrier", "steps": "step", "times": "time", "are": "is", "go": "goes",
+    "execute": "executes",
+}  # fmt: skip
 _FIELDS = {"conflicts": "bank_conflicts", "divergent": "divergent_branches"}
 
 
@@ -115,7 +120,7 @@ def count(played: PlayedScene, question: Question) -> AskedQuestion:
         answer = int(getattr(counts, _FIELDS.get(of, of)))
         prompt, why = _OVER_RUN[of]
         return AskedQuestion(
-            "count", prompt, "number", answer, why.format(answer), moment=played.recording.moments
+            "count", prompt, "number", answer, _counted(why, answer), moment=played.recording.moments
         )  # fmt: skip
     if of not in AT_STATEMENT:
         raise InputError(f'{of!r} is counted of a run (over = "run"); of a statement: {", ".join(AT_STATEMENT)}.')
@@ -130,7 +135,7 @@ def count(played: PlayedScene, question: Question) -> AskedQuestion:
         f"{_comes_next(played)} {prompt}",
         "number",
         answer,
-        why.format(answer),
+        _counted(why, answer),
         moment=played.moment,
         line=line,
         source=source,
@@ -225,6 +230,17 @@ def _statement(played: PlayedScene) -> tuple[LaunchSpan, int]:
     if played.moment >= played.recording.moments:
         raise InputError("At the end of a recording there is no next statement to ask about.")
     return played.recording.at(played.moment)
+
+
+def _counted(why: str, answer: int) -> str:
+    """Return a sentence that begins with a number, of one in the singular."""
+    words = why.format(answer).split(" ")
+    if answer != 1:
+        return " ".join(words)
+    return " ".join(
+        _SINGULAR.get(word.rstrip("."), word.rstrip(".")) + "." * word.endswith(".") if number < 3 else word
+        for number, word in enumerate(words)
+    )
 
 
 def _comes_next(played: PlayedScene) -> str:

@@ -39,10 +39,15 @@ def test_our_lessons_are_read_in_their_order(folder: SharedFolder) -> None:
         f"{number:02}" for number in range(1, 1 + len(lesson_folders(LIBRARY)))
     ]
     steps = [step for lesson in shelf.lessons for step in lesson.steps]
-    assert sum(bool(step.asks) for step in steps) >= 84
+    assert sum(bool(step.asks) for step in steps) >= 115
     tasks = [step.task for step in steps if step.task is not None]
-    assert len(tasks) >= 38
+    assert len(tasks) >= 55
     assert all(task.start and task.prompt for task in tasks)
+    (limited,) = (task for task in tasks if task.name == "interleave")
+    assert limited.limits == (
+        "sectors: at most n / 8 + 80",
+        "time on a modeled T4, n = 1,048,576: at most 1.2 times our solution's",
+    )
     assert all(bool(task.pieces) == (task.kind == "order") == (task.frame is not None) for task in tasks)
 
 

@@ -75,6 +75,16 @@ def test_a_wrong_answer_is_told_with_what_happened_and_its_line(tmp_path: Path) 
     assert not mark(found, None).right
 
 
+def test_one_is_told_in_the_singular(tmp_path: Path) -> None:
+    said = []
+    for n in (1, 2):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        block = f'{SHOW.replace("n = 11", f"n = {n}")}[question]\nask = "count"\nof = "active"\n'
+        said.append(mark(asked(folder, block), 0).words.split(". ")[0])
+    assert said == ["No: 1 thread executes it", "No: 2 threads execute it"]
+
+
 def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "mistake"\n', kernel=RACY)
     assert "race" in found.answer
