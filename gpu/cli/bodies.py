@@ -11,10 +11,10 @@ from pathlib import Path
 from gpu import engines
 from gpu.cli import report as cli_text
 from gpu.cli import run as cli_run
+from gpu.cli.cluster_options import OnCluster
 from gpu.cli.judged import Judged, judged
 from gpu.declaration.pattern import Inputs, Params, Pattern, Variant
 from gpu.declaration.roles import Role
-from gpu.distributed.cluster import Asked
 from gpu.engines.base import TO_SIMULATE, Engine
 from gpu.errors import InputError
 from gpu.files import images, opening
@@ -43,7 +43,7 @@ def run(
     frames: str | None,
     seed: int,
     as_json: bool,
-    cluster: tuple[Asked, tuple[int, ...]] | None = None,
+    cluster: OnCluster | None = None,
 ) -> bool:
     """Verify the first forces, do the steps, print what came of it; return whether the forces are right.
 
@@ -65,8 +65,8 @@ def run(
     seed : int
         What bodies that are made grow from.
     as_json : bool
-    cluster : tuple or None
-        The cluster that is asked for, which then takes an engine's place, and the chunks.
+    cluster : OnCluster or None
+        The cluster that is asked for, which then takes an engine's place.
     """
     variant = pattern.variant(variant_name)
     if cluster is not None and frames is not None:
@@ -114,7 +114,7 @@ def _run_on_cluster(
     about: str,
     edited: Judged,
     target: str | None,
-    cluster: tuple[Asked, tuple[int, ...]],
+    cluster: OnCluster,
     *,
     seed: int,
     as_json: bool,
@@ -123,9 +123,8 @@ def _run_on_cluster(
     from gpu.cli.cluster import Runner
     from gpu.distributed.cluster import opened
 
-    which, chunks = cluster
-    with opened(which) as workers:
-        outcome, done = Runner(workers, chunks)(pattern, variant, inputs, params, edited.sources)
+    with opened(cluster.asked) as workers:
+        outcome, done = Runner(workers, cluster)(pattern, variant, inputs, params, edited.sources)
     if target:
         time = pattern.value(params, Role.STEPS) * motion_of(params).time_step
         nbody_files.write_bodies(target, outcome.outputs["bodies"], time)

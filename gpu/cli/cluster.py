@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from gpu.cli.cluster_options import OnCluster
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
 from gpu.distributed.cluster import Asked, Cluster, opened
 from gpu.distributed.library import load_dask
+from gpu.distributed.picture import task_graph
+from gpu.files import opening
 from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.run.execute import Outcome
 
@@ -22,28 +25,39 @@ class Runner:
     Parameters
     ----------
     cluster : Cluster
-    chunks : sequence of int
-        As `run_distributed` takes them.
+    asked : OnCluster
+
+    Raises
+    ------
+    InputError
+        Where the drawing that is asked for cannot be written.
     """
 
-    def __init__(self, cluster: Cluster, chunks: tuple[int, ...]) -> None:
+    def __init__(self, cluster: Cluster, asked: OnCluster) -> None:
+        if asked.graph:
+            opening.check_target(asked.graph)
         self._cluster = cluster
-        self._chunks = chunks
+        self._asked = asked
         self.device = cluster.workers[0].device
 
     def __call__(
         self, pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
     ) -> tuple[Outcome, DistributedRun]:
-        """Run a variant."""
+        """Run a variant, and draw what was recorded where that is asked for."""
         from gpu.distributed.run import run_distributed
 
         bar = Bar(len(self._cluster.workers))
         try:
-            return run_distributed(
-                self._cluster, pattern, variant, inputs, params, bar, chunks=self._chunks, sources=sources
+            outcome, done = run_distributed(
+                self._cluster, pattern, variant, inputs, params, bar, chunks=self._asked.chunks, sources=sources
             )
         finally:
             bar.close()
+        if self._asked.graph:
+            drawn = task_graph(done, f"{pattern.title}: {len(done.tasks)} tasks on {outcome.report.device}")
+            with opening.replacing(self._asked.graph) as file:
+                file.write(drawn.encode())
+        return outcome, done
 
 
 class Bar:

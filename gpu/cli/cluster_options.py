@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpu.errors import InputError
@@ -14,6 +15,26 @@ if TYPE_CHECKING:
     from gpu.distributed.cluster import Asked
 
 ENGINE = "dask"
+
+
+@dataclass(frozen=True)
+class OnCluster:
+    """A run on a cluster, as it is asked for.
+
+    Parameters
+    ----------
+    asked : Asked
+    chunks : tuple of int
+        As `run_distributed` takes them.
+    graph : str
+        A file for the drawing of what it recorded; "" for none.
+    """
+
+    asked: Asked
+    chunks: tuple[int, ...] = ()
+    graph: str = ""
+
+
 _TLS = ("tls_ca", "tls_cert", "tls_key")
 _MOST_CHUNKS = 2**16
 _MOST_WORKERS = 256
@@ -45,7 +66,9 @@ def add_options(own: argparse.ArgumentParser) -> None:
         metavar="N|N,N,...",
         help="how many chunks, or how many elements, or rows, each has (default: a chunk for each worker)",
     )
-
+    group.add_argument(
+        "--graph", metavar="FILE.svg", help="draw which worker made what from what, and when, as the run recorded it"
+    )
     group.add_argument(
         "--stream",
         action="store_true",
@@ -89,10 +112,12 @@ def refuse_without(options: argparse.Namespace) -> None:
                 raise InputError(f"--{name} is for one simulator: it has no effect with --engine {ENGINE}.")
         if options.raw and not options.stream:
             raise InputError("--raw has no effect without --stream.")
+        if options.stream and options.graph:
+            raise InputError("--graph draws a run whose result is gathered here: it has no effect with --stream.")
         if options.stream and options.kernel:
             raise InputError("--source is checked on an input that is here, which --stream has none of.")
         return
-    for name in ("scheduler", "workers", "chunks", "stream", "raw", *_TLS):
+    for name in ("scheduler", "workers", "chunks", "graph", "stream", "raw", *_TLS):
         if getattr(options, name):
             raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {ENGINE}.")
 

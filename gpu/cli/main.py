@@ -452,7 +452,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.stream:
         return _stream(options, given, source)
     if options.engine == cluster_options.ENGINE:
-        run = partial(run, cluster=(cluster_options.asked_of(options), options.chunks or ()))
+        asked = cluster_options.asked_of(options)
+        run = partial(run, cluster=cluster_options.OnCluster(asked, options.chunks or (), options.graph or ""))
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         right = run(
             options.pattern,

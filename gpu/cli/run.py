@@ -11,11 +11,11 @@ import numpy as np
 
 from gpu import engines
 from gpu.cli import report as cli_text
+from gpu.cli.cluster_options import OnCluster
 from gpu.cli.judged import Judged, judged
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
 from gpu.declaration.presentation import CountsPresentation
 from gpu.declaration.roles import FROM_FILE, Role
-from gpu.distributed.cluster import Asked
 from gpu.errors import InputError, KernelError
 from gpu.files import arrays as array_files
 from gpu.files import images
@@ -44,7 +44,7 @@ def run(
     kernel: str | None,
     seed: int,
     as_json: bool,
-    cluster: tuple[Asked, tuple[int, ...]] | None = None,
+    cluster: OnCluster | None = None,
 ) -> bool:
     """Run a variant, print what came of it and save it; return whether the result is as right as it can be.
 
@@ -67,8 +67,8 @@ def run(
     seed : int
         What an input that is made grows from.
     as_json : bool
-    cluster : tuple or None
-        The cluster that is asked for, which then takes an engine's place, and the chunks.
+    cluster : OnCluster or None
+        The cluster that is asked for, which then takes an engine's place.
     """
     variant = pattern.variant(variant_name)
     # What is wrong with the input is said before an engine is started.
@@ -95,7 +95,7 @@ def _run_on_cluster(
     target: str | None,
     kernel: str | None,
     seed: int,
-    cluster: tuple[Asked, tuple[int, ...]],
+    cluster: OnCluster,
     *,
     as_json: bool,
 ) -> bool:
@@ -106,9 +106,8 @@ def _run_on_cluster(
     if pattern.distributed is None:
         raise InputError(f"{pattern.title} runs on one device only.", advice="Leave out --engine dask.")
     load_dask()
-    which, chunks = cluster
-    with opened(which) as workers:
-        runner = Runner(workers, chunks)
+    with opened(cluster.asked) as workers:
+        runner = Runner(workers, cluster)
         pattern = pattern.on(runner.device)
         return _run_on(runner, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
 

@@ -25,7 +25,8 @@ def lockstep(*arguments, **options):
 def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     values, target = np.arange(1000, dtype=np.int32), tmp_path / "sum.npy"
     np.save(tmp_path / "in.npy", values)
-    files = ("--dtype", "int32", "--input", tmp_path / "in.npy", "--output", target, "--json")
+    graph = tmp_path / "reduction.svg"
+    files = ("--dtype", "int32", "--input", tmp_path / "in.npy", "--output", target, "--graph", graph, "--json")
     done = lockstep("run", "reduction", "--engine", "dask", "--workers", 2, "--chunks", "300,700", *files)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -36,6 +37,7 @@ def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     assert told["scaling"]["ideal"] == 2
     assert np.load(target).tolist() == [values.sum()]
     assert done.stderr == "", "no bar where nobody looks"
+    assert graph.read_text().count('class="cell') == 2 + 3, "chunks and tasks"
 
 
 def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
@@ -100,6 +102,8 @@ def test_ctrl_c_ends_all_workers(tmp_path):
     [
         (("scan", "--scheduler", "127.0.0.1:1"), "--scheduler has no effect without --engine dask."),
         (("scan", "--chunks", "4"), "--chunks has no effect without --engine dask."),
+        (("scan", "--graph", "a.svg"), "--graph has no effect without --engine dask."),
+        (("scan", "--engine", "dask", "--stream", "--graph", "a.svg"), "--graph draws a run whose result is gathered"),
         (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor is for one simulator"),
         (("scan", "--engine", "dask", "--scheduler", "127.0.0.1:1"), "No Dask scheduler answers at tcp://127.0.0.1:1."),
         (("scan", "--engine", "dask", "--scheduler", "nowhere"), "'nowhere' is no scheduler's address."),

@@ -1,0 +1,245 @@
+"""The tasks of a run over several devices, drawn: chunks as cells, who made what from what, and when."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from gpu.messages.distributed import DistributedRun, TaskRecord
+
+MOST_CELLS = 256
+
+THEMES = {
+    "light": {"surface": "#ffffff", "border": "#d5dce6", "text": "#17202c", "muted": "#4f5c6f", "accent": "#0969c3"},
+    "dark": {"surface": "#161b22", "border": "#2a323d", "text": "#e9eef5", "muted": "#a0acbc", "accent": "#4cc2ff"},
+}
+"""As in the window; whoever opens the drawing has their own of them."""
+
+WORKERS = {
+    "light": ("#0969c3", "#6d46c9", "#0b7a70", "#a8520e", "#ad2f7b", "#4c7612", "#3f6596", "#7d6500"),
+    "dark": ("#4cc2ff", "#b79cff", "#45d6c0", "#f2a66a", "#f08cc4", "#a9d35f", "#8fb4e8", "#d9c46a"),
+}
+"""One worker's each, as a warp's are in the window."""
+
+_MARGIN, _LABELS = 24, 190
+_CELL, _HIGH, _COLUMN, _ROW = 150, 48, 178, 104
+_HEAD, _LANE, _BAR = 62, 30, 18
+_KILO = 1000
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A task, or a chunk of the input, in its place."""
+
+    x: float
+    y: float
+    lines: tuple[str, str]
+    worker: int | None
+
+
+def task_graph(run: DistributedRun, title: str) -> str:
+    """Draw what a run recorded, as an SVG in the reader's own theme, light or dark.
+
+    Above stand the tasks, a row for each step of each round, from the input's chunks down; below, in time, what each
+    worker was busy with. Of a task that was done again the last time is drawn above, and all of them below. More than
+    `MOST_CELLS` tasks are drawn below alone.
+
+    Parameters
+    ----------
+    run : DistributedRun
+    title : str
+    """
+    number = {each.address: index for index, each in enumerate(run.workers)}
+    last = {record.task: record for record in run.tasks} if len(run.tasks) <= MOST_CELLS else {}
+    rows = _rows(last)
+    columns = 1 + max((record.place for record in last.values()), default=0)
+    width = 2 * _MARGIN + _LABELS + max(columns, 3) * _COLUMN
+    cells, inputs = _cells(last, rows, columns, number)
+    below = _HEAD + (len(rows.steps) + 1) * _ROW if rows.steps else _HEAD
+    height = below + 56 + len(run.workers) * _LANE + _MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        f"<title>{escape(title)}</title>",
+        f"<style>{_styles()}</style>",
+        f'<rect class="ground" width="{width}" height="{height}"/>',
+        _text(_MARGIN, 34, title, "title"),
+        *_legend(width),
+        *_labels(rows, last),
+        *(_edge(inputs[task], cells[task], moved=False) for task in inputs),
+        *_edges(last, cells),
+        *(part for cell in (*inputs.values(), *cells.values()) for part in _drawn(cell)),
+        *_lanes(run, number, below, width),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The steps of rows from above, and which row each task has."""
+
+    steps: tuple[str, ...]
+    of: dict[str, int]
+
+
+def _rows(last: dict[str, TaskRecord]) -> _Rows:
+    """Give each step a row of its own wherever as many tasks lead to it one after the other."""
+    depths: dict[str, int] = {}
+
+    def depth(task: str) -> int:
+        if task not in depths:
+            depths[task] = 1 + max((depth(taken.task) for taken in last[task].taken if taken.task in last), default=0)
+        return depths[task]
+
+    begun: dict[tuple[int, str], float] = {}
+    for task, record in last.items():
+        row = depth(task), record.step
+        begun[row] = min(begun.get(row, record.begin), record.begin)
+    rows = sorted(begun, key=lambda row: (row[0], begun[row]))
+    number = {row: index for index, row in enumerate(rows)}
+    of = {task: number[depth(task), record.step] for task, record in last.items()}
+    return _Rows(tuple(step for _, step in rows), of)
+
+
+def _cells(
+    last: dict[str, TaskRecord], rows: _Rows, columns: int, number: dict[str, int]
+) -> tuple[dict[str, _Cell], dict[str, _Cell]]:
+    """Return the cells of tasks, and of the chunks that tasks read."""
+    alone = Counter(rows.of.values())
+    cells, inputs = {}, {}
+    for task, record in last.items():
+        place = record.place if alone[rows.of[task]] > 1 else (columns - 1) / 2
+        x = _MARGIN + _LABELS + place * _COLUMN
+        worker = number.get(record.worker)
+        took = f"{_bytes(sum(size for _, size in record.made))} · {_ms(record.end - record.begin)}"
+        cells[task] = _Cell(x, _HEAD + (rows.of[task] + 1) * _ROW, (_name(worker), took), worker)
+        if record.elements is not None:
+            first, end = record.elements
+            lines = f"{end - first:,}".replace(",", "\u2009"), f"from {first:,}".replace(",", "\u2009")
+            inputs[task] = _Cell(x, _HEAD, lines, None)
+    return cells, inputs
+
+
+def _labels(rows: _Rows, last: dict[str, TaskRecord]) -> Iterator[str]:
+    if not rows.steps:
+        return
+    yield _text(_MARGIN, _HEAD + 20, "input", "name")
+    yield _text(_MARGIN, _HEAD + 38, "elements of each chunk", "small")
+    moved: dict[int, int] = defaultdict(int)
+    seen = set()
+    for task, record in last.items():
+        for taken in record.taken:
+            source = last.get(taken.task)
+            if source is None or source.worker == record.worker or (taken, record.worker) in seen:
+                continue
+            seen.add((taken, record.worker))
+            moved[rows.of[task]] += dict(source.made)[taken.part]
+    for row, step in enumerate(rows.steps):
+        y = _HEAD + (row + 1) * _ROW
+        yield _text(_MARGIN, y + 20, step, "name")
+        from_others = f"{_bytes(moved[row])} from others" if moved[row] else "nothing from others"
+        yield _text(_MARGIN, y + 38, from_others, "small")
+
+
+def _edges(last: dict[str, TaskRecord], cells: dict[str, _Cell]) -> Iterator[str]:
+    drawn = {
+        (taken.task, record.task, last[taken.task].worker != record.worker)
+        for record in last.values()
+        for taken in record.taken
+        if taken.task in last
+    }
+    for source, task, moved in sorted(drawn, key=lambda each: each[2]):
+        yield _edge(cells[source], cells[task], moved=moved)
+
+
+def _edge(source: _Cell, to: _Cell, *, moved: bool) -> str:
+    x0, y0, x1, y1 = source.x + _CELL / 2, source.y + _HIGH, to.x + _CELL / 2, to.y
+    bend = (y1 - y0) / 2
+    path = f"M{x0:g} {y0:g}C{x0:g} {y0 + bend:g} {x1:g} {y1 - bend:g} {x1:g} {y1:g}"
+    return f'<path class="{"moved" if moved else "stays"}" d="{path}"/>'
+
+
+def _drawn(cell: _Cell) -> Iterator[str]:
+    color = "input" if cell.worker is None else f"w{cell.worker % len(WORKERS['light'])}"
+    yield f'<rect class="back" x="{cell.x:g}" y="{cell.y:g}" width="{_CELL}" height="{_HIGH}" rx="6"/>'
+    yield f'<rect class="cell {color}" x="{cell.x:g}" y="{cell.y:g}" width="{_CELL}" height="{_HIGH}" rx="6"/>'
+    yield _text(cell.x + _CELL / 2, cell.y + 20, cell.lines[0], "middle name")
+    yield _text(cell.x + _CELL / 2, cell.y + 38, cell.lines[1], "middle small")
+
+
+def _legend(width: float) -> Iterator[str]:
+    for right, kind, words in ((330, "stays", "stays on the worker"), (150, "moved", "to another worker")):
+        x = width - _MARGIN - right
+        yield f'<path class="{kind}" d="M{x:g} 30h26"/>'
+        yield _text(x + 34, 34, words, "small")
+
+
+def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float) -> Iterator[str]:
+    """Draw what each worker was busy with, by the clock."""
+    if not run.tasks:
+        return
+    begin, end = min(each.begin for each in run.tasks), max(each.end for each in run.tasks)
+    left = _MARGIN + _LABELS
+    scale = (width - _MARGIN - left) / max(end - begin, 1e-9)
+    yield f'<path class="rule" d="M{_MARGIN} {top:g}H{width - _MARGIN:g}"/>'
+    yield _text(_MARGIN, top + 26, "in time", "name")
+    yield _text(left, top + 26, "0", "small")
+    yield _text(width - _MARGIN, top + 26, _ms(end - begin), "end small")
+    for each in run.workers:
+        y = top + 40 + number[each.address] * _LANE
+        yield _text(_MARGIN, y + 14, _name(number[each.address]), "small")
+        yield f'<rect class="lane" x="{left}" y="{y:g}" width="{width - _MARGIN - left:g}" height="{_BAR}" rx="3"/>'
+    for record in run.tasks:
+        worker = number.get(record.worker)
+        if worker is None:
+            continue
+        x, y = left + (record.begin - begin) * scale, top + 40 + worker * _LANE
+        long = max((record.end - record.begin) * scale, 2)
+        words = f"{record.step}: {_ms(record.end - record.begin)}"
+        yield (
+            f'<rect class="busy b{worker % len(WORKERS["light"])}" x="{x:.1f}" y="{y:g}" width="{long:.1f}" '
+            f'height="{_BAR}" rx="2"><title>{escape(words)}</title></rect>'
+        )
+
+
+def _styles() -> str:
+    common = (
+        "text{font:13px system-ui,'Segoe UI',sans-serif}.title{font-size:16px;font-weight:600}"
+        ".name{font-size:13px;font-weight:600}.small{font-size:12px}.middle{text-anchor:middle}.end{text-anchor:end}"
+        ".moved,.stays,.rule{fill:none;stroke-width:1.3}.moved{stroke-width:2}.cell{fill-opacity:.16;stroke-width:1.5}"
+    )
+    return f"{common}{_colors('light')}@media (prefers-color-scheme:dark){{{_colors('dark')}}}"
+
+
+def _colors(theme: str) -> str:
+    t = THEMES[theme]
+    rules = [
+        f"text{{fill:{t['text']}}}.small{{fill:{t['muted']}}}.ground,.back{{fill:{t['surface']}}}",
+        f".moved{{stroke:{t['accent']}}}.stays{{stroke:{t['muted']}}}.rule{{stroke:{t['border']}}}",
+        f".input{{fill:none;stroke:{t['muted']}}}.lane{{fill:{t['border']};fill-opacity:.45}}",
+        *(f".w{n}{{fill:{color};stroke:{color}}}.b{n}{{fill:{color}}}" for n, color in enumerate(WORKERS[theme])),
+    ]
+    return "".join(rules)
+
+
+def _text(x: float, y: float, words: str, kind: str) -> str:
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'
+
+
+def _name(worker: int | None) -> str:
+    return "a worker that is gone" if worker is None else f"worker {worker}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KB", "MB"):
+        if size < _KILO:
+            return f"{size:.3g} {unit}"
+        size /= _KILO
+    return f"{size:.3g} GB"
