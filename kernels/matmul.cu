@@ -11,6 +11,10 @@
 // matmul_registers_2d  a thread makes a square of elements            loads of one float, and banks in conflict
 // matmul_vectors       16-byte loads, A transposed on its way         the block waits for global memory at each step
 // matmul_peak          next tiles fetched during this one's products  the rate of multiply-adds
+//
+// By tensor cores: matmul_tensor.cu.
+
+#include "matmul_finish.cuh"
 
 // A block of matmul_naive, matmul_coalesced and matmul_tiled makes TILE x TILE elements, one a thread.
 #ifndef TILE
@@ -44,10 +48,6 @@
 #define WARP_ROWS (WARP_LANES_DOWN * THREAD_ROWS)
 #define WARP_COLUMNS (WARP_LANES_ACROSS * THREAD_COLUMNS)
 #define WARPS_ACROSS (COLUMNS > WARP_COLUMNS ? COLUMNS / WARP_COLUMNS : 1)
-
-__device__ void finish(float *c, int place, float sum, float alpha, float beta) {
-    c[place] = beta == 0.0f ? alpha * sum : alpha * sum + beta * c[place];
-}
 
 // Idea: what a program without threads does: rows, columns, and the products of an element in three loops. Limit: one
 // product and one sum after the other.

@@ -46,8 +46,10 @@ from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Buffer, Engine
 from gpu.errors import InputError
+from gpu.warp import WARP
 
 _FILE = "matmul.cu"
+_TENSOR_FILE = "matmul_tensor.cu"
 _STEPPED = 8
 
 
@@ -92,6 +94,14 @@ _PEAK = {
     32: _Shape(128, 128, 8, 8, 8),
 }
 
+_TENSOR = {
+    4: _Shape(16, 16, 8, 16, 16),
+    8: _Shape(32, 16, 8, 16, 16),
+    16: _Shape(32, 32, 16, 16, 16),
+    32: _Shape(64, 64, 16, 16, 16),
+}
+"""What a block makes, and a warp of it."""
+
 _PEAK_SMALL = _Shape(64, 64, 16, 4, 8)
 
 
@@ -115,10 +125,11 @@ def _launch(
     defines: dict[str, int | str],
     covers: tuple[int, int],
     block: tuple[int, int, int],
+    file: str = _FILE,
 ) -> None:
     """Run a kernel of which a block makes `covers` rows and columns of C."""
     (m, k), n = a.shape, b.shape[1]
-    kernel = engine.build(_FILE, defines).kernel(kernel_name)
+    kernel = engine.build(file, defines).kernel(kernel_name)
     grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
     scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
     engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
@@ -158,6 +169,14 @@ def _several_a_thread(
     return multiply
 
 
+def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    shape = _TENSOR[int(params["tile"])]
+    threads = shape.rows // shape.thread_rows * (shape.columns // shape.thread_columns) * WARP
+    defines: dict[str, int | str] = {"ROWS": shape.rows, "COLUMNS": shape.columns, "DEPTH": shape.depth}
+    covers = (shape.rows, shape.columns)
+    _launch(engine, params, a, b, c, "matmul_tensor", defines, covers, (threads, 1, 1), _TENSOR_FILE)
+
+
 def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
         library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
@@ -174,6 +193,7 @@ _MULTIPLIES: dict[str, _Multiply] = {
     "registers-2d": _several_a_thread("matmul_registers_2d", _SQUARE),
     "vectors": _several_a_thread("matmul_vectors", _SQUARE),
     "peak": _several_a_thread("matmul_peak", _PEAK, small=_PEAK_SMALL),
+    "tensor": _by_warps,
     "cublas": _cublas,
 }
 """What multiplies on the device, by variants' names."""
@@ -274,7 +294,8 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
     It is at most gamma(k + 2) |alpha| |a| |b| + gamma(2) |beta| |c|, where |a| |b|, the sum of the products'
     magnitudes, is at most the product of the row's length and the column's. Whole numbers whose sums stay below 2^24
-    are not rounded at all.
+    are not rounded at all. Of tensor cores it is required rather than proven: what products in parts leave out is below
+    2^-32 of a product, or of a sum beyond 2^24, but how tensor cores round a sum is not documented.
     """
     alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
     a, b, c = (single(inputs[name]) for name in ("values", "b", "c"))
@@ -449,6 +470,15 @@ PATTERN = Pattern(
             idea="While one tile's products are summed up the next one is fetched; lanes read quads side by side.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak",),
+        ),
+        Variant(
+            "tensor",
+            "Tensor cores",
+            run=_program("tensor"),
+            idea="A warp multiplies tiles of 16 x 16; a factor is three parts of TF32, which keep all of its bits.",
+            limit="Six products for one, and the block waits for global memory at each step.",
+            kernels=("matmul_tensor",),
+            file=_TENSOR_FILE,
         ),
         Variant(
             "cublas",
