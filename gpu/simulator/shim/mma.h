@@ -190,7 +190,7 @@ template <int M, int N, int K, typename Result, typename LockstepT, typename Row
 __device__ inline void mma_sync(fragment<accumulator, M, N, K, Result> &d,
                                 const fragment<matrix_a, M, N, K, LockstepT, RowsOrColumns> &a,
                                 const fragment<matrix_b, M, N, K, LockstepT, Other> &b,
-                                const fragment<accumulator, M, N, K, Sum> &c, bool = false) {
+                                const fragment<accumulator, M, N, K, Sum> &c) {
     using element = lockstep_element<LockstepT>;
     __lockstep_whole_warp();
     const int packed = element::packed, of_long = K / 2, of_short = K / 4;
