@@ -199,7 +199,7 @@ class CountersCard(Card):
             for table, widths in ((self.work, work), (self.use, use)):
                 _drop(widths, table.figures, room - words, gap)
         spare = room - sum(width + gap for width in work if width)
-        self.title.setVisible(self.title.sizeHint().width() <= spare and "in all" in self._rows)
+        self.title.setVisible(self.title.sizeHint().width() + gap <= spare and "in all" in self._rows)
         self.work.lay_out(words, work, self._rows)
         self.use.lay_out(words, use, self._rows)
         self.n.setVisible(self._has_book and "textbook" in self._rows)
