@@ -288,8 +288,8 @@ def test_extensions_old_names_and_barriers_within_expressions() -> None:
     """A function of a program's own takes the place of a form from before Volta."""
     source = """
     #include <cstdint>
-    __device__ float2 __shfl_down(float2 pair, int by) {
-        return make_float2(__shfl_down_sync(~0u, pair.x, by), __shfl_down_sync(~0u, pair.y, by));
+    __device__ float2 __shfl_down(const float2 pair, unsigned by, int width = 32) {
+        return make_float2(__shfl_down_sync(~0u, pair.x, by, width), __shfl_down_sync(~0u, pair.y, by));
     }
     __global__ void k(int *out) {
         __shared__ int held[64];

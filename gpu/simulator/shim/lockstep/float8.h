@@ -113,6 +113,10 @@ LOCKSTEP_API inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw 
     struct __align__(4) __nv_fp8x4_##name {                                                                            \
         __nv_fp8x4_storage_t __x;                                                                                      \
         __nv_fp8x4_##name() = default;                                                                                 \
+        LOCKSTEP_API explicit __nv_fp8x4_##name(__half2 low, __half2 high)                                             \
+            : __nv_fp8x4_##name(make_float4((float)low.x, (float)low.y, (float)high.x, (float)high.y)) {}              \
+        LOCKSTEP_API explicit __nv_fp8x4_##name(__nv_bfloat162 low, __nv_bfloat162 high)                               \
+            : __nv_fp8x4_##name(make_float4((float)low.x, (float)low.y, (float)high.x, (float)high.y)) {}              \
         LOCKSTEP_API explicit __nv_fp8x4_##name(float4 value) {                                                        \
             unsigned int low = __nv_cvt_float2_to_fp8x2(make_float2(value.x, value.y), __NV_SATFINITE, kind);          \
             __x = low | (unsigned int)__nv_cvt_float2_to_fp8x2(make_float2(value.z, value.w), __NV_SATFINITE, kind)    \

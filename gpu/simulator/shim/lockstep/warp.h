@@ -41,9 +41,9 @@ __device__ unsigned int __reduce_or_sync(unsigned int mask, unsigned int value);
 __device__ unsigned int __reduce_xor_sync(unsigned int mask, unsigned int value);
 
 // The forms from before Volta, which old kernels use: the lanes that are there take part. Templates, so that a function
-// of that name which a program has of its own is taken.
+// of that name which a program has of its own, for its own types, is taken.
 #define LOCKSTEP_OLD_SHUFFLE(name)                                                                                     \
-    template <typename LockstepT>                                                                                      \
+    template <typename LockstepT, int = sizeof(char[__is_arithmetic(LockstepT) ? 1 : -1])>                             \
     __device__ inline LockstepT name(LockstepT value, int by, int width = 32) {                                        \
         return name##_sync(__activemask(), value, by, width);                                                          \
     }
