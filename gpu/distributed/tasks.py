@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 from gpu.declaration.distributed import Step
 from gpu.declaration.pattern import Progress
@@ -64,8 +65,7 @@ class Named:
 
         def submit(then: Then | None) -> Any:
             assert then is None, "who makes several things is followed by nobody"
-            client = self._tasks.cluster.client
-            return client.submit(pick, self.value, name, key=key, pure=False, priority=self.depth)
+            return self._tasks.submit(pick, self.value, name, key=key, priority=self.depth)
 
         return Named(self._tasks, submit, Taken(self.taken.task, name), self.depth)
 
@@ -136,6 +136,7 @@ class RunTasks:
         self.cluster = cluster
         self.topic = f"lockstep-{secrets.token_hex(8)}"
         self.news = News()
+        self._futures: WeakSet[Any] = WeakSet()
         self.count = 0
         self.pattern = pattern
         self.variant = variant
@@ -164,14 +165,13 @@ class RunTasks:
             following = (then.step, len(more)) if then is not None else None
             every = (*taken, *more)
             call = TaskCall(self.topic, name, step, *self._call, place, _taken(every), self._accept, following)
-            return self.cluster.client.submit(
+            return self.submit(
                 carry_out,
                 call,
                 *(_values(each) for each in every),
                 key=f"{self.topic}-{name}",
                 workers=[home],
                 allow_other_workers=True,
-                pure=False,
                 priority=depth,  # what uses something up comes before what reads the next chunk
             )
 
@@ -219,13 +219,18 @@ class RunTasks:
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
             ) from error
-        finally:
-            # Dask's own tasks still refer to them, in circles that Python finds late.
-            for future in futures:
-                future.release()
+
+    def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
+        """Hand a function to Dask; return who will have what it returns, until the run is over."""
+        future = self.cluster.client.submit(function, *values, pure=False, **options)
+        self._futures.add(future)
+        return future
 
     def close(self) -> None:
-        """Hear no more of the run."""
+        """Keep nothing of the run, and hear no more of it."""
+        # Dask's own tasks still refer to some, in circles that Python finds late.
+        for future in list(self._futures):
+            future.release()
         for topic in (self.topic, "all"):
             self.cluster.client.unsubscribe_topic(topic)
 
