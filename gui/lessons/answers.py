@@ -73,8 +73,9 @@ class SetAnswer(AnswerBox):
         self.typed.returnPressed.connect(self.done)
 
     def _tell(self) -> None:
-        if not self.typed.hasFocus():
-            self.typed.setText(in_words(self.pad.chosen))
+        words = in_words(self.pad.chosen)
+        if not self.typed.hasFocus() and words != self.typed.text():
+            self.typed.setText(words)
             self.typed.setCursorPosition(0)
         self.changed.emit()
 

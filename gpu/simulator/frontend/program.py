@@ -112,6 +112,7 @@ class Program:
         functions = [body for body in self._bodies if body.kind in _FUNCTIONS]
         self._loose = [error for error in self._errors if not any(error.lies_in(body) for body in functions)]
         self._sound: set[Cursor] = set()
+        self._nobodys = [error for error in self._loose if not any(error.lies_in(each) for each in declarations)]
         if not tolerant:
             self._raise_errors()
 
@@ -177,6 +178,9 @@ class Program:
         CompileError
             It uses something that the simulator does not support.
         """
+        if self._nobodys and not self._has_host_code():
+            # An #error, or a header that is not there: no function answers for it, and no host code needs it.
+            raise self._nobodys[0].error(self._errors)
         if len(self._plain(name)) > 1:
             raise self._ambiguous(name, self._plain(name))
         if name in self._kernels:

@@ -17,7 +17,7 @@ ENGINE = "tests.gpu.distributed.lockstep:LockstepEngine"
 PLAIN = "tests.gpu.distributed.lockstep:PlainEngine"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
     """Four workers that compile nothing: for arrays this small that takes longer than all else."""
     from gpu.distributed.cluster import Asked, opened
