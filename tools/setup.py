@@ -236,8 +236,9 @@ def test(arguments: Sequence[str]) -> int:
         return _headless("-m", "pytest", *arguments)
     python = prepare(window=False)
     environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    # A file's tests stay together: they share kernels that were built, and what took long to prepare.
-    beside = ("-n", "auto", "--dist", "loadfile", "--sample")
+    # A file's tests stay together: they share kernels that were built, and what took long to prepare. There is one
+    # worker more than there are cores, as many tests wait for another process.
+    beside = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--sample")
     passes = (
         (*beside, "-m", "not alone"),
         ("-m", "alone", "--durations=10"),

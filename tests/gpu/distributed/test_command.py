@@ -40,6 +40,7 @@ def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     assert graph.read_text().count('class="cell') == 2 + 3, "chunks and tasks"
 
 
+@pytest.mark.long
 def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
     values = np.arange(5000, dtype=np.float64)
     np.save(tmp_path / "in.npy", values)
@@ -51,6 +52,7 @@ def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
     assert np.load(tmp_path / "sum.npy").tolist() == [values.sum()]
 
 
+@pytest.mark.long
 def test_bodies_are_moved_and_saved(tmp_path):
     from gpu.cli.main import main
     from tests.gpu.cli.desktops import NO_WINDOW

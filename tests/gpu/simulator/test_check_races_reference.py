@@ -178,7 +178,7 @@ ORDERING = groups("barrier", BLOCKS) | groups("__syncwarp", GEOMETRY.lanes // 32
 FENCES = st.builds(Step, kind=st.just("__threadfence"), lanes=st.sets(st.sampled_from(BUSY), min_size=1).map(tuple))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(accesses() | accesses() | ORDERING, min_size=2, max_size=9))
 def test_it_finds_a_race_exactly_where_there_is_one(program: list[Step]) -> None:
     found, true = run(program)
