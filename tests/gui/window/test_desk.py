@@ -361,6 +361,7 @@ def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
     assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
 
 
+@pytest.mark.long
 def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     window, seen = walker.window, {}
     window.resize(*SIZES[0])

@@ -96,6 +96,7 @@ def test_why_grid_stride_beats_interleaved(hand) -> None:
     assert "Interleaved pairs: " in hand.window.page.compare.modeled.why.text()
 
 
+@pytest.mark.long
 def test_why_padding_helps(hand) -> None:
     found = hand.limits("Scan")
     plain, padded = found["brent-kung"], found["brent-kung-padded"]
