@@ -103,8 +103,7 @@ def _run_on_cluster(
     from gpu.distributed.cluster import opened
     from gpu.distributed.library import load_dask
 
-    if pattern.distributed is None:
-        raise InputError(f"{pattern.title} runs on one device only.", advice="Leave out --engine dask.")
+    pattern.over_devices()  # what cannot be is said before Dask is looked for
     load_dask()
     with opened(cluster.asked) as workers:
         runner = Runner(workers, cluster)

@@ -549,6 +549,12 @@ class Pattern:
         """The rung that a ladder is begun at: the first one whose work threads share."""
         return next(each for each in self.variants if not each.alone)
 
+    def over_devices(self) -> DistributedProgram:
+        """Return how it runs over several devices; InputError where it does not."""
+        if self.distributed is None:
+            raise InputError(f"{self.title} runs on one device only.", advice="Leave out --engine dask.")
+        return self.distributed
+
     def lifts(self, variant: Variant) -> Variant | None:
         """Return the rung that lifts a variant's limit; None where the hardware is the limit, or a library's ours."""
         if variant.lifted_by:

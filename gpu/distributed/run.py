@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.distributed import DistributedProgram, Parts, equal_lengths
+from gpu.declaration.distributed import Parts, equal_lengths
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.sources import Carried, Source, written
@@ -22,13 +22,6 @@ from gpu.messages.requests import Report
 from gpu.run import verify
 from gpu.run.drive import ANOTHER, Tell, accept
 from gpu.run.execute import Outcome, throughput
-
-
-def program_of(pattern: Pattern) -> DistributedProgram:
-    """Return how a pattern runs over several devices; InputError where it does not."""
-    if pattern.distributed is None:
-        raise InputError(f"{pattern.title} runs on one device only.", advice="Leave out --engine dask.")
-    return pattern.distributed
 
 
 def run_distributed(
@@ -67,7 +60,7 @@ def run_distributed(
     EngineUnavailableError
         Where the scheduler, or every worker, is gone.
     """
-    program = program_of(pattern)
+    program = pattern.over_devices()
     accept(pattern, variant, inputs, params)
     if variant.library:
         raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)

@@ -15,7 +15,7 @@ from gpu.declaration.distributed import OnWorker, Parts, Streaming
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.files import ZARR, Output, Streamed, Target, check_streamed_target, is_image, seen, writing
-from gpu.distributed.run import lengths_of, program_of
+from gpu.distributed.run import lengths_of
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.distributed.worker import Chunk
 from gpu.engines.base import Buffer
@@ -69,7 +69,7 @@ def stream(
     InputError
         Where the pattern does not take the file, or its result cannot be written so.
     """
-    program = program_of(pattern)
+    program = pattern.over_devices()
     if program.streaming is None:
         raise InputError(f"{pattern.title} needs all of its input at once.", advice="Leave out --stream.")
     if variant.library:
