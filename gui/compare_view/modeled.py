@@ -86,6 +86,8 @@ class ModeledViews(Card):
         self.body.addWidget(self.why)
         self.body.addWidget(self.what_if)
         self._moved = after(_MOVED_MS, self.stale.emit, self)
+        # Once however much has come: to draw a roofline for each of some variants would hold the window up.
+        self._drawing = after(0, self._draw, self)
         self.what_if.changed.connect(self._moved.start)
         self.limits.chosen.connect(self._take_line)
         self.roofline.picked.connect(self.select)
@@ -151,6 +153,7 @@ class ModeledViews(Card):
             self.selected, self._chosen = first if first in self._offered else next(iter(self._offered), -1), False
         self.limits.offer([f"{each.number + 1}  {each.title}" for each in offered])
         self._want_blocks()
+        self._take_known()
         self._turn += 1
         self._show()
         self.figured.emit()
@@ -198,10 +201,20 @@ class ModeledViews(Card):
             wanted = [(self.selected, threads) for threads in self.what_if.blocks]
             self._todo += [each for each in wanted if each not in self.found and each not in self._todo]
 
+    def _take_known(self) -> None:
+        """Take what is known already, all at once: each of them shown by itself would hold the window up."""
+        for number, threads in self._todo:
+            if (known := self._modeling.known(self._request(number, threads))) is not None:
+                self._keep(number, threads, known)
+        self._todo = [each for each in self._todo if each not in self.found]
+
+    def _request(self, number: int, threads: int) -> ModelRequest:
+        return self._offered[number].request(self.what_if.supposed, threads or self.what_if.threads)
+
     def _ask(self) -> None:
         number, threads = self._todo[0]
         turn = self._turn
-        request = self._offered[number].request(self.what_if.supposed, threads or self.what_if.threads)
+        request = self._request(number, threads)
         self._say(f"modeling {self._offered[number].title} …")
 
         def take(found: ModeledTime | Failure) -> None:
@@ -214,11 +227,8 @@ class ModeledViews(Card):
         if isinstance(found, Failure) and found.kind == "cancelled":
             self.stop()
             return
-        self.found[number, threads] = found
         del self._todo[0]
-        if isinstance(found, ModeledTime) and not self._chosen and self.selected in self.refusals:
-            self.selected = number  # what cannot be modeled is not much to look at
-            self._want_blocks()
+        self._keep(number, threads, found)
         self._show()
         self.figured.emit()
         if self._todo:
@@ -226,13 +236,19 @@ class ModeledViews(Card):
         else:
             self._end()
 
+    def _keep(self, number: int, threads: int, found: ModeledTime | Failure) -> None:
+        self.found[number, threads] = found
+        if isinstance(found, ModeledTime) and not self._chosen and self.selected in self.refusals:
+            self.selected = number  # what cannot be modeled is not much to look at
+            self._want_blocks()
+
     def _end(self) -> None:
         self._show()
         self.busy_changed.emit(False)
 
     # --- showing
 
-    def _show(self) -> None:
+    def _draw(self) -> None:
         numbers = list(self._offered)
         if self.view == LIMITS_VIEW:
             self.limits.show_times({numbers.index(number): found for number, found in self._now().items()})
@@ -240,6 +256,9 @@ class ModeledViews(Card):
             self._show_roofline()
         else:
             self._show_occupancy()
+
+    def _show(self) -> None:
+        self._drawing.start()
         known = self._now().get(self.selected)
         title = self._offered[self.selected].title if self.selected in self._offered else ""
         if isinstance(known, ModeledTime):

@@ -23,10 +23,16 @@ class WrappingLayout(QLayout):
     def __init__(
         self, parent: QWidget | None = None, *, across: int = 20, down: int = 10, spread: bool = False
     ) -> None:
+        self._items: list[QLayoutItem] = []
+        self._heights: dict[int, int] = {}
+        """By width, until an item wants another size: Qt asks some hundred times for one change of a view."""
         super().__init__(parent)
         self.setContentsMargins(0, 0, 0, 0)
         self._across, self._down, self._spread = across, down, spread
-        self._items: list[QLayoutItem] = []
+
+    def invalidate(self) -> None:
+        self._heights.clear()
+        super().invalidate()
 
     def addItem(self, item: QLayoutItem | None) -> None:
         if item is not None:
@@ -48,9 +54,12 @@ class WrappingLayout(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        around = self.contentsMargins()
-        inside = width - around.left() - around.right()
-        return self._place(QRect(0, 0, inside, 0), apply=False) + around.top() + around.bottom()
+        if width not in self._heights:
+            around = self.contentsMargins()
+            inside = width - around.left() - around.right()
+            placed = self._place(QRect(0, 0, inside, 0), apply=False)
+            self._heights[width] = placed + around.top() + around.bottom()
+        return self._heights[width]
 
     def sizeHint(self) -> QSize:
         return self.minimumSize()

@@ -48,8 +48,13 @@ class Hand:
         self.clicks += 1
 
     def button(self, text):
+        self.press(self.find(text))
+
+    def find(self, text):
         shown = (each for each in self.window.findChildren(QPushButton) if each.isVisible() and each.text() == text)
-        button = next(shown)
+        return next(shown)
+
+    def press(self, button):
         self._click(button, button.rect().center())
 
     def tab(self, text):
@@ -122,13 +127,15 @@ def test_why_the_single_pass_wins(hand) -> None:
 def test_the_window_goes_on_while_it_is_modeled(hand, window) -> None:
     hand.limits("Reduction")
     shown = window.page.compare.modeled
+    # To find a button takes longer than to press it.
+    roofline, limits = hand.find("Roofline"), hand.find("Limits")
 
     def attempt():
         window.bench.modeling._known.clear()
         pulse = Pulse()
-        hand.button("Roofline")
+        hand.press(roofline)
         hand.bot.waitUntil(lambda: not shown.busy)
-        hand.button("Limits")
+        hand.press(limits)
         hand.bot.waitUntil(lambda: not shown.busy)
         return pulse.longest_gap()
 
