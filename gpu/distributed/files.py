@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu.distributed.sources import Source
+from gpu.distributed.zarr_arrays import ZARR, create_zarr, open_zarr, read_rows
 from gpu.engines.base import Array
-from gpu.errors import EngineUnavailableError, InputError
+from gpu.errors import InputError
 from gpu.files import netpbm
 from gpu.files.arrays import npy_layout
 from gpu.files.opening import check_target, os_errors, reading, replacing_in_parts
 
-ZARR = ".zarr"
 RAW_TYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
 _NETPBM = (".pgm", ".ppm")
 _RAW = re.compile(rf"({'|'.join(RAW_TYPES)}):(\d{{1,15}}(?:x\d{{1,15}}){{0,2}})", re.ASCII)
@@ -66,7 +66,7 @@ class ZarrRows:
     path: str
 
     def read(self, start: int, stop: int) -> Array:
-        return np.ascontiguousarray(_open_zarr(self.path)[start:stop])
+        return read_rows(self.path, start, stop)
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,8 @@ def open_streamed(path: str, raw: str = "") -> Streamed:
     if ending == ".npy":
         found = npy_layout(where)
         _refuse_single(path, found.shape)
+        if found.dtype.kind not in "biuf":
+            raise InputError(f"{Path(path).name} holds {found.dtype} and no numbers.")
         rows = RawRows(where, found.offset, found.dtype.str, found.shape[1:])
         return Streamed(where, rows, found.shape, found.dtype.newbyteorder("="))
     if ending in _NETPBM:
@@ -125,7 +127,7 @@ def open_streamed(path: str, raw: str = "") -> Streamed:
         rows = RawRows(where, header.offset, stored.str, header.shape[1:])
         return Streamed(where, rows, header.shape, header.dtype, header.maxval)
     if ending == ZARR:
-        array = _open_zarr(where)
+        array = open_zarr(where)
         _refuse_single(path, array.shape)
         return Streamed(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
     raise InputError(
@@ -151,19 +153,6 @@ def _open_raw(path: str, raw: str) -> Streamed:
     if there != wanted:
         raise InputError(f"{Path(path).name} has {there} bytes, and {raw} takes {wanted}.")
     return Streamed(path, RawRows(path, 0, kind.newbyteorder("<").str, shape[1:]), shape, kind)
-
-
-def _open_zarr(path: str) -> Any:
-    try:
-        import zarr
-    except ImportError as error:
-        raise EngineUnavailableError(
-            f"Zarr is not installed here: {error}.", advice="`pip install -r requirements-dask.txt` installs it."
-        ) from error
-    try:
-        return zarr.open_array(path, mode="r+" if Path(path).name.endswith(".part") else "r")
-    except Exception as error:  # what is none fails in a dozen ways
-        raise InputError(f"{Path(path).name} is no Zarr array that can be read.", detail=str(error)) from None
 
 
 class Target(Protocol):
@@ -198,7 +187,7 @@ class ZarrTarget:
 
     def write(self, start: int, rows: Array) -> None:
         if len(rows):
-            _open_zarr(self.path)[start : start + len(rows)] = rows
+            open_zarr(self.path)[start : start + len(rows)] = rows
 
 
 @dataclass
@@ -233,9 +222,7 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
     ending, name = Path(path).suffix.lower(), str(Path(path).absolute())
     with replacing_in_parts(name) as unfinished:
         if ending == ZARR:
-            import zarr
-
-            zarr.create_array(str(unfinished), shape=shape, chunks=(max(chunk, 1), *shape[1:]), dtype=dtype)
+            create_zarr(str(unfinished), shape, dtype, chunk)
             yield Output(ZarrTarget(str(unfinished)), shape[0])
             return
         header = _header(ending, shape, dtype, maxval)

@@ -14,10 +14,11 @@ import numpy as np
 from gpu.declaration.distributed import OnWorker, Parts, Streaming
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
 from gpu.distributed.cluster import Cluster
-from gpu.distributed.files import ZARR, Output, Streamed, Target, check_streamed_target, is_image, seen, writing
+from gpu.distributed.files import Output, Streamed, Target, check_streamed_target, is_image, seen, writing
 from gpu.distributed.run import lengths_of
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.distributed.worker import Chunk
+from gpu.distributed.zarr_arrays import ZARR
 from gpu.engines.base import Buffer
 from gpu.errors import InputError
 from gpu.messages.distributed import DistributedRun
@@ -26,6 +27,8 @@ from gpu.run.drive import ANOTHER, Tell
 
 CHUNK_BYTES = 2**26
 """Of a chunk, where nobody says how many there are."""
+MOST_CHUNKS = 100_000
+"""A description of some bytes can name any length: no list is made of that."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,8 @@ def _equal(given: Streamed, workers: int, chunks: Sequence[int]) -> tuple[int, .
     fitting = max(1, CHUNK_BYTES * total // max(given.nbytes, 1))
     rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))
     whole, rest = divmod(total, rows)
+    if whole > MOST_CHUNKS:
+        raise InputError(f"{Path(given.path).name} comes to more than {MOST_CHUNKS} chunks.", advice="See --chunks.")
     return (*[rows] * whole, rest) if rest or not whole else (rows,) * whole
 
 

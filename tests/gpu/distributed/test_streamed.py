@@ -137,6 +137,9 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
     np.save(tmp_path / "single.npy", np.array(3))
     (tmp_path / "short.raw").write_bytes(b"123")
     (tmp_path / "no.zarr").mkdir()
+    import zarr
+
+    zarr.create_array(str(tmp_path / "long.zarr"), shape=(10**14,), chunks=(10**6,), dtype="int32")
     images.write_image(str(tmp_path / "in.pgm"), np.zeros((4, 4), np.uint8), 255)
     for source, target, raw, sentence in (
         (folder / "in.npy", "", "", "The result is as large as the input"),
@@ -149,6 +152,7 @@ def test_what_cannot_be_streamed_is_one_sentence(cluster, numbers, tmp_path):
         (tmp_path / "short.raw", "out.npy", "float16:1", "--raw is TYPE:SHAPE"),
         (tmp_path / "short.raw", "out.npy", "", "cannot be read a chunk at a time"),
         (tmp_path / "no.zarr", "out.npy", "", "is no Zarr array"),
+        (tmp_path / "long.zarr", "out.npy", "", "comes to more than 100000 chunks"),
         (tmp_path / "in.pgm", "out.npy", "", "is not what Scan takes here: numbers"),
     ):
         with pytest.raises(InputError, match=sentence):

@@ -1,0 +1,107 @@
+"""What a Zarr array's folder may not do to who reads it: run code, wait for ever, take all memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpu.distributed.zarr_arrays import open_zarr, read_rows
+from gpu.errors import InputError
+
+
+class Harm:
+    """Makes a folder when it is read by pickle."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An array of twenty numbers in chunks of five."""
+    import zarr
+
+    path = tmp_path / "x.zarr"
+    zarr.create_array(str(path), shape=(20,), chunks=(5,), dtype="float32")[:] = np.arange(20)
+    return path
+
+
+def describe(folder, **changes):
+    path = folder / "zarr.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | changes), "utf-8")
+
+
+def refusal(folder):
+    with pytest.raises(InputError) as caught:
+        read_rows(str(folder), 4, 11)
+    return caught.value.message
+
+
+def test_rows_are_read_across_chunks(folder):
+    assert read_rows(str(folder), 4, 11).tolist() == list(range(4, 11))
+    (folder / "c" / "1").unlink()
+    assert read_rows(str(folder), 4, 11).tolist() == [4, 0, 0, 0, 0, 0, 10], "what was never written is the fill value"
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+def test_a_codec_that_runs_code_is_refused(folder, tmp_path, sharded):
+    codecs = [{"name": "numcodecs.pickle", "configuration": {"protocol": 5}}]
+    if sharded:
+        codecs = [{"name": "sharding_indexed", "configuration": {"chunk_shape": [5], "codecs": codecs}}]
+    describe(folder, codecs=codecs)
+    for chunk in (folder / "c").iterdir():
+        chunk.write_bytes(pickle.dumps(Harm(tmp_path / "ran")))
+    assert refusal(folder) == "x.zarr is stored with 'numcodecs.pickle', which is not read here."
+    old = tmp_path / "old.zarr"
+    old.mkdir()
+    about = {"zarr_format": 2, "shape": [20], "chunks": [20], "dtype": "|O", "fill_value": 0, "order": "C"}
+    filters = [{"id": "pickle", "protocol": 5}]
+    (old / ".zarray").write_text(json.dumps({**about, "compressor": None, "filters": filters}), "utf-8")
+    (old / "0").write_bytes(pickle.dumps(Harm(tmp_path / "ran")))
+    assert refusal(old) == "old.zarr is stored with 'pickle', which is not read here."
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_chunk_that_is_a_pipe_a_device_or_damaged_is_refused(folder):
+    chunk = folder / "c" / "1"
+    chunk.write_bytes(b"no compressed bytes")
+    assert refusal(folder) == "x.zarr is no Zarr array that can be read."
+    chunk.unlink()
+    chunk.symlink_to("/dev/zero")
+    assert refusal(folder) == "x.zarr has a chunk that is none: 1."
+    chunk.unlink()
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(chunk)
+        assert refusal(folder) == "x.zarr has a chunk that is none: 1."
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shape": [10**19]}, "x.zarr says that it holds more numbers than any disk."),
+        ({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [10**9]}}},
+         "x.zarr has chunks of more than 256 MB, which are read as a whole."),
+        ({"data_type": "complex64", "fill_value": [0, 0]}, "x.zarr holds complex64 and no numbers."),
+        ({"codecs": [{}]}, "x.zarr is no Zarr array that can be read."),
+        ({"shape": "x"}, "x.zarr is no Zarr array that can be read."),
+    ],
+)  # fmt: skip
+def test_what_a_description_says_is_not_believed(folder, changes, message):
+    describe(folder, **changes)
+    assert refusal(folder) == message
+
+
+def test_a_folder_without_a_description_is_none(tmp_path):
+    (tmp_path / "x.zarr").mkdir()
+    with pytest.raises(InputError, match=r"x\.zarr is no Zarr array"):
+        open_zarr(str(tmp_path / "x.zarr"))
+    with pytest.raises(InputError):
+        open_zarr(str(Path(tmp_path, "y" * 300 + ".zarr")))
