@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -28,6 +29,8 @@ MOST_SIMULATORS = 4
 _ADDRESS = re.compile(r"((?:tcp|tls)://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})", re.ASCII)
 _START_S = 60
 _ANSWER_S = 10
+GREETING_S = 5
+"""How long a scheduler may take to say that it is one."""
 _START_SO = (
     "Start scheduler and workers in Lockstep's folder, each by its Python: "
     "`python -m distributed.cli.dask_scheduler`, `python -m distributed.cli.dask_worker ADDRESS --nthreads 1`."
@@ -208,15 +211,26 @@ def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
     security = _security(tls)
     host, _, port = address.partition("://")[2].rpartition(":")
     try:
-        # Dask asks again and again where nobody answers.
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_S).close()
-        client = distributed.Client(address, security=security, timeout=_ANSWER_S, set_as_default=False)
-    except (OSError, ValueError, RuntimeError) as error:
+        # Dask asks again and again where nobody answers, and its client waits for ever for who says nothing.
+        socket.create_connection((host.strip("[]"), int(port)), timeout=GREETING_S).close()
+        kind = asyncio.run(asyncio.wait_for(_kind(address, security), GREETING_S))
+    except Exception as error:  # who is no scheduler fails in a dozen ways
         raise EngineUnavailableError(
             f"No Dask scheduler answers at {address}.", advice=_START_SO, detail=str(error)
         ) from error
+    if kind != "Scheduler":
+        raise EngineUnavailableError(f"At {address} is no scheduler but a Dask {kind.lower()[:40]}.", advice=_START_SO)
+    client = distributed.Client(address, security=security, timeout=_ANSWER_S, set_as_default=False)
     with client:
         yield client
+
+
+async def _kind(address: str, security: Any) -> str:
+    """Return what listens at an address, by its own word."""
+    import distributed
+
+    async with distributed.rpc(address, connection_args=security.get_connection_args("client")) as asked:
+        return str((await asked.identity())["type"])
 
 
 def _security(tls: Tls | None) -> Any:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
+from gpu.distributed import cluster as cluster_module
 from gpu.distributed.cluster import Asked, Cluster, Tls, opened
 from gpu.distributed.library import load_dask
 from gpu.distributed.run import run_distributed
@@ -91,6 +93,35 @@ def test_nobody_at_an_address_is_one_sentence():
         opened(Asked(scheduler=f"127.0.0.1:{port}")),
     ):
         pass
+
+
+@pytest.mark.parametrize("says", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\0\0\0\0\0\0\0\x40" * 4])
+def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
+    monkeypatch.setattr(cluster_module, "GREETING_S", 1.0)
+    begun = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        called = []
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    called.append(server.accept()[0])
+                    called[-1].sendall(says or b"")
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        port = server.getsockname()[1]
+        with (
+            pytest.raises(EngineUnavailableError, match=f"No Dask scheduler answers at tcp://127.0.0.1:{port}"),
+            opened(Asked(scheduler=f"127.0.0.1:{port}")),
+        ):
+            pass
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+    assert called
+    for each in called:
+        each.close()
+    assert time.monotonic() - begun < 10
 
 
 @pytest.fixture
