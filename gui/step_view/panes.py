@@ -140,7 +140,7 @@ class Panes(QWidget):
         kinds = QWidget()
         kinds.setLayout(lines)
         self._tools = QWidget()
-        self._tools.setLayout(row(self.symbols, *self.zooms.values(), self.export))
+        self._tools.setLayout(row(self.symbols, *self.zooms.values(), self.export, spacing=0))
         self._tools.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         head = row(kinds, self._tools)
         head.setStretch(0, 1)
@@ -149,9 +149,9 @@ class Panes(QWidget):
 
     def _place_tools(self) -> None:
         """Put what is done with a picture beside their names or, where all of it has no room there, at the foot."""
-        tools = (self.symbols, *self.zooms.values())
-        wanted = sum(each.sizeHint().width() + 8 for each in (*self._kinds, *tools))
-        below = wanted + 40 > self.picture.width()
+        tools = (self.symbols, *self.zooms.values(), self.export)
+        names, done = (sum(each.sizeHint().width() for each in group) for group in (self._kinds, tools))
+        below = names + done + 50 > self.picture.width()
         if below != (self._foot.indexOf(self._tools) >= 0):
             for layout in (self._head, self._foot):
                 layout.removeWidget(self._tools)
