@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu.engines.tracing import TracingEngine
-from gpu.errors import InputError, LaunchError
+from gpu.errors import InputError, LaunchError, SourcePosition
 from gpu.files.toml import shown
 from gpu.lessons.lesson import Lesson, Place, Scene
 from gpu.lessons.reading import plain_text
@@ -144,6 +144,16 @@ def line_text(recording: Recording, file: str, line: int) -> str:
     """Return a line of a kernel's file, without its indent."""
     lines = recording.text(file).split("\n")
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def statement_text(recording: Recording, file: str, position: SourcePosition) -> str:
+    """Return a line from a statement on: what stands before it in the line, a test or a loop, is another statement."""
+    whole = line_text(recording, file, position.line)
+    lines = recording.text(file).split("\n")
+    if not whole or not position.column:
+        return whole
+    before, own = lines[position.line - 1][: position.column - 1], lines[position.line - 1][position.column - 1 :]
+    return own.strip() if before.rstrip().endswith((")", "else", "{", ";")) else whole
 
 
 def _phase(recording: Recording, name: str, first: int, last: int) -> tuple[int, int]:

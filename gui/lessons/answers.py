@@ -67,6 +67,7 @@ class SetAnswer(AnswerBox):
         if asked.size > _MOST_CELLS:
             self.pad.hide()
             self.whole.addWidget(label("Click them in the picture, or type them:", "caption", wrap=True))
+            self.typed.setPlaceholderText("such as 0, 2, 4-7 or 0, 8 … 56")
         self.whole.addWidget(self.typed)
         self.pad.changed.connect(self._tell)
         self.typed.textEdited.connect(lambda text: self.pad.choose(numbers_in(text, asked.size)))

@@ -16,12 +16,17 @@ _WIDTHS = (32, 16, 8, 4)
 _LEAST = 25
 """Pixels of a cell at the normal size of text, so that three digits can be read."""
 _OWN_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
-_NUMBERS = re.compile(r"(\d+)\s*(?:-|–|to|\.\.)\s*(\d+)|(\d+)")
+_NUMBERS = re.compile(r"(\d+)\s*(?:-|–|to|\.{2,3}|…)\s*(\d+)|(\d+)")
+_STEPS = re.compile(r"(\d+)\s*,\s*(\d+)\s*,?\s*(?:\.{3}|…)\s*,?\s*(\d+)")
 
 
 def numbers_in(text: str, size: int) -> frozenset[int]:
-    """Return what "0, 2 and 4 to 7" names, of the numbers below a size."""
+    """Return what "0, 2 and 4 to 7" or "0, 8 … 56" names, of the numbers below a size."""
     found: set[int] = set()
+    for first, second, last in _STEPS.findall(text):
+        if int(first) < int(second):
+            found.update(range(int(first), min(int(last), size) + 1, int(second) - int(first)))
+    text = _STEPS.sub(r"\1, \2, \3", text)
     for first, last, alone in _NUMBERS.findall(text):
         if alone:
             found.add(int(alone))

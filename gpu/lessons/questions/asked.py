@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import pairwise
 from typing import Any
 
 from gpu.messages.lessons import AnswerMark, AskedQuestion
-from gpu.messages.verdicts import lines_in_words
 
 _REAL = 1e-4
 """By how much of its value a real number may be off: people read six digits."""
@@ -21,7 +21,8 @@ def mark(asked: AskedQuestion, given: Any) -> AnswerMark:
     given
         As `AskedQuestion.form` says; anything else is a wrong answer.
     """
-    at = f" Line {asked.line}: {asked.source}" if asked.line and asked.source else ""
+    stop = "." * (not asked.why.endswith((".", "?", ")", "”")) and bool(asked.why))
+    at = f"{stop} Line {asked.line}: {asked.source}" if asked.line and asked.source else ""
     if asked.form in ("cells", "threads"):
         return _mark_set(asked, given, at)
     if asked.form == "number":
@@ -56,15 +57,21 @@ def _mark_set(asked: AskedQuestion, given: Any, at: str) -> AnswerMark:
 
 
 def some(numbers: Collection[int]) -> str:
-    """Return numbers in words: "3", "0, 2 and 4", "0 to 31", "0, 8, 16 ... 248"; "none"."""
+    """Return numbers in words: "3", "0, 2 and 4", "0 to 31", "0, 8, 16 … 248 (32 of them)", "0 to 5 and 7"; "none"."""
     every = sorted(numbers)
     if not every:
         return "none"
-    if len(every) > 2 and every == list(range(every[0], every[-1] + 1)):
-        return f"{every[0]} to {every[-1]}"
-    if len(every) > 8:
+    steps = {after - before for before, after in pairwise(every)}
+    if len(every) > 8 and len(steps) == 1 and steps != {1}:
         return f"{every[0]}, {every[1]}, {every[2]} … {every[-1]} ({len(every)} of them)"
-    return lines_in_words(every).split(" ", 1)[1]
+    runs: list[list[int]] = []
+    for each in every:
+        if runs and each == runs[-1][-1] + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    parts = [part for run in runs for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _is_number(given: Any) -> bool:

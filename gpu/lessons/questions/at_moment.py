@@ -12,7 +12,7 @@ from gpu.lessons.expressions import whole
 from gpu.lessons.lesson import Place, Question
 from gpu.lessons.question_kinds import AT_STATEMENT, OVER_RUN
 from gpu.lessons.questions.asked import some
-from gpu.lessons.scenes import PlayedScene, find_place, line_text
+from gpu.lessons.scenes import PlayedScene, find_place, statement_text
 from gpu.messages.lessons import AskedQuestion
 from gpu.simulator.trace.types import TraceArray
 from gpu.stepping.explain import explain
@@ -26,8 +26,8 @@ from gpu.warp import WARP
 _SAID = {
     "active": ("How many threads execute it?", "{} threads execute it."),
     "idle": (
-        "How many lanes of the warps that come to it are idle? A warp has 32 lanes, whatever the block has.",
-        "{} lanes go along without doing anything.",
+        "How many lanes are idle in the warps that reach it? A warp has 32 lanes, whatever the block has.",
+        "{} lanes are idle.",
     ),
     "requests": ("How many requests to global memory does it make, one for each warp and access?", "{} requests."),
     "sectors": ("How many 32-byte sectors of global memory does it move?", "{} sectors are moved."),
@@ -45,11 +45,11 @@ _OVER_RUN = {
     "sectors": ("How many 32-byte sectors of global memory are moved in all?", "{} sectors in all."),
     "conflicts": ("How many passes over shared memory are lost to bank conflicts in all?", "{} passes lost in all."),
     "barriers": ("How many barriers are passed, each once for every block?", "{} barriers are passed."),
-    "divergent": ("How many times do a warp's lanes part ways at a branch?", "{} times a warp's lanes part ways."),
+    "divergent": ("How many times does a warp diverge at a branch?", "{} times a warp diverges."),
 }
 _SINGULAR = {
     "passes": "pass", "sectors": "sector", "requests": "request", "threads": "thread", "lanes": "lane",
-    "operations": "operation", "barriers": "barrier", "steps": "step", "times": "time", "are": "is", "go": "goes",
+    "operations": "operation", "barriers": "barrier", "steps": "step", "times": "time", "are": "is",
     "execute": "executes",
 }  # fmt: skip
 _FIELDS = {"conflicts": "bank_conflicts", "divergent": "divergent_branches"}
@@ -68,10 +68,11 @@ def cells(played: PlayedScene, question: Question) -> AskedQuestion:
             found.update(int(element) for element in each.elements)
     if not found:
         raise InputError(f"The statement {'writes' if writes else 'reads'} nothing of {wanted}.")
-    line = launch.trace.events[event].position.line
+    position = launch.trace.events[event].position
+    line = position.line
     verb = "write" if writes else "read"
     where = f" (block {block}'s own)" if launch.trace.arrays[number].space == "shared" else ""
-    source = line_text(played.recording, played.file, line)
+    source = statement_text(played.recording, played.file, position)
     return AskedQuestion(
         "cells",
         f"Which elements of {wanted}{where} does line {line} {verb} now: {source}",
@@ -94,7 +95,7 @@ def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
     seen = launch.trace.events[event]
     found = frozenset(int(thread) for thread in seen.threads[seen.blocks == block])
     line = seen.position.line
-    source = line_text(played.recording, played.file, line)
+    source = statement_text(played.recording, played.file, seen.position)
     summary = LaneStates(played.recording).at(played.moment).summary(block)
     return AskedQuestion(
         "lanes",
@@ -128,7 +129,7 @@ def count(played: PlayedScene, question: Question) -> AskedQuestion:
     seen = launch.trace.events[event]
     answer = _at_statement(played, of)
     line = seen.position.line
-    source = line_text(played.recording, played.file, line)
+    source = statement_text(played.recording, played.file, seen.position)
     prompt, why = _SAID[of]
     return AskedQuestion(
         "count",
@@ -156,19 +157,20 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
     element = _element(question, candidates, array, played)
     held = launch.trace.array(array.number, step)[element]
     write = launch.trace.memory.writer(array, element, step)
-    line, why = 0, "Nobody writes it."
+    line, source, why = 0, "", "Nobody writes it."
     named = f"{wanted}[{element}]{f' of block {block}' if array.space == 'shared' else ''}"
     if write is not None:
         moment = launch.first + write.event
-        line = launch.trace.events[write.event].position.line
+        position = launch.trace.events[write.event].position
+        line, source = position.line, statement_text(played.recording, played.file, position)
         text = explain(played.recording, moment, write.block, write.thread).text
         why = f"Thread {write.thread} of block {write.block}: {text}." if text else f"Thread {write.thread} writes it."
     answer: int | float = float(held) if np.asarray(held).dtype.kind == "f" else int(held)
     return AskedQuestion(
         "value",
-        f"What does {named} hold {_when(question.options.get('until'))}?"
+        f"What does {named} hold {_when(played, question, until)}?"
         if "until" in question.options
-        else f"{_comes_next(played)} What does {named} hold behind it?",
+        else f"{_comes_next(played)} What does {named} hold after it?",
         "number",
         answer,
         why,
@@ -176,7 +178,7 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
         block=block,
         moment=until,
         line=line,
-        source=line_text(played.recording, played.file, line),
+        source=source,
     )
 
 
@@ -190,21 +192,24 @@ def writer(played: PlayedScene, question: Question) -> AskedQuestion:
     write = launch.trace.memory.writer(array, element, step)
     if write is None:
         raise InputError(f"Nobody writes {wanted}[{element}].")
-    line = launch.trace.events[write.event].position.line
+    position = launch.trace.events[write.event].position
     moment = launch.first + write.event
     text = explain(played.recording, moment, write.block, write.thread).text
-    where = f" of block {block}'s" if array.space == "shared" else ""
+    where = f" of block {block}" if array.space == "shared" else ""
+    asks = f"which thread was the last to write {wanted}[{element}]{where}?"
+    if until < played.recording.moments:
+        asks = f"{_when(played, question, until)}, {asks}"
     return AskedQuestion(
         "writer",
-        f"Which thread writes {wanted}[{element}]{where} last, {_when(question.options.get('until'))}?",
+        asks[:1].upper() + asks[1:],
         "thread",
         (write.block, write.thread),
         f"{text}." if text else "",
         array=wanted,
         block=block,
         moment=moment,
-        line=line,
-        source=line_text(played.recording, played.file, line),
+        line=position.line,
+        source=statement_text(played.recording, played.file, position),
     )
 
 
@@ -245,8 +250,8 @@ def _counted(why: str, answer: int) -> str:
 
 def _comes_next(played: PlayedScene) -> str:
     launch, event = _statement(played)
-    line = launch.trace.events[event].position.line
-    return f"Line {line} comes next: {line_text(played.recording, played.file, line)}"
+    position = launch.trace.events[event].position
+    return f"Line {position.line} comes next: {statement_text(played.recording, played.file, position)}"
 
 
 def _executed(threads: frozenset[int]) -> str:
@@ -264,16 +269,17 @@ def _before(played: PlayedScene, moment: int) -> tuple[LaunchSpan, int]:
     return launch, moment - launch.first
 
 
-def _when(place: Place | None) -> str:
-    if place is None or place.end:
-        return "when all is over"
+def _when(played: PlayedScene, question: Question, until: int) -> str:
+    place: Place | None = question.options.get("until")
+    if place is None or place.end or until >= played.recording.moments:
+        return "at the end"
+    if place.line:
+        return f"when line {played.recording.statements[0][until].line} comes next"
     if place.phase:
         return f"when the phase {place.phase!r} begins"
-    if place.launch and not place.line:
-        return f"when launch {place.launch} begins"
     if place.barrier:
-        return f"behind barrier {place.barrier}"
-    return f"when line {place.line} comes next" if isinstance(place.line, int) else f"before {place.line!r}"
+        return f"after barrier {place.barrier}"
+    return f"when launch {place.launch} begins"
 
 
 def _array(launch: LaunchSpan, name: str, block: int) -> TraceArray:

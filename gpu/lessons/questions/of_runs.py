@@ -22,7 +22,7 @@ from gpu.messages.verdicts import mistakes_in_words, mistakes_of
 from gpu.patterns import find_pattern
 from gpu.run.drive import drive
 from gpu.run.model import ModeledRun, model_pattern
-from gpu.schedules import ROUND_ROBIN
+from gpu.schedules import ROUND_ROBIN, Schedule
 from gpu.timing.gpus import find_gpu
 
 ORDERS = ("shuffle:1", "shuffle:2", "shuffle:3", "lanes:1", "lanes:2", "cached:0")
@@ -56,7 +56,9 @@ def order(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuest
     first = _outputs(lesson, played, ROUND_ROBIN)
     differing = [each for each in ORDERS if not _same(first, _outputs(lesson, played, each))]
     findings = [finding for _, finding in played.recording.findings]
-    why = f"In the order {differing[0]} the result is another." if differing else f"{len(ORDERS)} orders were tried."
+    why = f"{len(ORDERS)} other orders were tried."
+    if differing:
+        why = f"In another order ({Schedule.of(differing[0]).title.lower()}) the result is another."
     line = 0
     if findings:
         why += f" The kernel {mistakes_in_words(mistakes_of(findings, played.file))}."
@@ -108,7 +110,7 @@ def faster(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQues
     times = {name: run.time_us for name, run in runs.items()}
     best = min(times, key=lambda name: times[name])
     gpu = runs[own].gpu.name
-    said = ", ".join(f"{name} {time:.3g} us" for name, time in times.items())
+    said = ", ".join(f"{name} {time:.3g} µs" for name, time in times.items())
     bound = f"{other if best == own else own} is held back by {_in_words(runs[other if best == own else own])}"
     return AskedQuestion(
         "faster",
@@ -127,13 +129,13 @@ def bound(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuest
     answer = _in_words(run)
     choices = tuple(dict.fromkeys((*_BY.values(), answer)))
     largest = sorted(run.breakdown.items(), key=lambda each: -each[1])[:3]
-    said = ", ".join(f"{_BY.get(name, name)} {amount:.3g} us" for name, amount in largest if amount)
+    said = ", ".join(f"{_BY.get(name, name).partition(':')[0]} {amount:.3g} µs" for name, amount in largest if amount)
     return AskedQuestion(
         "bound",
         f"What holds it back on an {run.gpu.name}, as modeled, with {_sized(played, question)}?",
         "choice",
         answer,
-        f"Modeled {run.time_us:.3g} us; if it were the only limit: {said}.",
+        f"Modeled {run.time_us:.3g} µs; if it were the only limit: {said}.",
         choices,
         moment=played.moment,
     )

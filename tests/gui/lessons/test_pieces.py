@@ -29,6 +29,10 @@ LEFT = Qt.MouseButton.LeftButton
         ("6 - 99999999999", {6, 7, 8, 9}),
         ("10, 11", set()),
         ("nothing", set()),
+        ("0, 2 … 8", {0, 2, 4, 6, 8}),
+        ("0, 2, 4, ... 99999999999", {0, 2, 4, 6, 8}),
+        ("1 ... 3", {1, 2, 3}),
+        ("5, 3 ... 9", {3, 5, 9}),
     ],
 )
 def test_numbers_are_read_as_people_write_them(text, numbers):
