@@ -381,7 +381,8 @@ class RunProgram:
         The number of the only launch that is recorded, without checking the others; None checks all, and records those
         that are small.
     gpu : str
-        A key, as of `gpu.timing.gpus.find_gpu`, of the GPU that launches are modeled for; "" models none.
+        A key, as of `gpu.timing.gpus.find_gpu`, of the GPU that launches are modeled for, and that the device says it
+        is; "" models none, and the device is the simulator's own.
     """
 
     program: WholeProgram

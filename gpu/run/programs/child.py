@@ -41,10 +41,15 @@ def main(folder: Path) -> int:
         max_lane_events=MOST_LANE_EVENTS,
         begun=lambda kernel, place: _say_under_way(folder, len(journal.entries) + 1, kernel, place),
     )
-    if asked["gpu"] and only is None:
-        from gpu.run.programs.modeling import LaunchModeler
+    if asked["gpu"]:
+        from gpu.driver.attributes import describe
+        from gpu.timing.gpus import find_gpu
 
-        journal.modeled = LaunchModeler(asked["gpu"])
+        describe(find_gpu(asked["gpu"]))
+        if only is None:
+            from gpu.run.programs.modeling import LaunchModeler
+
+            journal.modeled = LaunchModeler(asked["gpu"])
     told = JournalNews(journal)
     with (folder / NEWS).open("ab", buffering=0) as news:
 

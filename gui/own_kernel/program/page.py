@@ -14,8 +14,10 @@ from gpu.declaration.pattern import Progress
 from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.messages.compiler_options import compiler_options
+from gpu.messages.modeled import article, short_name
 from gpu.messages.programs import SCRIPT, ProgramLaunch, ProgramNews, WholeProgram
 from gpu.messages.requests import Failure, Result, RunProgram
+from gpu.timing.gpus import find_gpu
 from gui.editor.source_pane import SourcePane
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
@@ -44,7 +46,7 @@ class ProgramPage(Ground):
     checked : callable
         As of a ReadRecording.
     gpu : callable
-        Returns the key of the GPU that launches are modeled for.
+        Returns the key of the GPU that launches are modeled for, and that the program is told it runs on.
     options : str
         What the compiler was given for that file the last time.
     """
@@ -75,7 +77,7 @@ class ProgramPage(Ground):
         self.document = sources.document(self.file)
         self.words = "runs on the simulator"
         self._running: RunProgram | None = None
-        self._ran: WholeProgram | None = None
+        self._ran: RunProgram | None = None
         self._folder: scratch.ScratchFolder | None = None
         self._runs = 0
         self._opening: RecordedStepTab | None = None
@@ -123,7 +125,8 @@ class ProgramPage(Ground):
         listed.head.setContentsMargins(12, 0, 8, 0)
         self.count = label("", "caption", name="How many launches")
         listed.head.addWidget(self.count)
-        listed.head.addStretch(1)
+        self.device = ElidedLabel("caption", "Which GPU the program sees")
+        listed.head.addWidget(self.device, 1)
         listed.head.addWidget(self.step_button)
         self.hint = label(
             "Run the program (F5): its launches are listed here. A double click, or Enter, steps one.",
@@ -211,14 +214,15 @@ class ProgramPage(Ground):
         self.stop()
         self.close_down()
         self.tabs.setCurrentIndex(0)
-        self._ran = WholeProgram(self.file, self.document.text, words, options)
-        self.launches.launches.forget(self._gpu())
+        self._ran = RunProgram(WholeProgram(self.file, self.document.text, words, options), "", gpu=self._gpu())
+        self.launches.launches.forget(self._ran.gpu)
+        self._show_device(find_gpu(self._ran.gpu).name)
         self.listed.setCurrentWidget(self.hint)
         self.step_button.setEnabled(False)
         self.count.setText("")
         self.results.begin()
-        self.document.show_run(self._ran.text, ())
-        self._post(RunProgram(self._ran, ""))
+        self.document.show_run(self._ran.program.text, ())
+        self._post(self._ran)
 
     def _post(self, request: RunProgram) -> None:
         try:
@@ -226,7 +230,7 @@ class ProgramPage(Ground):
         except InputError as error:
             self._fail(error.message, error.advice)
             return
-        asked = replace(request, folder=str(folder), gpu=self._gpu())
+        asked = replace(request, folder=str(folder))
         self._set_running(asked)
         self._jobs().post(
             _RUN, asked, lambda event: self._take(asked, event), lambda progress: self._take_news(asked, progress), 2
@@ -302,6 +306,14 @@ class ProgramPage(Ground):
     def _fail(self, message: str, advice: str = "") -> None:
         self.failed.emit(Failure("input", message, advice))
 
+    def _show_device(self, name: str) -> None:
+        gpu = f"{article(name)} {short_name(name)}"
+        self.device.say(f"sees {gpu}")
+        self.device.setToolTip(
+            f"What the program asks of its device is answered as {gpu} would: multiprocessors, clock, caches, limits."
+            " Another GPU, chosen at the top, is seen by the next run"
+        )
+
     def _say(self, words: str) -> None:
         self.words = words
         self.words_changed.emit()
@@ -321,7 +333,7 @@ class ProgramPage(Ground):
             self._open(number)
         elif self._ran is not None and not self.busy:
             self._say(f"runs again, to record launch {number}…")
-            self._post(RunProgram(self._ran, "", only=number))
+            self._post(replace(self._ran, only=number))
         elif self.busy:
             self._fail(
                 f"Launch {number} is recorded only when it is to be stepped, for which the program runs again.",

@@ -240,22 +240,28 @@ def test_arguments_that_no_command_line_takes_are_told(shown, program):
     assert not opened.page.busy
 
 
-LARGE = SCRIPT.replace("64, 1)", "5120, 1)").replace("(2, 1), block=(32", "(5, 1), block=(1024")
+LARGE = SCRIPT.replace("64, 1)", "5120, 1)").replace("(2, 1), block=(32", "(processors // 20, 1), block=(1024")
 LARGE = LARGE.replace("np.int32(64), grid", "np.int32(5120), grid")
+LARGE = LARGE.replace("module =", "processors = cuda.Device(0).multiprocessor_count\nprint(processors)\nmodule =")
 
 
-def test_a_large_launch_is_recorded_when_it_is_to_be_stepped(qtbot, program):
+def test_a_large_launch_is_recorded_when_it_is_to_be_stepped_on_the_gpu_that_it_ran_on(qtbot, shown, program):
     opened = program(LARGE)
     page = opened.page
+    shown.bench.modeling.choose("a100")
     opened.run()
     assert [bool(each.recording) for each in page.launches.listed] == [False, True, True]
     said = opened.output
+    assert said.startswith("108\n"), "what the program asks of its device is answered as that GPU would"
+    assert page.device.toolTip().startswith("What the program asks of its device is answered as an A100 ")
+    shown.bench.modeling.choose("h200")
     page.launches.setFocus()
     page.launches.selectRow(0)
     qtbot.keyClick(page.launches, Qt.Key.Key_Return)
     assert page.busy
     opened.until(lambda: page.stepping and page.step.at_rest)
     assert page.step.models.recording.launches[0].trace.kernel == "scale"
+    assert page.step.models.recording.launches[0].trace.grid == (5, 1, 1)
     assert opened.output == said, "what it writes then is known"
     assert len(opened.rows) == 3
 
