@@ -50,7 +50,7 @@ class RaceChecker(Checker):
     Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`. Accesses of
     two blocks are ordered where the first thread, or one that it met at a barrier, then called `__threadfence`, and
     the second, or one that it met, changed global memory by an atomic after that, or read it as volatile. Atomics do
-    not race with each other, nor with volatile reads of global memory, nor these with volatile writes; nor do the lanes
+    not race with each other, nor with volatile reads, nor these with volatile writes of global memory; nor do the lanes
     of a warp that write the same value in one instruction.
 
     For each byte the checker remembers the last thread that wrote, and of those that read and of those whose atomics
@@ -186,20 +186,21 @@ class RaceChecker(Checker):
         now = _Now(batch, access, self._tick(access), shadow, *shadow.cells(batch.geometry, access))
         if self._copied:
             self._compare_copies(batch, access, now.event)
-        is_flag = access.site.volatile and memory.space == "global"
+        is_strong = access.site.volatile
+        is_flag = is_strong and memory.space == "global"
         self._compare(now, "writer", spares_volatile=is_flag and action == "read")
         if action != "read":
             self._compare(now, "reader high", "reader low")
         if action == "write" and not is_flag:
             self._compare(now, "volatile reader high", "volatile reader low")
-        if action == "write" or (action == "read" and not is_flag):
+        if action == "write" or (action == "read" and not is_strong):
             self._compare(now, "atomic high", "atomic low")
         if memory.space == "global" and self._tree.has_children:
             self._compare_launches(now, is_flag=is_flag)
         if action == "write":
             self._enter_writers(now)
         else:
-            self._enter(now, "atomic" if action == "atomic" else "volatile reader" if is_flag else "reader")
+            self._enter(now, "atomic" if action == "atomic" else "volatile reader" if is_strong else "reader")
         if memory.space == "global":
             waits = is_flag and action == "read"
             if action == "atomic" or waits:

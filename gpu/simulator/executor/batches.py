@@ -99,9 +99,18 @@ def _is_empty(statement: ir.Statement) -> bool:
 
 
 def _reads(expression: object, *, atomics_only: bool) -> bool:
-    """Whether an expression reads memory."""
+    """Whether an expression reads memory, or calls what reads it by an atomic or as volatile."""
     return any(
-        isinstance(node, ir.Atomic) or (isinstance(node, ir.Load) and not atomics_only) for node in _nodes(expression)
+        isinstance(node, ir.Atomic)
+        or (isinstance(node, ir.Load) and not atomics_only)
+        or (isinstance(node, ir.Call) and any(_reads_strongly(called.body) for called in reachable(node.function)))
+        for node in _nodes(expression)
+    )
+
+
+def _reads_strongly(statement: ir.Statement) -> bool:
+    return any(
+        isinstance(node, ir.Atomic) or (isinstance(node, ir.Element) and node.volatile) for node in _nodes(statement)
     )
 
 

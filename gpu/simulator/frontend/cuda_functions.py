@@ -25,10 +25,6 @@ CLUSTERS = (
 
 # What the shim declares so that it is refused by name: the construct, and what to write instead.
 _REFUSED = {
-    "__lockstep_tile_of_several_warps": (
-        "a tile of more than 32 threads",
-        "Take tiles of 32 threads, and __syncthreads() and shared memory between them.",
-    ),
     "__lockstep_texture": _TEXTURES,
     "__lockstep_cluster": CLUSTERS,
 }
@@ -46,6 +42,9 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         return number_of(INT32, 0)
     if name == "__lockstep_wait_for_children":
         return ir.WaitForChildren(VOID, start_of(cursor))
+    if name == "__lockstep_warps_in_turn":
+        lower.scope.function.has_phases = True
+        return number_of(INT32, 0)
     if name == "__lockstep_grid_sync":
         lower.scope.function.syncs_grid = True
         return ir.GridBarrier(VOID, start_of(cursor))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gpu.simulator import ir
 from gpu.simulator.frontend import calls
-from gpu.simulator.frontend.clang import Cursor, CursorKind, bytes_of
+from gpu.simulator.frontend.clang import Cursor, CursorKind, bytes_of, start_of
 from gpu.simulator.frontend.construction import braces, construct
 from gpu.simulator.frontend.conversions import address_of, convert, dereference, number_of, only_child, read, zero_of
 from gpu.simulator.frontend.heap import delete, new
@@ -135,6 +135,10 @@ def _converted_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
     if len(children) != 1:
         return None
     inner, type = lower.place(children[0]), lower.type_of(cursor)
+    whole = lower.type_of(children[0]) if inner is None and isinstance(type, Struct) else None
+    if isinstance(whole, Struct) and whole != type:  # the base of a temporary lies in the whole of it
+        base = convert(lower.address(children[0]), Pointer(type), cursor)
+        return ir.Element(type, base, None, start_of(cursor))
     if inner is None or isinstance(inner, ir.Local):
         return inner if inner is not None and inner.type == type else None
     if isinstance(type, Struct) and isinstance(inner.type, Struct):

@@ -473,3 +473,33 @@ def test_the_device_says_that_it_is_a_gpu_that_is_described(program):
         "a100",
     )
     assert (ended.code, ended.said) == (0, "8.0 108 41943040\n"), ended.complained
+
+
+def test_host_and_kernels_share_an_atomic(program):
+    ended = program(
+        """
+#include <cuda/atomic>
+#include <new>
+using Flag = cuda::atomic<int, cuda::thread_scope_system>;
+__global__ void answer(Flag *asked, Flag *count, float *sum) {
+    count->fetch_add(asked->load(cuda::memory_order_acquire), cuda::memory_order_relaxed);
+    cuda::atomic_ref<float>(*sum).fetch_add(0.5f);
+}
+int main() {
+    Flag *flags;
+    float *sum;
+    CHECK(cudaMallocManaged(&flags, 2 * sizeof(Flag)));
+    CHECK(cudaMallocManaged(&sum, sizeof(float)));
+    Flag *asked = new (flags) Flag(0), *count = new (flags + 1) Flag{1};
+    *asked = 3;
+    asked->fetch_max(2), asked->fetch_sub(1);
+    answer<<<1, 32>>>(asked, count, sum);
+    CHECK(cudaDeviceSynchronize());
+    int expected = 65;
+    bool was = count->compare_exchange_strong(expected, 7);
+    cuda::std::atomic_ref<float>(*sum) += 1.0f;
+    printf("%d %d %d %g\\n", was, count->load(), asked->load(), *sum);
+}
+"""
+    )
+    assert (ended.code, ended.said) == (0, "1 7 2 17\n"), ended.complained

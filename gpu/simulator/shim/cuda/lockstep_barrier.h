@@ -1,11 +1,10 @@
 // cuda::barrier of a block: an mbarrier in shared memory.
 #pragma once
 #include <cooperative_groups.h>
+#include <cuda/lockstep_scopes.h>
 #include <lockstep/aligned_size.h>
 
 namespace cuda {
-enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
-
 template <thread_scope Scope>
 class barrier {
   public:

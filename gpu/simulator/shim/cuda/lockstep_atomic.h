@@ -1,0 +1,351 @@
+// cuda::atomic and cuda::atomic_ref in terms of CUDA's atomics, and of the compiler's in host code. A load is volatile: a
+// strong read, which does not race with atomics; a store is an exchange. What an operation orders is ordered by fences.
+#pragma once
+#include <cuda/lockstep_scopes.h>
+
+namespace cuda {
+
+template <size_t Size>
+struct lockstep_word;
+template <>
+struct lockstep_word<1> {
+    using type = unsigned char;
+};
+template <>
+struct lockstep_word<2> {
+    using type = unsigned short;
+};
+template <>
+struct lockstep_word<4> {
+    using type = unsigned int;
+    using integer = int;
+};
+template <>
+struct lockstep_word<8> {
+    using type = unsigned long long;
+    using integer = long long;
+};
+
+// A value as the bits that memory has of it.
+template <typename LockstepT>
+struct lockstep_bits {
+    static_assert(sizeof(LockstepT) <= 8 && (sizeof(LockstepT) & (sizeof(LockstepT) - 1)) == 0,
+                  "the simulator has atomics of 1, 2, 4 and 8 bytes");
+    using Word = typename lockstep_word<sizeof(LockstepT)>::type;
+    union Both {
+        Word bits;
+        LockstepT value;
+        LOCKSTEP_API Both(Word bits) : bits(bits) {}
+    };
+    LOCKSTEP_API static Word of(LockstepT value) {
+        Both both((Word)0);
+        both.value = value;
+        return both.bits;
+    }
+    LOCKSTEP_API static LockstepT value(Word bits) { return Both(bits).value; }
+};
+
+template <thread_scope Scope>
+LOCKSTEP_API inline void lockstep_fence() {
+#ifdef __CUDA_ARCH__
+    if constexpr (Scope == thread_scope_block) {
+        __threadfence_block();
+    } else if constexpr (Scope == thread_scope_device) {
+        __threadfence();
+    } else if constexpr (Scope == thread_scope_system) {
+        __threadfence_system();
+    }
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+template <thread_scope Scope>
+LOCKSTEP_API inline void lockstep_before(memory_order order) {
+    if (order >= memory_order_release) lockstep_fence<Scope>();
+}
+template <thread_scope Scope>
+LOCKSTEP_API inline void lockstep_behind(memory_order order) {
+    if (order != memory_order_relaxed && order != memory_order_release) lockstep_fence<Scope>();
+}
+
+// Returns what was there, which is `expected` where it was replaced.
+template <typename Word>
+LOCKSTEP_API inline Word lockstep_compare_exchange(Word *place, Word expected, Word desired) {
+#ifdef __CUDA_ARCH__
+    if constexpr (sizeof(Word) == 1) {
+        // The word that the byte is in; another byte of it may change meanwhile.
+        unsigned int byte = (size_t)place & 3, shift = 8 * byte;
+        unsigned int *word = (unsigned int *)(place - byte), mask = 0xffu << shift;
+        unsigned int known = atomicOr(word, 0u);
+        while ((known & mask) >> shift == expected) {
+            unsigned int found = atomicCAS(word, known, (known & ~mask) | (unsigned int)desired << shift);
+            if (found == known) break;
+            known = found;
+        }
+        return (Word)((known & mask) >> shift);
+    } else {
+        return atomicCAS(place, expected, desired);
+    }
+#else
+    __atomic_compare_exchange_n(place, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return expected;
+#endif
+}
+#ifdef __CUDA_ARCH__
+// Threads of a block may wait for what others of it do, so that each warp goes on by itself.
+__device__ void __lockstep_warps_in_turn();
+#endif
+template <thread_scope Scope, typename LockstepT>
+LOCKSTEP_API inline LockstepT lockstep_load(const LockstepT *place) {
+    using Bits = lockstep_bits<LockstepT>;
+#ifdef __CUDA_ARCH__
+    if constexpr (Scope == thread_scope_block) __lockstep_warps_in_turn();
+#endif
+    return Bits::value(*(const volatile typename Bits::Word *)place);
+}
+// The operations by their signs: < and > have the lesser and the greater, = has the new value.
+template <char Op, typename LockstepT, typename LockstepU>
+LOCKSTEP_API inline LockstepT lockstep_combined(LockstepT old, LockstepU value) {
+    if constexpr (Op == '+') {
+        return (LockstepT)(old + value);
+    } else if constexpr (Op == '&') {
+        return (LockstepT)(old & value);
+    } else if constexpr (Op == '|') {
+        return (LockstepT)(old | value);
+    } else if constexpr (Op == '^') {
+        return (LockstepT)(old ^ value);
+    } else if constexpr (Op == '<') {
+        return value < old ? value : old;
+    } else if constexpr (Op == '>') {
+        return old < value ? value : old;
+    } else {
+        return value;
+    }
+}
+// What CUDA has no atomic for, and all in host code: tried until nobody else has changed it.
+template <char Op, typename LockstepT, typename LockstepU>
+LOCKSTEP_API inline LockstepT lockstep_tried(LockstepT *place, LockstepU value) {
+    using Bits = lockstep_bits<LockstepT>;
+    using Word = typename Bits::Word;
+    Word known = 0;
+    while (true) {
+        Word wanted = Bits::of(lockstep_combined<Op>(Bits::value(known), value));
+        Word found = lockstep_compare_exchange((Word *)place, known, wanted);
+        if (found == known) return Bits::value(known);
+        known = found;
+    }
+}
+#ifdef __CUDA_ARCH__
+template <char Op, typename Word>
+__device__ inline Word lockstep_counted(Word *place, Word value) {
+    if constexpr (Op == '+') {
+        return atomicAdd(place, value);
+    } else if constexpr (Op == '&') {
+        return atomicAnd(place, value);
+    } else if constexpr (Op == '|') {
+        return atomicOr(place, value);
+    } else if constexpr (Op == '^') {
+        return atomicXor(place, value);
+    } else if constexpr (Op == '<') {
+        return atomicMin(place, value);
+    } else {
+        return atomicMax(place, value);
+    }
+}
+template <char Op, typename LockstepT, typename LockstepU>
+__device__ inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value) {
+    using Bits = lockstep_bits<LockstepT>;
+    using Word = typename Bits::Word;
+    if constexpr (Op == '=' && sizeof(LockstepT) >= 4) {
+        return Bits::value(atomicExch((Word *)place, Bits::of(value)));
+    } else if constexpr (Op == '+' && (::std::is_same_v<LockstepT, float> || ::std::is_same_v<LockstepT, double>)) {
+        return atomicAdd(place, value);
+    } else if constexpr (Op == '+' && ::std::is_pointer_v<LockstepT>) {
+        return (LockstepT)atomicAdd((Word *)place, (Word)(value * (ptrdiff_t)sizeof(**place)));
+    } else if constexpr (::std::is_integral_v<LockstepT> && Op != '=' && sizeof(LockstepT) >= 4) {
+        if constexpr ((Op == '<' || Op == '>') && ::std::is_signed_v<LockstepT>) {
+            using Integer = typename lockstep_word<sizeof(LockstepT)>::integer;
+            return (LockstepT)lockstep_counted<Op>((Integer *)place, (Integer)value);
+        } else {
+            return (LockstepT)lockstep_counted<Op>((Word *)place, (Word)value);
+        }
+    } else {
+        return lockstep_tried<Op>(place, value);
+    }
+}
+#else
+template <char Op, typename LockstepT, typename LockstepU>
+inline LockstepT lockstep_fetch(LockstepT *place, LockstepU value) {
+    return lockstep_tried<Op>(place, value);
+}
+#endif
+
+template <typename LockstepT>
+struct lockstep_difference {
+    using type = LockstepT;
+};
+template <typename LockstepT>
+struct lockstep_difference<LockstepT *> {
+    using type = ptrdiff_t;
+};
+
+// What both have; `Own` says by `place()` where the value is.
+template <typename Own, typename LockstepT, thread_scope Scope>
+class lockstep_atomic {
+    LOCKSTEP_API LockstepT *at() const { return ((const Own *)this)->place(); }
+
+  public:
+    using value_type = LockstepT;
+    using difference_type = typename lockstep_difference<LockstepT>::type;
+    static constexpr bool is_always_lock_free = true;
+    LOCKSTEP_API bool is_lock_free() const { return true; }
+
+    LOCKSTEP_API LockstepT load(memory_order order = memory_order_seq_cst) const {
+        if (order == memory_order_seq_cst) lockstep_fence<Scope>();
+        LockstepT found = lockstep_load<Scope>(at());
+        lockstep_behind<Scope>(order);
+        return found;
+    }
+    LOCKSTEP_API void store(LockstepT value, memory_order order = memory_order_seq_cst) const {
+        lockstep_before<Scope>(order);
+        lockstep_fetch<'='>(at(), value);
+        if (order == memory_order_seq_cst) lockstep_fence<Scope>();
+    }
+    LOCKSTEP_API bool compare_exchange_strong(LockstepT &expected, LockstepT desired, memory_order order,
+                                              memory_order failure) const {
+        using Bits = lockstep_bits<LockstepT>;
+        auto wanted = Bits::of(expected);
+        lockstep_before<Scope>(order);
+        auto found = lockstep_compare_exchange((typename Bits::Word *)at(), wanted, Bits::of(desired));
+        lockstep_behind<Scope>(found == wanted ? order : failure);
+        if (found == wanted) return true;
+        expected = Bits::value(found);
+        return false;
+    }
+    LOCKSTEP_API bool compare_exchange_strong(LockstepT &expected, LockstepT desired,
+                                              memory_order order = memory_order_seq_cst) const {
+        return compare_exchange_strong(expected, desired, order, order);
+    }
+    LOCKSTEP_API bool compare_exchange_weak(LockstepT &expected, LockstepT desired, memory_order order,
+                                            memory_order failure) const {
+        return compare_exchange_strong(expected, desired, order, failure);
+    }
+    LOCKSTEP_API bool compare_exchange_weak(LockstepT &expected, LockstepT desired,
+                                            memory_order order = memory_order_seq_cst) const {
+        return compare_exchange_strong(expected, desired, order, order);
+    }
+#define LOCKSTEP_ATOMIC_MEMBER(name, LockstepU, done)                                                                  \
+    LOCKSTEP_API LockstepT name(LockstepU value, memory_order order = memory_order_seq_cst) const {                    \
+        lockstep_before<Scope>(order);                                                                                 \
+        LockstepT found = done;                                                                                        \
+        lockstep_behind<Scope>(order);                                                                                 \
+        return found;                                                                                                  \
+    }
+    LOCKSTEP_ATOMIC_MEMBER(exchange, LockstepT, lockstep_fetch<'='>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_add, difference_type, lockstep_fetch<'+'>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_sub, difference_type, lockstep_fetch<'+'>(at(), (difference_type)-value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_and, LockstepT, lockstep_fetch<'&'>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_or, LockstepT, lockstep_fetch<'|'>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_xor, LockstepT, lockstep_fetch<'^'>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_min, LockstepT, lockstep_fetch<'<'>(at(), value))
+    LOCKSTEP_ATOMIC_MEMBER(fetch_max, LockstepT, lockstep_fetch<'>'>(at(), value))
+#undef LOCKSTEP_ATOMIC_MEMBER
+
+    LOCKSTEP_API operator LockstepT() const { return load(); }
+    LOCKSTEP_API LockstepT operator++() const { return fetch_add(1) + 1; }
+    LOCKSTEP_API LockstepT operator--() const { return fetch_sub(1) - 1; }
+    LOCKSTEP_API LockstepT operator++(int) const { return fetch_add(1); }
+    LOCKSTEP_API LockstepT operator--(int) const { return fetch_sub(1); }
+    LOCKSTEP_API LockstepT operator+=(difference_type value) const { return fetch_add(value) + value; }
+    LOCKSTEP_API LockstepT operator-=(difference_type value) const { return fetch_sub(value) - value; }
+    LOCKSTEP_API LockstepT operator&=(LockstepT value) const { return fetch_and(value) & value; }
+    LOCKSTEP_API LockstepT operator|=(LockstepT value) const { return fetch_or(value) | value; }
+    LOCKSTEP_API LockstepT operator^=(LockstepT value) const { return fetch_xor(value) ^ value; }
+
+    LOCKSTEP_API void wait(LockstepT old, memory_order order = memory_order_seq_cst) const {
+#ifdef __CUDA_ARCH__
+        __lockstep_warps_in_turn();
+#endif
+        while (lockstep_bits<LockstepT>::of(load(order)) == lockstep_bits<LockstepT>::of(old)) {
+        }
+    }
+    LOCKSTEP_API void notify_one() const {}
+    LOCKSTEP_API void notify_all() const {}
+};
+
+template <typename LockstepT, thread_scope Scope = thread_scope_system>
+class atomic : public lockstep_atomic<atomic<LockstepT, Scope>, LockstepT, Scope> {
+    alignas(sizeof(LockstepT)) mutable LockstepT held;
+
+  public:
+    atomic() = default;
+    LOCKSTEP_API constexpr atomic(LockstepT value) : held(value) {}
+    atomic(const atomic &) = delete;
+    atomic &operator=(const atomic &) = delete;
+    LOCKSTEP_API LockstepT *place() const { return &held; }
+    LOCKSTEP_API LockstepT operator=(LockstepT value) {
+        this->store(value);
+        return value;
+    }
+};
+
+template <typename LockstepT, thread_scope Scope = thread_scope_system>
+class atomic_ref : public lockstep_atomic<atomic_ref<LockstepT, Scope>, LockstepT, Scope> {
+    LockstepT *referred;
+
+  public:
+    static constexpr size_t required_alignment = sizeof(LockstepT);
+    LOCKSTEP_API explicit atomic_ref(LockstepT &object) : referred(&object) {}
+    atomic_ref(const atomic_ref &) = default;
+    atomic_ref &operator=(const atomic_ref &) = delete;
+    LOCKSTEP_API LockstepT *place() const { return referred; }
+    LOCKSTEP_API LockstepT operator=(LockstepT value) const {
+        this->store(value);
+        return value;
+    }
+};
+
+LOCKSTEP_API inline void atomic_thread_fence(memory_order order, thread_scope scope = thread_scope_system) {
+    if (order == memory_order_relaxed) return;
+    if (scope == thread_scope_block) {
+        lockstep_fence<thread_scope_block>();
+    } else if (scope == thread_scope_device) {
+        lockstep_fence<thread_scope_device>();
+    } else if (scope == thread_scope_system) {
+        lockstep_fence<thread_scope_system>();
+    }
+}
+LOCKSTEP_API inline void atomic_signal_fence(memory_order) {}
+
+template <thread_scope Scope = thread_scope_system>
+class lockstep_flag {
+    atomic<int, Scope> held;
+
+  public:
+    lockstep_flag() = default;
+    LOCKSTEP_API constexpr lockstep_flag(bool set) : held(set) {}
+    LOCKSTEP_API bool test(memory_order order = memory_order_seq_cst) const { return held.load(order) != 0; }
+    LOCKSTEP_API bool test_and_set(memory_order order = memory_order_seq_cst) { return held.exchange(1, order) != 0; }
+    LOCKSTEP_API void clear(memory_order order = memory_order_seq_cst) { held.store(0, order); }
+};
+#ifndef ATOMIC_FLAG_INIT
+#define ATOMIC_FLAG_INIT {0}
+#endif
+
+namespace std {
+template <typename LockstepT>
+using atomic = ::cuda::atomic<LockstepT, thread_scope_system>;
+template <typename LockstepT>
+using atomic_ref = ::cuda::atomic_ref<LockstepT, thread_scope_system>;
+using atomic_flag = lockstep_flag<>;
+using atomic_bool = atomic<bool>;
+using atomic_int = atomic<int>;
+using atomic_uint = atomic<unsigned int>;
+using atomic_long = atomic<long>;
+using atomic_ulong = atomic<unsigned long>;
+using atomic_llong = atomic<long long>;
+using atomic_ullong = atomic<unsigned long long>;
+using ::cuda::atomic_signal_fence;
+using ::cuda::atomic_thread_fence;
+}  // namespace std
+}  // namespace cuda

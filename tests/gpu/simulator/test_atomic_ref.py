@@ -1,0 +1,119 @@
+"""cuda::atomic and cuda::atomic_ref: what they do to memory, and what their orders order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.simulator.checkers.races import RaceChecker
+from tests.gpu.simulator.checking import lines, watch
+from tests.gpu.simulator.running import build
+
+OPERATIONS = """#include <cuda/atomic>
+struct Pair { short low, high; };
+__global__ void k(int *ints, unsigned char *bytes, float *floats, double *sum, long long *most, Pair *pair, int **moved,
+                  int *found) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    cuda::atomic_ref<int, cuda::thread_scope_device> total(ints[0]);
+    found[i] = total.fetch_add(1, cuda::memory_order_relaxed);
+    cuda::atomic_ref least(ints[1]);
+    least.fetch_min(i - 5);
+    cuda::std::atomic_ref<int>(ints[2]) ^= i;
+    cuda::atomic_ref<int>(ints[3])--;
+    cuda::atomic_ref<unsigned char, cuda::thread_scope_block>(bytes[i % 3]).fetch_add(1);
+    cuda::atomic_ref<float>(floats[0]) += 1.5f;
+    cuda::atomic_ref<float>(floats[1]).fetch_max((float)(i % 77));
+    cuda::atomic_ref<double>(*sum).fetch_sub(0.25);
+    cuda::atomic_ref<long long>(*most).fetch_max(i * 1000000007ll);
+    cuda::atomic_ref<int *> place(*moved);
+    place.fetch_add(2);
+    cuda::atomic_ref<Pair> both(*pair);
+    Pair known{0, 0};
+    while (!both.compare_exchange_weak(known, Pair{(short)(known.low + 1), (short)(known.high - 1)},
+                                       cuda::std::memory_order_acq_rel, cuda::memory_order::acquire)) {
+    }
+    __shared__ cuda::atomic<int, cuda::thread_scope_block> count;
+    if (threadIdx.x == 0) count = 0;
+    __syncthreads();
+    count++;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int before = count.exchange(-1);
+        ints[4 + blockIdx.x] = before + 1000 * count;
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("executor", ["kernel", "compiled"])
+def test_every_operation_on_every_kind_of_value(executor):
+    ints = np.array([0, 100, 0, 0, 0, 0], np.int32)
+    given = (ints, np.zeros(4, np.uint8), np.zeros(2, np.float32), np.zeros(1), np.zeros(1, np.int64),
+             np.zeros(2, np.int16), np.zeros(1, np.int64), np.zeros(128, np.int32))  # fmt: skip
+    kernel = getattr(build(OPERATIONS), executor)("k")
+    kernel.launch((2, 1, 1), (64, 1, 1), [each.view(np.uint8) for each in given])
+    _, counted, floats, total, most, pair, moved, found = given
+    assert ints.tolist() == [128, -5, np.bitwise_xor.reduce(np.arange(128)), -128, 64 - 1000, 64 - 1000]
+    assert counted.tolist() == [43, 43, 42, 0], "a byte's neighbors are left as they are"
+    assert floats.tolist() == [1.5 * 128, 76]
+    assert total[0] == -0.25 * 128
+    assert most[0] == 127 * 1000000007
+    assert pair.tolist() == [128, -128]
+    assert moved[0] == 128 * 2 * 4
+    assert sorted(found) == list(range(128))
+
+
+PASSING = """#include <cuda/atomic>
+__global__ void f(int *data, int *flag, int *out) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> ready(*flag);
+    if (blockIdx.x != 0) {
+        while (ready.load(cuda::memory_order_acquire) == 0) {
+        }
+        out[0] = data[0];
+    } else {
+        data[0] = 42;
+        ready.store(1, ORDER);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("order", "found"), [("release", []), ("seq_cst", []), ("relaxed", [(7, 9)])])
+def test_a_message_is_ordered_by_release_and_acquire_alone(order, found):
+    checker, out = RaceChecker(), np.zeros(1, np.int32)
+    text = PASSING.replace("ORDER", f"cuda::memory_order_{order}")
+    watch(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), out, grid=2, block=1)
+    assert out[0] == 42
+    assert lines(checker.findings) == found
+
+
+def test_threads_of_a_block_wait_for_each_other_at_an_atomic_in_shared_memory():
+    text = """#include <cuda/atomic>
+__global__ void f(int *out) {
+    __shared__ cuda::atomic<unsigned, cuda::thread_scope_block> turn;
+    if (threadIdx.x == 0) turn.store(0);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        unsigned warp = threadIdx.x / 32;
+        while (turn.load() != warp) {
+        }
+        out[warp] = turn.fetch_add(1) * 10;
+        turn.notify_all();
+    }
+    turn.wait(threadIdx.x / 32);
+}"""
+    checker, out = RaceChecker(), np.zeros(3, np.int32)
+    watch(checker, text, out, block=96)
+    assert out.tolist() == [0, 10, 20]
+    assert checker.findings == []
+
+
+def test_a_plain_read_races_with_an_atomic_store():
+    text = """#include <cuda/atomic>
+__global__ void f(int *flag, int *out) {
+    if (blockIdx.x == 0) cuda::atomic_ref<int>(*flag).store(1);
+    else out[0] = *flag;
+}"""
+    checker = RaceChecker()
+    watch(checker, text, np.zeros(1, np.int32), np.zeros(1, np.int32), grid=2, block=1)
+    assert lines(checker.findings) == [(3, 4)]
