@@ -95,6 +95,7 @@ class Program:
         self.unset_constants: dict[str, SourcePosition] = {}
         """The `__constant__` variables without an initializer, and where they are declared."""
         self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
+        self._with_shared: dict[Cursor, bool] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
         self._definitions: dict[str, list[Cursor]] = {}
@@ -269,7 +270,8 @@ class Program:
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
         """Return the IR of a function that has a body, lowering it the first time.
 
-        What a header of the shim defines is lowered for each `place` that calls it, and is as if it stood there.
+        What a header of the shim defines is lowered for each `place` that calls it, and is as if it stood there, but
+        for what has `__shared__` variables of its own: these are the same wherever it is called.
         """
         definition = cursor.definition
         if definition is None:
@@ -280,7 +282,7 @@ class Program:
                     raise error.error(self._errors)
             raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
         # Lambdas share a name with others of the same function, and so do the instantiations for them.
-        place = None if is_own(definition) else place
+        place = None if is_own(definition) or self._has_shared(definition) else place
         key = definition, place
         if key not in self._functions:
             for error in self._errors:
@@ -302,6 +304,15 @@ class Program:
                     del self._functions[later]
                 raise
         return self._functions[key]
+
+    def _has_shared(self, definition: Cursor) -> bool:
+        """Whether a function declares `__shared__` variables."""
+        if definition not in self._with_shared:
+            self._with_shared[definition] = any(
+                each.kind == CursorKind.VAR_DECL and has_attribute(each, CursorKind.CUDASHARED_ATTR)
+                for each in definition.descendants()
+            )
+        return self._with_shared[definition]
 
     def _check_names(self, cursor: Cursor) -> None:
         """Raise the error that spoils what a function names: a type, a variable, or what either of these names.

@@ -109,9 +109,6 @@ __device__ inline cluster_group this_cluster() {
     return cluster_group();
 }
 
-// Has no body, so that a tile larger than a warp is refused where its lanes would meet.
-__device__ void __lockstep_tile_of_several_warps();
-
 template <unsigned int Size, typename Parent = void>
 struct thread_block_tile;
 // What a tile is counted in: a tile that it is a part of, or else the block.
@@ -138,10 +135,7 @@ struct thread_block_tile {
     __device__ static unsigned int meta_group_rank() { return Around::thread_rank() / Size; }
     __device__ static unsigned int meta_group_size() { return (Around::size() + Size - 1) / Size; }
     __device__ static unsigned int first_lane() { return thread_block::thread_rank() % 32 / Size * Size; }
-    __device__ static unsigned int mask() {
-        if constexpr (Size > 32) __lockstep_tile_of_several_warps();
-        return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane();
-    }
+    __device__ static unsigned int mask() { return (Size == 32 ? 0xffffffffu : (1u << Size) - 1) << first_lane(); }
     __device__ static void sync() { __syncwarp(mask()); }
     __device__ operator thread_group() const { return thread_group{Size, thread_rank(), mask()}; }
     template <typename LockstepT>
@@ -170,9 +164,93 @@ struct thread_block_tile {
         return (__match_any_sync(mask(), value) & mask()) >> first_lane();
     }
 };
+
+// A tile of several warps has a barrier of its own, and a word for each of its warps: on a GPU these are in the shared
+// memory that every block has reserved.
+template <unsigned int Size>
+struct lockstep_tile_memory {
+    unsigned long long barriers[1024 / Size], words[32];
+};
+template <unsigned int Size>
+__device__ inline lockstep_tile_memory<Size> *lockstep_memory_of_tiles() {
+    __shared__ lockstep_tile_memory<Size> held;
+    return &held;
+}
 template <unsigned int Size, typename Parent>
-__device__ inline thread_block_tile<Size, Parent> tiled_partition(const Parent &) {
-    return thread_block_tile<Size, Parent>();
+struct lockstep_tile_of_warps {
+    typedef typename __lockstep_around<Parent>::type Around;
+    __device__ static unsigned int size() { return Size; }
+    __device__ static unsigned int num_threads() { return Size; }
+    __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }
+    __device__ static unsigned int meta_group_rank() { return Around::thread_rank() / Size; }
+    __device__ static unsigned int meta_group_size() { return Around::size() / Size; }
+    __device__ static unsigned int first_warp() { return thread_block::thread_rank() / Size * (Size / 32); }
+    __device__ static void sync() {
+        auto *barrier = &lockstep_memory_of_tiles<Size>()->barriers[thread_block::thread_rank() / Size];
+        unsigned long long phase = __lockstep_phase_arrive(barrier, 1);
+        while (!__lockstep_phase_test(barrier, phase)) {
+        }
+    }
+    template <typename LockstepT>
+    __device__ LockstepT shfl(LockstepT value, unsigned int rank) const {
+        LockstepT *word = word_of<LockstepT>(first_warp());
+        if (thread_rank() == rank) *word = value;
+        sync();
+        LockstepT found = *word;
+        sync();
+        return found;
+    }
+    // Each warp's value, those of the tile's warps put together: what every thread gets.
+    template <typename LockstepT, typename Operator>
+    __device__ LockstepT lockstep_over_warps(LockstepT value, Operator combine) const {
+        unsigned int rank = thread_rank(), first = first_warp();
+        if (rank % 32 == 0) *word_of<LockstepT>(first + rank / 32) = value;
+        sync();
+        LockstepT found = *word_of<LockstepT>(first);
+        for (unsigned int warp = 1; warp < Size / 32; ++warp) found = combine(found, *word_of<LockstepT>(first + warp));
+        sync();
+        return found;
+    }
+    __device__ int any(int predicate) const;
+    __device__ int all(int predicate) const;
+    // Its barriers are there when all threads of what it is a part of have come here.
+    __device__ void lockstep_begin(const Around &around) const {
+        assert(thread_block::size() % Size == 0); // a block of tiles of several warps consists of whole ones
+        around.sync();
+        if (thread_rank() == 0) {
+            __lockstep_phase_init(&lockstep_memory_of_tiles<Size>()->barriers[thread_block::thread_rank() / Size],
+                                  Size);
+        }
+        around.sync();
+    }
+
+  private:
+    template <typename LockstepT>
+    __device__ static LockstepT *word_of(unsigned int warp) {
+        static_assert(sizeof(LockstepT) <= 8, "what threads of a tile of several warps exchange has at most 8 bytes");
+        return (LockstepT *)&lockstep_memory_of_tiles<Size>()->words[warp];
+    }
+};
+#define LOCKSTEP_TILE_OF_WARPS(Size)                                                                                   \
+    template <typename Parent>                                                                                         \
+    struct thread_block_tile<Size, Parent> : lockstep_tile_of_warps<Size, Parent> {                                    \
+        template <typename Other>                                                                                      \
+        __device__ operator thread_block_tile<Size, Other>() const {                                                   \
+            return thread_block_tile<Size, Other>();                                                                   \
+        }                                                                                                              \
+    };
+LOCKSTEP_TILE_OF_WARPS(64)
+LOCKSTEP_TILE_OF_WARPS(128)
+LOCKSTEP_TILE_OF_WARPS(256)
+LOCKSTEP_TILE_OF_WARPS(512)
+#undef LOCKSTEP_TILE_OF_WARPS
+
+template <unsigned int Size, typename Parent>
+__device__ inline thread_block_tile<Size, Parent> tiled_partition(const Parent &parent) {
+    static_assert(Size <= 512 && (Size & (Size - 1)) == 0, "a tile has a power of two threads, at most 512");
+    thread_block_tile<Size, Parent> tile;
+    if constexpr (Size > 32) tile.lockstep_begin(parent);
+    return tile;
 }
 
 __device__ inline thread_group tiled_partition(const thread_group &parent, unsigned int size) {
@@ -264,11 +342,31 @@ template <typename LockstepT>
 struct bit_xor {
     __device__ LockstepT operator()(LockstepT a, LockstepT b) const { return a ^ b; }
 };
+template <unsigned int Size, typename Parent>
+__device__ inline int lockstep_tile_of_warps<Size, Parent>::any(int predicate) const {
+    return lockstep_over_warps((int)__any_sync(0xffffffffu, predicate), bit_or<int>());
+}
+template <unsigned int Size, typename Parent>
+__device__ inline int lockstep_tile_of_warps<Size, Parent>::all(int predicate) const {
+    return lockstep_over_warps((int)__all_sync(0xffffffffu, predicate), bit_and<int>());
+}
+template <typename Group>
+struct lockstep_has_warps {
+    static const bool value = false;
+};
+template <unsigned int Size, typename Parent>
+struct lockstep_has_warps<thread_block_tile<Size, Parent>> {
+    static const bool value = Size > 32;
+};
 template <typename Group, typename LockstepT, typename Operator>
 __device__ inline LockstepT reduce(const Group &group, LockstepT value, Operator combine) {
-    LockstepT result = group.shfl(value, 0);
-    for (unsigned int rank = 1; rank < group.size(); ++rank) result = combine(result, group.shfl(value, rank));
-    return result;
+    if constexpr (lockstep_has_warps<Group>::value) {
+        return group.lockstep_over_warps(reduce(thread_block_tile<32>(), value, combine), combine);
+    } else {
+        LockstepT result = group.shfl(value, 0);
+        for (unsigned int rank = 1; rank < group.size(); ++rank) result = combine(result, group.shfl(value, rank));
+        return result;
+    }
 }
 template <typename Group, typename LockstepT, typename Operator = plus<LockstepT>>
 __device__ inline LockstepT inclusive_scan(const Group &group, LockstepT value, Operator combine = Operator()) {

@@ -148,26 +148,62 @@ def test_a_barrier_of_the_grid_that_a_block_does_not_reach() -> None:
         run_kernel(source, "k", ints(1), grid=2)
 
 
-def test_tiles_of_several_warps_are_refused() -> None:
-    source = (
-        HEAD
-        + """__global__ void k(int *out) {
-        __shared__ cg::block_tile_memory<128> memory;
-        auto block = cg::this_thread_block(memory);
-        auto tile = cg::tiled_partition<64>(block);
-        out[threadIdx.x] = tile.thread_rank() USE;
+TILES = (
+    HEAD
+    + """
+    #include <cooperative_groups/reduce.h>
+    __global__ void f(const int *in, int *out, double *sums) {
+        __shared__ cg::block_tile_memory<256> memory;
+        __shared__ int held[256];
+        auto large = cg::tiled_partition<128>(cg::this_thread_block(memory));
+        auto tile = cg::tiled_partition<64>(large);
+        int i = threadIdx.x, value = in[i];
+        held[i] = value;
+        SYNC;
+        int neighbor = held[i / 64 * 64 + (i + 1) % 64];
+        if (large.meta_group_rank() == 0) {
+            out[i] = cg::reduce(tile, value, cg::plus<int>());
+        } else {
+            out[i] = tile.shfl(value, 40) + 1000 * tile.any(value == 98) + 2000 * large.all(value >= 0);
+        }
+        sums[i] = cg::reduce(large, (double)neighbor, cg::plus<double>());
+        cg::thread_block_tile<64> open = tile;
+        out[256 + i] = open.thread_rank() + 100 * tile.meta_group_rank() + 1000 * tile.meta_group_size()
+                     + 10000 * large.meta_group_rank() + 100000 * large.num_threads();
     }"""
-    )
-    [out] = run_kernel(source, "k", ints(128), block=128, defines={"USE": ""})
-    np.testing.assert_array_equal(out, np.arange(128) % 64)
-    with pytest.raises(CompileError, match="does not support a tile of more than 32 threads") as caught:
-        build(source, {"USE": "+ tile.shfl(out[0], 3)"}).kernel("k")
-    assert caught.value.position is not None
-    assert (caught.value.position.file, source.splitlines()[caught.value.position.line - 1].strip()[:3]) == (
-        "test.cu",
-        "out",
-    )
-    assert "__syncthreads()" in caught.value.advice
+)
+
+
+def test_tiles_of_several_warps_meet_exchange_and_reduce() -> None:
+    given = np.random.default_rng(1).integers(0, 98, 256).astype(np.int32)
+    given[200] = 98
+    out, sums, checker = ints(512), np.zeros(256), RaceChecker()
+    watch(checker, TILES, given, out, sums, block=256, defines={"SYNC": "tile.sync()"})
+    rows = given.reshape(4, 64)
+    np.testing.assert_array_equal(out[:128], np.repeat(rows[:2].sum(axis=1), 64))
+    np.testing.assert_array_equal(out[128:256:64], [rows[2, 40] + 2000, rows[3, 40] + 3000])
+    np.testing.assert_array_equal(sums, np.repeat(given.reshape(2, 128).sum(axis=1), 128))
+    i = np.arange(256)
+    np.testing.assert_array_equal(out[256:], i % 64 + 100 * (i // 64 % 2) + 2000 + 10000 * (i // 128) + 12800000)
+    assert not checker.findings
+
+
+def test_a_tile_of_several_warps_that_does_not_meet_races() -> None:
+    checker = RaceChecker()
+    watch(checker, TILES, ints(256), ints(512), np.zeros(256), block=256, defines={"SYNC": "tile.thread_rank()"})
+    first = next(n for n, line in enumerate(TILES.splitlines(), 1) if "held[i] = value" in line)
+    assert [[each.line for each in found.positions] for found in checker.findings] == [[first, first + 2]]
+
+
+def test_tiles_of_several_warps_are_whole() -> None:
+    with pytest.raises(LaunchError, match="Size == 0"):
+        run_kernel(TILES, "f", ints(256), ints(512), np.zeros(256), block=96, defines={"SYNC": "tile.sync()"})
+
+
+def test_a_group_of_threads_not_known_by_its_type_has_at_most_a_warp() -> None:
+    source = HEAD + "__global__ void f() { cg::tiled_partition(cg::this_thread_block(), 64).sync(); }"
+    with pytest.raises(LaunchError, match="size <= 32"):
+        run_kernel(source, "f", block=64)
 
 
 def test_a_tile_of_a_tile_is_counted_within_it_and_a_barrier_has_two_parts() -> None:
