@@ -37,6 +37,8 @@ class Assembly:
     ----------
     mark : str
         Stands behind each instruction: of which line it is, where somebody wants to know.
+    way_out : str
+        The instruction that ends the function.
     """
 
     def __init__(self) -> None:
@@ -46,6 +48,7 @@ class Assembly:
         self.declared: set[str] = set()
         self.ended = False
         self.mark = ""
+        self.way_out = "ret void"
         self._count = 0
         self._not_unrolled = ""
 
@@ -82,6 +85,10 @@ class Assembly:
     def declare(self, signature: str) -> None:
         """Declare a function of LLVM's or of the C library's."""
         self.declared.add(f"declare {signature}")
+
+    def define(self, function: str) -> None:
+        """Add another function of the same module, once."""
+        self.declared.add(function)
 
     def node(self, content: str, *, distinct: bool = False) -> str:
         """Add a metadata node and return its name; "self" in the content is the node itself."""

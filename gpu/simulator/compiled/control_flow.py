@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from gpu.errors import SourcePosition
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.coroutines import MEETS, POLLS, WarpCoroutine
 from gpu.simulator.compiled.lanes import ExchangeLanes, Given
 from gpu.simulator.compiled.masks import MaskStack
-from gpu.simulator.compiled.memory import KernelMemory
+from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
 from gpu.simulator.compiled.plan import (
     Bind,
+    BlockMeeting,
     Exchange,
     Item,
     Once,
+    PhaseTest,
     Plan,
     PlannedCall,
     PlannedIf,
@@ -27,6 +31,8 @@ from gpu.simulator.compiled.statements import StatementWriter
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import Scalar
 
+_ADVICE = "Count the arrivals of each phase, and the bytes of its copies; every thread that it counts must come."
+
 
 class ControlFlow:
     """Writes what a block runs.
@@ -38,11 +44,20 @@ class ControlFlow:
     scratch : Scratch
     memory : KernelMemory
     masks : MaskStack
+    warp : WarpCoroutine or None
+        What is written, where it is no whole block.
     """
 
     def __init__(
-        self, asm: Assembly, block: ThreadBlock, scratch: Scratch, memory: KernelMemory, masks: MaskStack
+        self,
+        asm: Assembly,
+        block: ThreadBlock,
+        scratch: Scratch,
+        memory: KernelMemory,
+        masks: MaskStack,
+        warp: WarpCoroutine | None,
     ) -> None:
+        self._warp = warp
         self._asm = asm
         self._block = block
         self._scratch = scratch
@@ -67,6 +82,10 @@ class ControlFlow:
                 self._statements.run(frame, statement)
             case Exchange():
                 self._exchange(item)
+            case PhaseTest():
+                self._phase_test(item)
+            case BlockMeeting(position):
+                self._give_way(MEETS, "waits at a barrier to which others do not come", position, "0")
             case PlannedIf():
                 self._if(item)
             case PlannedLoop():
@@ -116,6 +135,39 @@ class ControlFlow:
         self._masks.each_thread(give_arguments, parallel=parallel)
         lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, given)
         exchanges.write(lanes, expression.op, expression.type)
+
+    def _phase_test(self, item: PhaseTest) -> None:
+        """Let each thread ask once; where some do so in vain, others go on before these may ask again."""
+        asm, expression = self._asm, item.expression
+        assert self._warp is not None
+        waiting = asm.alloca(8, "waiting")
+        asm.emit(f"store i64 -1, ptr {waiting}")
+
+        def ask() -> None:
+            assert self._warp is not None
+            over = self._expressions.phases.is_over(item.frame, expression)
+            place = self._memory.variable(item.frame, item.slot, expression.type)
+            self._memory.store(place, expression.type, over)
+            found, waits, after = asm.fresh("found"), asm.fresh("waits"), asm.fresh("after")
+            asm.branch(over, found, waits)
+            asm.place(found)
+            self._warp.goes_on()
+            asm.jump(after)
+            asm.place(waits)
+            asm.emit(f"store i64 {self._block.thread}, ptr {waiting}")
+            asm.place(after)
+
+        self._masks.each_thread(ask, parallel=False)
+        who = asm.value(f"load i64, ptr {waiting}")
+        with asm.when(asm.value(f"icmp sge i64 {who}, 0")):
+            self._give_way(POLLS, "waits for a phase of a barrier that does not end", expression.position, who)
+
+    def _give_way(self, reason: int, what: str, position: SourcePosition, thread: str) -> None:
+        """Let other warps go on; where that never helps, the launch ends with what a thread does."""
+        asm = self._asm
+        assert self._warp is not None
+        with asm.when(self._warp.give_way(reason)):
+            self._memory.fail(ThreadFailure(what, position, "endless", _ADVICE), self._block.index_of(thread))
 
     # What the block runs, for all of its threads or under a mask.
 

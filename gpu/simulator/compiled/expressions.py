@@ -10,7 +10,8 @@ from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.accesses import AccessWriter
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.memory import KernelMemory, Value
+from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure, Value
+from gpu.simulator.compiled.phases import PhaseWriter
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
@@ -24,8 +25,6 @@ _WORDS = {
     "Clock": "a clock",
     "Texel": "a texture that is read by coordinates",
     "TexelWeight": "a texture that is read by coordinates",
-    "BarrierPhase": "a barrier that is an object in memory",
-    "BulkCopy": "a copy in bulk",
     "WaitForChildren": "a wait for kernels that it launched",
 }
 
@@ -49,6 +48,8 @@ class ExpressionWriter:
     ----------
     accesses : AccessWriter
         What is read and written.
+    phases : PhaseWriter
+        What is done with barriers that are objects in memory.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class ExpressionWriter:
         self._call = call
         self._intervals = Intervals(block.shape)
         self.accesses = AccessWriter(asm, block, memory, self.scalar)
+        self.phases = PhaseWriter(asm, block, memory, self.scalar)
 
     def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         """Return the value of an expression that is no struct."""
@@ -156,6 +158,10 @@ class ExpressionWriter:
                 return "0"
             case ir.AsyncCopy():
                 return self._async_copy(frame, expression)
+            case ir.BarrierPhase():
+                return self.phases.change(frame, expression)
+            case ir.BulkCopy():
+                return self.phases.bring(frame, expression)
             case ir.Assertion():
                 return self._assert(frame, expression)
             case ir.Call():
@@ -299,7 +305,8 @@ class ExpressionWriter:
         holds, fails = asm.fresh("holds"), asm.fresh("fails")
         asm.branch(self.scalar(frame, assertion.condition), holds, fails)
         asm.place(fails)
-        self._memory.fail(assertion, [self._block.special("threadIdx", axis) for axis in range(3)])
+        failure = ThreadFailure(f"finds the assertion `{assertion.text}` false", assertion.position, "assertion")
+        self._memory.fail(failure, self._block.thread_index)
         asm.place(holds)
         return "0"
 

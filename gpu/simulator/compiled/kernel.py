@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.control_flow import ControlFlow
+from gpu.simulator.compiled.coroutines import WarpCoroutine, WarpThreads, WarpTurns
 from gpu.simulator.compiled.masks import MaskStack
-from gpu.simulator.compiled.memory import KernelMemory
+from gpu.simulator.compiled.memory import FAILED, KernelMemory, ThreadFailure
 from gpu.simulator.compiled.planner import Planned, plan
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
-from gpu.simulator.compiled.scratch import Scratch
+from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.waiting import go_by_warps
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import Pointer, Type
 
@@ -29,7 +31,7 @@ class CompiledText:
     scratch_bytes: int
     shared_bytes: int
     variables: tuple[str, ...]
-    assertions: tuple[ir.Assertion, ...]
+    failures: tuple[ThreadFailure, ...]
 
 
 def compile_kernel(function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> CompiledText:
@@ -58,37 +60,51 @@ class _KernelWriter:
         self._frame = planned.frames[""]
         self._function = self._frame.function
         self._asm = Assembly()
-        self._block = ThreadBlock(self._asm, block)
+        self._warp = WarpCoroutine(self._asm) if go_by_warps(self._function) else None
+        self._block = WarpThreads(self._asm, block) if self._warp is not None else ThreadBlock(self._asm, block)
         self._scratch = Scratch(self._asm, self._block.threads)
         self._memory = KernelMemory(self._asm, self._block, self._scratch, planned, replacement)
         self._masks = MaskStack(self._asm, self._block, self._scratch)
-        self._control = ControlFlow(self._asm, self._block, self._scratch, self._memory, self._masks)
+        self._control = ControlFlow(self._asm, self._block, self._scratch, self._memory, self._masks, self._warp)
 
     def write(self) -> CompiledText:
         """Write the kernel."""
-        asm = self._asm
-        with asm.loop("%blocks", "block", asm.not_unrolled) as (index, next_block):
-            self._run_block(index, next_block)
-        parameters = self._fetch_arguments()
-        body = "\n".join(["entry:", *asm.entry, *parameters, "  br label %start", "start:", *asm.lines, "  ret void"])
-        text = "\n".join(
-            [*sorted(asm.declared), f"define void @kernel({_SIGNATURE}) nounwind {{", body, "}", *asm.metadata]
-        )
-        memory = self._memory
+        asm, memory = self._asm, self._memory
+        if self._warp is not None and isinstance(self._block, WarpThreads):
+            functions, scratch_bytes = self._by_warps(self._warp, self._block)
+        else:
+            with asm.loop("%blocks", "block", asm.not_unrolled) as (index, next_block):
+                self._run_block(asm.value(f"add nsw i64 %first, {index}"), next_block)
+            scratch_bytes, parameters = self._scratch.size, self._fetch_arguments()
+            lines = ["entry:", *asm.entry, *parameters, "  br label %start", "start:", *asm.lines, "  ret void"]
+            functions = "\n".join([f"define void @kernel({_SIGNATURE}) nounwind {{", *lines, "}"])
+        text = "\n".join([*sorted(asm.declared), functions, *asm.metadata])
         return CompiledText(
-            text, self._scratch.size, memory.shared_bytes, tuple(memory.module_variables), tuple(memory.assertions)
+            text, scratch_bytes, memory.shared_bytes, tuple(memory.module_variables), tuple(memory.failures)
         )
 
-    def _run_block(self, index: str, next_block: str) -> None:
-        """Write what runs a block, by its number in the range."""
+    def _by_warps(self, warp: WarpCoroutine, threads: WarpThreads) -> tuple[str, int]:
+        """Write what each warp runs and what lets them take turns; return both, and the bytes of scratch memory."""
+        self._memory.variable_of_module(FAILED)
+        warp.begin()
+        self._run_block("%number", warp.end)
+        function = warp.text(self._fetch_arguments())
+        failed = len(self._function.parameters) + list(self._memory.module_variables).index(FAILED)
+        own = -(-self._scratch.size // ALIGNMENT) * ALIGNMENT
+        turns = WarpTurns(threads.warps, own, failed).text(_SIGNATURE, self._asm)
+        return f"{function}\n{turns}", own * threads.warps
+
+    def _run_block(self, number: str, end: str) -> None:
+        """Write what runs a block, or a warp of one, by the block's number in the grid."""
         items = self._planned.items
         threads_leave = len(items) > 1 and any(isinstance(node, ir.Return) for node in walk(self._function.body))
-        mask = self._masks.new(next_block, function="") if threads_leave else None
-        self._block.begin(self._asm.value(f"add nsw i64 %first, {index}"))
+        count = self._block.count if isinstance(self._block, WarpThreads) else None
+        mask = self._masks.new(end, function="") if threads_leave or count is not None else None
+        self._block.begin(number)
+        if mask is not None:
+            self._masks.fill(mask, count)
         for slot, (_, type) in enumerate(self._function.parameters):
             self._begin_parameter(slot, type)
-        if mask is not None:
-            self._masks.fill(mask)
         with self._masks.within(mask) if mask is not None else nullcontext():
             self._control.run(items)
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.masks import MaskStack
-from gpu.simulator.compiled.memory import KernelMemory
+from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
 from gpu.simulator.compiled.plan import Exchange
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.types import BOOL, VOID, Scalar
+from gpu.simulator.types import Scalar
 
 
 @dataclass(frozen=True)
@@ -100,12 +99,8 @@ class ExchangeLanes:
 
     def fail(self, text: str, thread: str) -> None:
         """End the launch as a thread that finds an assertion false does."""
-        x, y, _ = self._block.shape
-        row = self.asm.value(f"udiv i64 {thread}, {x}")
-        axes = [f"urem i64 {thread}, {x}", f"urem i64 {row}, {y}", f"udiv i64 {row}, {y}"]
-        narrow = [self.asm.value(f"trunc i64 {self.asm.value(axis)} to i32") for axis in axes]
-        never = ir.Const(BOOL, BOOL.dtype.type(0))
-        self._memory.fail(ir.Assertion(VOID, never, text, self._item.expression.position), narrow)
+        failure = ThreadFailure(f"finds the assertion `{text}` false", self._item.expression.position, "assertion")
+        self._memory.fail(failure, self._block.index_of(thread))
 
     def here(self, thread: str) -> str:
         """Return whether a thread takes part."""

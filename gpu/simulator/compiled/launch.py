@@ -19,7 +19,7 @@ from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
-from gpu.simulator.compiled.memory import FAILED
+from gpu.simulator.compiled.memory import FAILED, ThreadFailure
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.executor.batches import reachable, waits
 from gpu.simulator.types import Pointer, Scalar
@@ -84,7 +84,7 @@ class CompiledKernel:
         NotCompiled
             Before anything has run: where the kernel does what this executor leaves to the other one.
         LaunchError
-            Where a thread finds an assertion false. Other blocks may have run to their end by then.
+            Where a thread finds an assertion false, or waits for ever. Other blocks may have run to their end by then.
         """
         self.prepare(grid, block)
         shape = self._shape(tuple(block))
@@ -106,8 +106,7 @@ class CompiledKernel:
             self._share_out(shape, shared_bytes, packed, ranges, grid, workers, on_progress)
         del kept
         if failed[0]:
-            text, position = shape.assertions[failed[0] - 1]
-            raise _failure(text, position, failed[1:4], failed[4:7])
+            raise _failed(shape.failures[failed[0] - 1], failed[1:4], failed[4:7])
 
     def _share_out(
         self,
@@ -196,8 +195,9 @@ class _LaunchShape:
         about, code = found
         self.code = native.NativeCode(code)
         self.variables: tuple[str, ...] = tuple(about["variables"])
-        self.assertions: list[tuple[str, SourcePosition]] = [
-            (text, SourcePosition(*position)) for text, position in about["assertions"]
+        self.failures = [
+            ThreadFailure(**{**failure, "position": SourcePosition(*failure["position"])})
+            for failure in about["failures"]
         ]
         self._scratch, self._shared = about["scratch_bytes"], about["shared_bytes"]
 
@@ -212,14 +212,20 @@ def _about(compiled: CompiledText) -> dict[str, Any]:
         "scratch_bytes": compiled.scratch_bytes,
         "shared_bytes": compiled.shared_bytes,
         "variables": list(compiled.variables),
-        "assertions": [[each.text, dataclasses.astuple(each.position)] for each in compiled.assertions],
+        "failures": [
+            {**vars(failure), "position": dataclasses.astuple(failure.position)} for failure in compiled.failures
+        ],
     }
 
 
-def _failure(text: str, position: SourcePosition, thread: Array, block: Array) -> LaunchError:
+def _failed(failure: ThreadFailure, thread: Array, block: Array) -> LaunchError:
     who = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
     return LaunchError(
-        f"{position}: {who} finds the assertion `{text}` false.", position=position, kind="assertion", thread=who
+        f"{failure.position}: {who} {failure.what}.",
+        position=failure.position,
+        advice=failure.advice,
+        kind=failure.kind,
+        thread=who,
     )
 
 

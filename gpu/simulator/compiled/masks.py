@@ -74,11 +74,14 @@ class MaskStack:
 
     # Who takes part.
 
-    def fill(self, mask: ThreadMask) -> None:
-        """Let all threads take part."""
-        self._asm.fill(self._scratch.address(mask.bytes), 1, self._block.threads, align=ALIGNMENT)
+    def fill(self, mask: ThreadMask, count: str | None = None) -> None:
+        """Let all threads take part, or so many of the first ones."""
+        start, threads = self._scratch.address(mask.bytes), self._block.threads
+        if count is not None:
+            self._asm.fill(start, 0, threads, align=ALIGNMENT)
+        self._asm.fill(start, 1, threads if count is None else count, align=ALIGNMENT)
         for number in (mask.count, mask.top):
-            self._asm.emit(f"store i64 {self._block.threads}, ptr {number}")
+            self._asm.emit(f"store i64 {threads if count is None else count}, ptr {number}")
 
     def inherit(self, mask: ThreadMask) -> None:
         """Let those take part that take part in what is around."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly, memory_type
 from gpu.simulator.compiled.plan import Plan, PlannedFrame, handed_on, places
@@ -16,10 +18,20 @@ from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
 
 FAILED = "lockstep.failed"
-"""The variable that a failed assertion writes 7 words of 8 bytes to: its number from 1, threadIdx, blockIdx."""
+"""The variable that a failing thread writes 7 words of 8 bytes to: the failure's number from 1, threadIdx, blockIdx."""
 
 Value = str | tuple[str, ...]
 """What an instruction gives; of a struct, one for each leaf."""
+
+
+@dataclass(frozen=True)
+class ThreadFailure:
+    """What a thread may be found to do wrong, as the rest of a sentence about it, and what kind of mistake that is."""
+
+    what: str
+    position: SourcePosition
+    kind: str = "other"
+    advice: str = ""
 
 
 class KernelMemory:
@@ -40,7 +52,7 @@ class KernelMemory:
         What shared arrays of a known size take up.
     module_variables : dict of str to str
         The addresses of `__constant__` and `__device__` variables that the kernel uses.
-    assertions : list of ir.Assertion
+    failures : list of ThreadFailure
     """
 
     def __init__(
@@ -66,7 +78,7 @@ class KernelMemory:
         self._wide: set[tuple[str, int]] = set()
         self.shared_bytes = 0
         self.module_variables: dict[str, str] = {}
-        self.assertions: list[ir.Assertion] = []
+        self.failures: list[ThreadFailure] = []
         self._survey(planned.items)
 
     def _survey(self, items: Plan) -> None:
@@ -117,17 +129,17 @@ class KernelMemory:
         """Return the address of a `__constant__` or `__device__` variable."""
         return self.module_variables.setdefault(name, f"%module.{len(self.module_variables)}")
 
-    def fail(self, assertion: ir.Assertion, thread: Sequence[str]) -> None:
-        """Leave word of a failed assertion, if nobody has, and end the worker; `thread` is threadIdx."""
+    def fail(self, failure: ThreadFailure, thread: Sequence[str]) -> None:
+        """Leave word of a failure, if nobody has, and end the worker; `thread` is threadIdx."""
         asm = self._asm
-        self.assertions.append(assertion)
-        word, number = self.variable_of_module(FAILED), len(self.assertions)
+        self.failures.append(failure)
+        word, number = self.variable_of_module(FAILED), len(self.failures)
         pair = asm.value(f"cmpxchg ptr {word}, i64 0, i64 {number} seq_cst seq_cst")
         with asm.when(asm.value(f"extractvalue {{ i64, i1 }} {pair}, 1")):
             axes = [*thread, *(self._block.special("blockIdx", axis) for axis in range(3))]
             for place, axis in enumerate(axes, start=1):
                 asm.emit(f"store i64 {asm.value(f'zext i32 {axis} to i64')}, ptr {asm.offset(word, 8 * place)}")
-        asm.emit("ret void")
+        asm.emit(asm.way_out)
         asm.ended = True
 
     # Arrays and structs.

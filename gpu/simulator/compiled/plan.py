@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.walking import parts, walk
 from gpu.simulator.types import Type
@@ -70,6 +71,22 @@ class Exchange:
     """Which arguments all threads agree on."""
 
 
+@dataclass(frozen=True, eq=False)
+class PhaseTest:
+    """Threads ask whether a phase of a barrier in memory is over; the answers go to a variable."""
+
+    frame: PlannedFrame
+    slot: int
+    expression: ir.BarrierPhase
+
+
+@dataclass(frozen=True)
+class BlockMeeting:
+    """A warp waits for the others of its block."""
+
+    position: SourcePosition
+
+
 @dataclass(frozen=True)
 class PlannedIf:
     """A branch around regions; where threads disagree, each side runs under a mask."""
@@ -102,7 +119,7 @@ class PlannedCall:
     body: Plan
 
 
-Item = Region | Once | Exchange | PlannedIf | PlannedLoop | PlannedCall
+Item = Region | Once | Exchange | PhaseTest | BlockMeeting | PlannedIf | PlannedLoop | PlannedCall
 Plan = list[Item]
 
 
@@ -117,7 +134,7 @@ def places(items: Plan) -> Iterator[set[Key]]:
                 yield {key for frame, statement in statements for key in used(frame, statement)}
             case Once(frame, statement):
                 yield set(used(frame, statement))
-            case Exchange(frame, slot, expression):
+            case Exchange(frame, slot, expression) | PhaseTest(frame, slot, expression):
                 yield set(used(frame, expression))
                 yield {(frame.path, slot)}
                 yield set()
@@ -216,7 +233,7 @@ def touches_one(node: object, apart: set[int]) -> bool:
         match each:
             case ir.DeclareMemory(slot) if slot in apart:
                 continue
-            case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence():
+            case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence() | ir.BarrierPhase() | ir.BulkCopy():
                 return True
             case ir.Call() if touches_one(each.function.body, set()):
                 return True

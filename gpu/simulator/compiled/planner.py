@@ -12,8 +12,10 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.plan import (
     Bind,
+    BlockMeeting,
     Exchange,
     Once,
+    PhaseTest,
     Plan,
     PlannedCall,
     PlannedFrame,
@@ -24,9 +26,10 @@ from gpu.simulator.compiled.plan import (
 from gpu.simulator.compiled.rematerialize import Rematerializable, changes_of
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.uniformity import Uniformity
-from gpu.simulator.compiled.waiting import exchanges, sees, waits
+from gpu.simulator.compiled.waiting import exchanges, go_by_warps, sees, waits
 from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, walk
 from gpu.simulator.executor.batches import reachable
+from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
 
 
@@ -61,7 +64,7 @@ def plan(kernel: ir.Function, constants: frozenset[str], replacement: ScalarRepl
             raise NotCompiled("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
     while True:
-        planner = _Planner(varying, constants, replacement)
+        planner = _Planner(varying, constants, replacement, by_warps=go_by_warps(kernel))
         frame = planner.frames[""] = PlannedFrame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
@@ -74,9 +77,15 @@ class _Planner:
     """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
 
     def __init__(
-        self, varying: frozenset[tuple[str, int]], constants: frozenset[str], replacement: ScalarReplacement
+        self,
+        varying: frozenset[tuple[str, int]],
+        constants: frozenset[str],
+        replacement: ScalarReplacement,
+        *,
+        by_warps: bool,
     ) -> None:
         self._varying = varying
+        self._by_warps = by_warps
         self._replacement = replacement
         self._uniformity = Uniformity(varying, constants)
         self.found: set[tuple[str, int]] = set()
@@ -158,8 +167,8 @@ class _Planner:
             case ir.Block(statements):
                 for inner in statements:
                     self._statement(frame, inner, planned)
-            case ir.Barrier():
-                planned.append(Region())
+            case ir.Barrier(position):
+                planned.append(BlockMeeting(position) if self._by_warps else Region())
             case ir.Evaluate(ir.Fence(_, "__syncwarp")):
                 planned.append(Region())
             case ir.If() if self._is_planned(frame, statement):
@@ -174,6 +183,9 @@ class _Planner:
                     planned.insert(len(planned) - bool(planned and isinstance(planned[-1], Region)), Once(frame, made))
                 else:
                     self._run(frame, made, planned)
+            case ir.DeclareMemory(_, _, values) if exchanges(statement):
+                held = tuple((offset, self._hoisted(frame, value, planned)) for offset, value in values)
+                self._run(frame, dataclasses.replace(statement, values=held), planned)
             case ir.Evaluate(ir.Assign(_, ir.Local(_, slot, _), value) as assign, position):
                 value = self._hoisted(frame, value, planned)
                 changed = dataclasses.replace(assign, value=value)
@@ -341,11 +353,17 @@ class _Planner:
             elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
                 changed[each.name] = self._hoisted(frame, value, planned)
         left = dataclasses.replace(expression, **changed)
-        if not isinstance(left, ir.Warp):
+        is_test = isinstance(left, ir.BarrierPhase) and left.op == "test"
+        if not isinstance(left, ir.Warp) and not is_test:
             return left
         self._differ(frame, left)
         slot = frame.new_slot(left.type)
         self.found.add((frame.path, slot))
+        if isinstance(left, ir.BarrierPhase):
+            planned.append(PhaseTest(frame, slot, left))
+            return ir.Local(left.type, slot, left.op)
+        if self._by_warps and left.op in BLOCK_VOTES:
+            raise NotCompiled("a vote of the block beside a barrier that is an object in memory")
         agreed = tuple(self._uniformity.holds(frame, argument) for argument in left.arguments)
         planned.append(Exchange(frame, slot, left, agreed))
         return ir.Local(left.type, slot, left.op)

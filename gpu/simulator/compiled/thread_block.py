@@ -67,6 +67,18 @@ class ThreadBlock:
 
     # What is known of the thread that is being written.
 
+    @property
+    def thread_index(self) -> Sequence[str]:
+        """threadIdx, three i32."""
+        return self._thread_index
+
+    def index_of(self, thread: str) -> list[str]:
+        """Return threadIdx of the thread of a number, an i64."""
+        x, y, _ = self.shape
+        row = self._asm.value(f"udiv i64 {thread}, {x}")
+        axes = (f"urem i64 {thread}, {x}", f"urem i64 {row}, {y}", f"udiv i64 {row}, {y}")
+        return [self._asm.value(f"trunc i64 {self._asm.value(axis)} to i32", "tid") for axis in axes]
+
     def special(self, name: str, axis: int) -> str:
         """Return a value of threadIdx, blockIdx, blockDim or gridDim: i32."""
         match name:

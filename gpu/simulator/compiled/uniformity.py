@@ -40,7 +40,7 @@ class Uniformity:
                 )
             case ir.Assign() | ir.Update() | ir.Atomic() | ir.Warp() | ir.Print() | ir.Assertion() | ir.Call():
                 return False
-            case ir.Temporary() | ir.Fence() | ir.HeapChange() | ir.IndirectCall() | ir.Clock():
+            case ir.Temporary() | ir.Fence() | ir.HeapChange() | ir.IndirectCall() | ir.Clock() | ir.BarrierPhase():
                 return False
         return all(self.holds(frame, part) for part in parts(expression))
 

@@ -6,12 +6,19 @@ from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.walking import walk
+from gpu.simulator.executor.batches import reachable
+
+
+def go_by_warps(kernel: ir.Function) -> bool:
+    """Whether warps of a kernel wait for each other where they stand in different places, so that each goes its way."""
+    return any(function.has_phases for function in reachable(kernel))
 
 
 def exchanges(node: Any) -> bool:
     """Whether threads wait for each other, or exchange values, somewhere inside."""
     return any(
         isinstance(each, ir.Barrier | ir.Warp)
+        or (isinstance(each, ir.BarrierPhase) and each.op == "test")
         or (isinstance(each, ir.Fence) and each.name == "__syncwarp")
         or (isinstance(each, ir.Call) and waits(each.function.body))
         for each in walk(node)

@@ -1,8 +1,7 @@
 """Barriers that are objects in shared memory, `mbarrier` in PTX and `cuda::barrier` in C++, and what arrives at them.
 
-An object is a word of 64 bits: how many arrivals its phase still waits for, how many each phase has, for how many bytes
-of copies it waits, and the phase's parity. Copies that a phase waits for arrive as late as they may: when a thread asks
-whether the phase is over, and nothing but they is missing.
+Copies that a phase waits for arrive as late as they may: when a thread asks whether the phase is over, and nothing but
+they is missing.
 """
 
 from __future__ import annotations
@@ -17,48 +16,13 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import Array
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite
+from gpu.simulator.executor.phase_words import MISUSE_ADVICE, MOST_ARRIVALS, TOO_MANY_ARRIVALS, UNINITIALIZED, PhaseWord
 from gpu.simulator.executor.pointers import PointerValue, unobserved
 from gpu.simulator.executor.running import RunningBatch
 from gpu.simulator.executor.values import PlainValues
 from gpu.simulator.types import Scalar
 
 _WORD = Scalar("uint64").dtype
-_COUNT_BITS, _BYTES_BITS = 20, 22
-_COUNT = (1 << _COUNT_BITS) - 1
-_NO_BYTES = 1 << (_BYTES_BITS - 1)
-_MISUSED = "other"
-
-
-@dataclass(frozen=True)
-class _PhaseWord:
-    """What the word of a barrier says."""
-
-    missing: int
-    expected: int
-    bytes: int
-    parity: int
-
-    @classmethod
-    def of(cls, word: int) -> _PhaseWord | None:
-        """Return what a word says; None for one that is no barrier, as what nobody has written."""
-        if word >> 63 or not word:
-            return None
-        expected = word >> _COUNT_BITS & _COUNT
-        waited = (word >> 2 * _COUNT_BITS & ((1 << _BYTES_BITS) - 1)) - _NO_BYTES
-        return cls(word & _COUNT, expected, waited, word >> 62 & 1)
-
-    @property
-    def word(self) -> int:
-        """The word that says so."""
-        counts = self.missing | self.expected << _COUNT_BITS
-        return counts | (self.bytes + _NO_BYTES) << 2 * _COUNT_BITS | self.parity << 62
-
-    @property
-    def next(self) -> _PhaseWord:
-        """The phase that follows where nothing is missing, else this one."""
-        if self.missing or self.bytes:
-            return self
-        return replace(self, missing=self.expected, parity=1 - self.parity)
 
 
 @dataclass(frozen=True)
@@ -85,9 +49,9 @@ class BarrierPhases:
         counts = np.broadcast_to(count, lanes)
         words = np.zeros(lanes, _WORD)
         for lane in mask.lanes.tolist():
-            if not 0 < int(counts[lane]) <= _COUNT:
+            if not 0 < int(counts[lane]) <= MOST_ARRIVALS:
                 raise self._misused(lane, f"initializes a barrier for {int(counts[lane])} arrivals", position)
-            words[lane] = _PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).word
+            words[lane] = PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).word
         values.write(at, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
         for number in set(self._numbers(at, mask).values()):
             self._bound.pop(number, None)
@@ -116,7 +80,7 @@ class BarrierPhases:
                 else:
                     held = replace(held, bytes=held.bytes + (count if op == "expect" else -count))
                 if held.missing < 0:
-                    raise self._misused(lane, "arrives at a barrier more often than its phase has arrivals", position)
+                    raise self._misused(lane, TOO_MANY_ARRIVALS, position)
                 held = held.next
                 words[lane] = held.word
         self._exchange(values, at, words, mask, position)
@@ -199,10 +163,10 @@ class BarrierPhases:
             found[lane] = self._number.setdefault(key, len(self._number))
         return found
 
-    def _held(self, words: Array, lane: int, position: SourcePosition) -> _PhaseWord:
-        held = _PhaseWord.of(int(words[lane]))
+    def _held(self, words: Array, lane: int, position: SourcePosition) -> PhaseWord:
+        held = PhaseWord.of(int(words[lane]))
         if held is None:
-            raise self._misused(lane, "comes to a barrier that nobody has initialized", position)
+            raise self._misused(lane, UNINITIALIZED, position)
         return held
 
     def _tell(self, number: int, parity: int, lane: int, *, passes: bool) -> None:
@@ -214,8 +178,8 @@ class BarrierPhases:
         return LaunchError(
             f"{position}: {who} {what}.",
             position=position,
-            advice="One thread initializes it, and a __syncthreads() follows before others come.",
-            kind=_MISUSED,
+            advice=MISUSE_ADVICE,
+            kind="other",
             thread=who,
         )
 

@@ -10,7 +10,6 @@ import pytest
 from gpu.errors import LaunchError
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
-from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import lines, watch
 from tests.gpu.simulator.running import build, launch
@@ -150,14 +149,22 @@ def module() -> SimulatedModule:
 GIVEN = np.arange(1, 385, dtype=np.float32)
 
 
+def _compiled(module: SimulatedModule, kernel: str, size: int, block: int = 64, grid: int = 1) -> Array:
+    """Return what a kernel makes of `GIVEN` as machine code."""
+    out = np.zeros(size, np.float32)
+    module.compiled(kernel).launch((grid, 1, 1), (block, 1, 1), [GIVEN.view(np.uint8), out.view(np.uint8)])
+    return out
+
+
 def _run(module: SimulatedModule, kernel: str, size: int, block: int = 64, grid: int = 1) -> Array:
-    """Run a kernel in several orders, and watched, which finds nothing; return what it makes of `GIVEN`."""
+    """Run a kernel in several orders, as machine code and watched; return what it makes of `GIVEN`."""
     found = launch(module, kernel, GIVEN, np.zeros(size, np.float32), block=block, grid=grid)[1]
     for schedule in ("shuffle:1", "cached:0"):
         out = np.zeros(size, np.float32)
         given = [GIVEN.view(np.uint8), out.view(np.uint8)]
         module.kernel(kernel).launch((grid, 1, 1), (block, 1, 1), given, schedule=schedule)
         np.testing.assert_array_equal(out, found, err_msg=schedule)
+    np.testing.assert_array_equal(_compiled(module, kernel, size, block, grid), found)
     for checker in (RaceChecker(), UninitializedChecker()):
         watch(checker, module, GIVEN, np.zeros(size, np.float32), kernel=kernel, block=block, grid=grid)
         assert not checker.findings, checker.findings[0].message
@@ -181,14 +188,48 @@ def test_a_pipeline_of_a_block_has_stages(module: SimulatedModule, stages: int) 
     np.testing.assert_array_equal(out.reshape(5, 64), GIVEN[:320].reshape(5, 64)[:, ::-1])
 
 
-def test_a_pipeline_of_a_thread_runs_as_machine_code_too(module: SimulatedModule) -> None:
-    out = _run(module, "alone", 128)
-    np.testing.assert_array_equal(out, GIVEN[:128])
-    again = np.zeros(128, np.float32)
-    module.compiled("alone").launch((1, 1, 1), (64, 1, 1), [GIVEN.view(np.uint8), again.view(np.uint8)])
-    np.testing.assert_array_equal(again, out)
-    with pytest.raises(NotCompiled, match="a barrier that is an object in memory"):
-        module.compiled("turns").prepare((1, 1, 1), (64, 1, 1))
+def test_a_pipeline_of_a_thread_has_no_stages(module: SimulatedModule) -> None:
+    np.testing.assert_array_equal(_run(module, "alone", 128), GIVEN[:128])
+
+
+def test_warps_that_go_their_own_ways_exchange_leave_and_meet_as_machine_code() -> None:
+    # 45 threads, so that the last warp is not whole, in a block that is no line, some of which return.
+    module = build("""
+    #include <cuda/barrier>
+    __global__ void k(const float *in, float *out) {
+        __shared__ float s[45];
+        __shared__ cuda::barrier<cuda::thread_scope_block> all;
+        int t = threadIdx.y * blockDim.x + threadIdx.x;
+        if (t == 0) init(&all, 45);
+        __syncthreads();
+        float mine = in[t] + __shfl_sync(0xffffffff, in[t], 0);
+        s[t] = mine;
+        if (t % 7 == 3) {
+            all.arrive();
+            return;
+        }
+        if (t < 32) {
+            all.arrive_and_wait();
+        } else {
+            auto token = all.arrive();
+            while (!all.try_wait(token)) {
+            }
+        }
+        float sum = 0;
+        for (int i = 0; i < 45; ++i) sum += s[i];
+        out[t] = sum;
+        __syncthreads();
+        s[t] = t;
+        __syncthreads();
+        out[45 + t] = s[(t + 4) % 45];
+    }""")
+    found = []
+    for kernel in (module.kernel("k"), module.compiled("k")):
+        out = np.zeros(90, np.float32)
+        kernel.launch((1, 1, 1), (9, 5, 1), [GIVEN.view(np.uint8), out.view(np.uint8)])
+        found.append(out)
+    np.testing.assert_array_equal(*found)
+    assert found[0][0] == sum(GIVEN[i] + GIVEN[i // 32 * 32] for i in range(45))
 
 
 def test_a_phase_waits_for_the_copies_of_its_threads(module: SimulatedModule) -> None:
@@ -280,5 +321,9 @@ def test_a_barrier_that_is_misused_is_an_error(body: str, reason: str) -> None:
         __shared__ cuda::barrier<cuda::thread_scope_block> all;
         {body}
     }}"""
+    module = build(source)
     with pytest.raises(LaunchError, match=f"test.cu:4:.*({reason})"):
-        build(source).kernel("k").launch((1, 1, 1), (1, 1, 1), [], max_rounds=50)
+        module.kernel("k").launch((1, 1, 1), (1, 1, 1), [], max_rounds=50)
+    reason = reason.replace("0 arrivals", "no arrivals").replace("rounds|seconds", "waits for a phase.*does not end")
+    with pytest.raises(LaunchError, match=r"(test.cu|lockstep_barrier.h):.*thread \(0,0,0\) in block.*" + reason):
+        module.compiled("k").launch((1, 1, 1), (1, 1, 1), [])

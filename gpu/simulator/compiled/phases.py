@@ -1,0 +1,155 @@
+"""Barriers that are objects in shared memory, and what arrives at them, as LLVM instructions.
+
+Copies arrive when they are started, which is as soon as they may: who waits for the phase sees no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpu.simulator import ir
+from gpu.simulator.compiled import arithmetic
+from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
+from gpu.simulator.compiled.plan import PlannedFrame
+from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.executor.phase_words import (
+    BYTES_BITS,
+    COUNT_BITS,
+    MISUSE_ADVICE,
+    MOST_ARRIVALS,
+    NO_BYTES,
+    PARITY_BIT,
+    TOO_MANY_ARRIVALS,
+    UNINITIALIZED,
+    PhaseWord,
+)
+from gpu.simulator.types import INT64, Scalar
+
+# Changes a barrier's word by arrivals, by arrivals that no phase waits for any more, and by bytes of copies; returns
+# what it was before.
+_CHANGE = f"""define internal i64
+@phase.change(ptr %at, ptr %progress, i64 %arrivals, i64 %fewer, i64 %bytes) nounwind {{
+  %old = load i64, ptr %at
+  %arrived = sub i64 %old, %arrivals
+  %less = shl i64 %fewer, {COUNT_BITS}
+  %dropped = sub i64 %arrived, %less
+  %more = shl i64 %bytes, {2 * COUNT_BITS}
+  %new = add i64 %dropped, %more
+  %missing = and i64 %new, {MOST_ARRIVALS}
+  %above = lshr i64 %new, {COUNT_BITS}
+  %expected = and i64 %above, {MOST_ARRIVALS}
+  %highest = lshr i64 %new, {2 * COUNT_BITS}
+  %waited = and i64 %highest, {(1 << BYTES_BITS) - 1}
+  %came = icmp eq i64 %missing, 0
+  %brought = icmp eq i64 %waited, {NO_BYTES}
+  %over = and i1 %came, %brought
+  %filled = or i64 %new, %expected
+  %next = xor i64 %filled, {1 << PARITY_BIT}
+  %becomes = select i1 %over, i64 %next, i64 %new
+  store i64 %becomes, ptr %at
+  %steps = load i64, ptr %progress
+  %counted = add i64 %steps, 1
+  store i64 %counted, ptr %progress
+  ret i64 %old
+}}"""
+
+
+class PhaseWriter:
+    """Writes what a thread does with barriers in memory.
+
+    Parameters
+    ----------
+    asm : Assembly
+    block : ThreadBlock
+    memory : KernelMemory
+    scalar : callable
+        (frame, expression) -> the value of an expression that is no struct.
+    """
+
+    def __init__(
+        self,
+        asm: Assembly,
+        block: ThreadBlock,
+        memory: KernelMemory,
+        scalar: Callable[[PlannedFrame, ir.Expression], str],
+    ) -> None:
+        self._asm = asm
+        self._block = block
+        self._memory = memory
+        self._scalar = scalar
+
+    def change(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
+        """Write all but a test, and return the parity of the phase in which the thread came."""
+        at, count = self._scalar(frame, expression.pointer), self._wide(frame, expression.argument)
+        match expression.op:
+            case "init":
+                return self._init(at, count, expression)
+            case "bind":
+                # Its copies are there: it arrives, and where it was not expected to, that changes nothing.
+                expected = self._asm.value(f"icmp eq i64 {count}, 0")
+                return self._change(at, expression, arrivals=self._asm.value(f"zext i1 {expected} to i64"))
+            case "expect":
+                return self._change(at, expression, count=count)
+            case "complete":
+                return self._change(at, expression, count=self._asm.value(f"sub i64 0, {count}"))
+        return self._change(at, expression, arrivals=count, fewer=count if expression.op == "drop" else "0")
+
+    def is_over(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
+        """Return whether the phase of a parity is over, an i1."""
+        asm = self._asm
+        word = asm.value(f"load i64, ptr {self._scalar(frame, expression.pointer)}")
+        self._check(asm.value(f"icmp sgt i64 {word}, 0"), UNINITIALIZED, expression)
+        parity = asm.value(f"lshr i64 {word}, {PARITY_BIT}")
+        differs = asm.value(f"xor i64 {parity}, {self._wide(frame, expression.argument)}")
+        return asm.value(f"trunc i64 {differs} to i1")
+
+    def bring(self, frame: PlannedFrame, copy: ir.BulkCopy) -> str:
+        """Write a copy in bulk, and its arrival."""
+        asm = self._asm
+        to, source, size = self._scalar(frame, copy.to), self._scalar(frame, copy.source), self._wide(frame, copy.bytes)
+        asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
+        asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+        if copy.barrier is not None:
+            self._change(self._scalar(frame, copy.barrier), copy, count=asm.value(f"sub i64 0, {size}"))
+        return "0"
+
+    def _init(self, at: str, count: str, expression: ir.BarrierPhase) -> str:
+        asm = self._asm
+        fits = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {count}, 1')}, {MOST_ARRIVALS}")
+        self._check(fits, f"initializes a barrier for no arrivals, or more than {MOST_ARRIVALS}", expression)
+        both = asm.value(f"mul i64 {count}, {1 + (1 << COUNT_BITS)}")
+        asm.emit(f"store i64 {asm.value(f'or i64 {both}, {PhaseWord(0, 0, 0, 0).word}')}, ptr {at}")
+        return "0"
+
+    def _change(
+        self,
+        at: str,
+        expression: ir.BarrierPhase | ir.BulkCopy,
+        *,
+        arrivals: str = "0",
+        fewer: str = "0",
+        count: str = "0",
+    ) -> str:
+        asm = self._asm
+        asm.define(_CHANGE)
+        given = f"ptr {at}, ptr %progress, i64 {arrivals}, i64 {fewer}, i64 {count}"
+        old = asm.value(f"call i64 @phase.change({given})")
+        self._check(asm.value(f"icmp sgt i64 {old}, 0"), UNINITIALIZED, expression)
+        if arrivals != "0":
+            missing = asm.value(f"and i64 {old}, {MOST_ARRIVALS}")
+            self._check(asm.value(f"icmp uge i64 {missing}, {arrivals}"), TOO_MANY_ARRIVALS, expression)
+        return asm.value(f"lshr i64 {old}, {PARITY_BIT}")
+
+    def _check(self, holds: str, otherwise: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
+        asm = self._asm
+        right, wrong = asm.fresh("right"), asm.fresh("wrong")
+        asm.branch(holds, right, wrong)
+        asm.place(wrong)
+        failure = ThreadFailure(otherwise, expression.position, advice=MISUSE_ADVICE)
+        self._memory.fail(failure, self._block.thread_index)
+        asm.place(right)
+
+    def _wide(self, frame: PlannedFrame, expression: ir.Expression) -> str:
+        assert isinstance(expression.type, Scalar)
+        return arithmetic.cast(self._asm, expression.type, INT64, self._scalar(frame, expression))
