@@ -72,15 +72,22 @@ struct lockstep_operand {
 template <typename Use, int M, int N, int K, typename LockstepT, typename Layout = void>
 struct fragment;
 
+// What matrix_a and matrix_b have in common.
 template <int M, int N, int K, typename LockstepT, typename Layout>
-struct fragment<matrix_a, M, N, K, LockstepT, Layout> {
-    using element = lockstep_element<LockstepT>;
-    static_assert(lockstep_is_operand<LockstepT> && lockstep_is_shape(M, N, K) && K == element::depth,
-                  "there is no such fragment of matrix_a: half, __nv_bfloat16, signed or unsigned char have 16x16x16, "
-                  "32x8x16 and 8x32x16, precision::tf32 has 16x16x8, double has 8x8x4");
+struct lockstep_factor {
+    static_assert(lockstep_is_operand<LockstepT> && lockstep_is_shape(M, N, K) &&
+                      K == lockstep_element<LockstepT>::depth,
+                  "there is no such fragment of matrix_a or matrix_b: half, __nv_bfloat16, signed or unsigned char have "
+                  "16x16x16, 32x8x16 and 8x32x16, precision::tf32 has 16x16x8, double has 8x8x4");
     static_assert(std::is_same_v<Layout, row_major> || std::is_same_v<Layout, col_major>,
-                  "matrix_a is row_major or col_major");
-    static const bool is_row_major = std::is_same_v<Layout, row_major>, is_long = M > 8;
+                  "matrix_a and matrix_b are row_major or col_major");
+    static const bool is_row_major = std::is_same_v<Layout, row_major>;
+};
+
+template <int M, int N, int K, typename LockstepT, typename Layout>
+struct fragment<matrix_a, M, N, K, LockstepT, Layout> : lockstep_factor<M, N, K, LockstepT, Layout> {
+    using element = lockstep_element<LockstepT>;
+    static const bool is_long = M > 8;
     static const int num_elements = std::is_same_v<LockstepT, __half> ? 16 : M * K / 32;
     using place = lockstep_operand<M, is_long, K, element::packed>;
     typename element::storage x[num_elements];
@@ -88,14 +95,9 @@ struct fragment<matrix_a, M, N, K, LockstepT, Layout> {
     __device__ static int col(int i) { return place::deep(i); }
 };
 template <int M, int N, int K, typename LockstepT, typename Layout>
-struct fragment<matrix_b, M, N, K, LockstepT, Layout> {
+struct fragment<matrix_b, M, N, K, LockstepT, Layout> : lockstep_factor<M, N, K, LockstepT, Layout> {
     using element = lockstep_element<LockstepT>;
-    static_assert(lockstep_is_operand<LockstepT> && lockstep_is_shape(M, N, K) && K == element::depth,
-                  "there is no such fragment of matrix_b: half, __nv_bfloat16, signed or unsigned char have 16x16x16, "
-                  "32x8x16 and 8x32x16, precision::tf32 has 16x16x8, double has 8x8x4");
-    static_assert(std::is_same_v<Layout, row_major> || std::is_same_v<Layout, col_major>,
-                  "matrix_b is row_major or col_major");
-    static const bool is_row_major = std::is_same_v<Layout, row_major>, is_long = M == 8 && N == 32;
+    static const bool is_long = M == 8 && N == 32;
     static const int num_elements = std::is_same_v<LockstepT, __half> ? 16 : N * K / 32;
     using place = lockstep_operand<N, is_long, K, element::packed>;
     typename element::storage x[num_elements];

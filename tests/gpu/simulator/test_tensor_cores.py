@@ -392,7 +392,7 @@ def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:
             "wmma::fragment<wmma::matrix_a, 16, 16, 8, half, wmma::row_major> f;",
             "there is no such fragment of matrix_a",
         ),
-        ("wmma::fragment<wmma::matrix_b, 16, 16, 16, half> f;", "matrix_b is row_major or col_major"),
+        ("wmma::fragment<wmma::matrix_b, 16, 16, 16, half> f;", "matrix_b are row_major or col_major"),
         (
             'asm volatile("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%0}, {%0}, {%0}, {%0};" : "+r"(a[0]));',
             "does not support the instruction mma.sync.aligned.m8n8k4",
