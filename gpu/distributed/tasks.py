@@ -15,6 +15,7 @@ from gpu.declaration.distributed import Step
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.resident import Resident
+from gpu.distributed.watch import Watch
 from gpu.distributed.worker import Chunk, TaskCall, carry_out, pick
 from gpu.errors import EngineUnavailableError, KernelError, LockstepError
 from gpu.messages.distributed import LostWorker, Taken, TaskRecord
@@ -148,6 +149,7 @@ class RunTasks:
         self.begun = time.perf_counter()
         cluster.client.subscribe_topic(self.topic, self.news.of_run)
         cluster.client.subscribe_topic("all", self.news.of_cluster)
+        self._watch = Watch(cluster.client)
 
     def _chunk(self, chunk: Chunk) -> Named:
         return Named(self, lambda then: chunk, None, 0)
@@ -228,6 +230,7 @@ class RunTasks:
 
     def close(self) -> None:
         """Keep nothing of the run, and hear no more of it."""
+        self._watch.close()
         # Dask's own tasks still refer to some, in circles that Python finds late.
         for future in list(self._futures):
             future.release()

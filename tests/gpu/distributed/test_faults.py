@@ -29,7 +29,8 @@ from tests.gpu.distributed.lockstep import LOSE
 ROOT = Path(__file__).parents[3]
 
 
-def test_a_worker_that_is_killed_is_told_and_done_without(cluster):
+@pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ended):
     pattern = find_pattern("scan")
     params = pattern.check({"n": 2**18, "dtype": "int32"})
     inputs = pattern.inputs({}, params, 3)
@@ -39,7 +40,7 @@ def test_a_worker_that_is_killed_is_told_and_done_without(cluster):
     def tell(progress):
         if progress.fraction and not killed:  # its chunks' scans lie in its memory, and somebody still wants them
             first = cluster.workers[0].address
-            os.kill(victim[first], signal.SIGKILL)
+            os.kill(victim[first], ended)
             killed.append((first, time.monotonic()))
         if "gone" in progress.message:
             told.append((progress.message, time.monotonic()))
@@ -54,6 +55,7 @@ def test_a_worker_that_is_killed_is_told_and_done_without(cluster):
     assert [lost.address for lost in done.lost] == [address]
     assert address in told[0][0]
     assert told[0][1] - at < 10
+    assert not psutil.pid_exists(victim[address])
 
 
 def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tmp_path):
