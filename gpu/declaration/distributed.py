@@ -9,7 +9,7 @@ neighbors (halos), of all with all (a sort's buckets); a program that goes round
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -177,8 +177,13 @@ class DistributedProgram:
         Which inputs are divided, along their first axis; those that are not there are passed over.
     beside : tuple of str
         Which inputs are divided too, each by itself along its own first axis.
+    ragged : mapping of str to str
+        Inputs whose rows are of different lengths, and in which input stands where each row begins, and where the last
+        one ends. Of both a chunk has what belongs to its rows; where rows begin is counted from the first one of all.
     halo : callable
         params -> how many elements, or rows, a chunk sees of its neighbors on either side.
+    together : callable
+        params -> how many elements, or rows, are not divided: a chunk has a multiple of them.
     streaming : Streaming or None
         None where its chunks cannot be read one after the other.
     """
@@ -189,7 +194,9 @@ class DistributedProgram:
     plan: Callable[[Tasks], Mapping[str, Parts]]
     divided: tuple[str, ...] = ("values", "image", "text")
     beside: tuple[str, ...] = ()
+    ragged: Mapping[str, str] = field(default_factory=dict)
     halo: Callable[[Mapping[str, Any]], int] = lambda params: 0
+    together: Callable[[Mapping[str, Any]], int] = lambda params: 1
     streaming: Streaming | None = None
 
 

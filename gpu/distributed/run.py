@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpu.declaration.distributed import Parts, equal_lengths
+from gpu.declaration.distributed import DistributedProgram, Parts, equal_lengths
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
 from gpu.distributed.cluster import Cluster
-from gpu.distributed.sources import Carried, Source, written
+from gpu.distributed.sources import Carried, Excerpt, written
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.distributed.worker import Chunk
 from gpu.errors import InputError
@@ -60,23 +61,18 @@ def run_distributed(
     EngineUnavailableError
         Where the scheduler, or every worker, is gone.
     """
-    program = pattern.over_devices()
+    program = program_of(pattern, variant)
     accept(pattern, variant, inputs, params)
-    if variant.library:
-        raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)
     divided = {name: inputs[name] for name in program.divided if name in inputs}
-    total = len(next(iter(divided.values())))
+    begins = {name: inputs[rows] for name, rows in program.ragged.items()}
+    total = len(next(iter(begins.values()))) - 1 if begins else len(next(iter(divided.values())))
     cluster.look()
     workers = cluster.workers
-    lengths = lengths_of(total, chunks, len(cluster.workers))
+    lengths = lengths_of(total, chunks, len(cluster.workers), program.together(params))
     with tempfile.TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
         here = Path(folder) if cluster.shared else None
-        whole = {name: values for name, values in inputs.items() if name not in (*divided, *program.beside)}
-        cut = _chunks(divided, whole, lengths, program.halo(params), here)
-        beside = {
-            name: _chunks({name: inputs[name]}, {}, equal_lengths(len(inputs[name]), len(cut)), 0, here)
-            for name in program.beside
-        }
+        cut = _chunks(program, inputs, params, divided, begins, lengths, here)
+        beside = {name: _beside(name, inputs[name], len(cut), here) for name in program.beside}
         tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, beside)
         try:
             begun = time.perf_counter()
@@ -114,31 +110,71 @@ def devices_text(cluster: Cluster) -> str:
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
 
 
-def lengths_of(total: int, chunks: Sequence[int], workers: int) -> tuple[int, ...]:
-    """Return how many elements, or rows, each chunk has; InputError where they do not come to all that there are."""
+def program_of(pattern: Pattern, variant: Variant) -> DistributedProgram:
+    """Return how a pattern's variant runs over several devices; InputError where it does not."""
+    program = pattern.over_devices()
+    if variant.library:
+        raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)
+    return program
+
+
+def lengths_of(total: int, chunks: Sequence[int], workers: int, together: int = 1) -> tuple[int, ...]:
+    """Return how many elements, or rows, each chunk has; `together` of them are never divided.
+
+    Raises
+    ------
+    InputError
+        Where chunks do not come to all that there are, or divide what belongs together.
+    """
     if len(chunks) <= 1:
-        return equal_lengths(total, chunks[0] if chunks else workers)
+        return tuple(together * each for each in equal_lengths(total // together, chunks[0] if chunks else workers))
     if min(chunks) < 1 or sum(chunks) != total:
         raise InputError(f"--chunks come to {sum(chunks)}, and there are {total} to divide; each has at least one.")
+    if divided := [each for each in chunks if each % together]:
+        raise InputError(f"--chunks are multiples of {together}, which belong together, and {divided[0]} is none.")
     return tuple(chunks)
 
 
 def _chunks(
-    divided: Mapping[str, Array], whole: Mapping[str, Array], lengths: Sequence[int], halo: int, folder: Path | None
+    program: DistributedProgram,
+    inputs: Inputs,
+    params: Params,
+    divided: Mapping[str, Array],
+    begins: Mapping[str, Array],
+    lengths: Sequence[int],
+    folder: Path | None,
 ) -> list[Chunk]:
-    files = {name: written(values, folder, name) for name, values in divided.items()} if folder is not None else {}
-    total, start, cut = sum(lengths), 0, []
+    """Divide the input; `begins` says of what is ragged where each row begins in it."""
+    rows = {name: inputs[name] for name in program.ragged.values()}
+    apart = {*divided, *begins, *rows, *program.beside}
+    whole = {name: values for name, values in inputs.items() if name not in apart}
+    taken = {name: _taking(name, inputs[name], folder) for name in (*divided, *begins, *rows)}
+    halo, total, start, cut = program.halo(params), sum(lengths), 0, []
     for place, length in enumerate(lengths):
         stop = start + length
         before, after = min(halo, start), min(halo, total - stop)
-        first, last = start - before, stop + after
-        read: dict[str, Source] = {
-            name: files[name] if name in files else Carried(np.array(values[first:last]), first)
-            for name, values in divided.items()
+        read = {
+            **{name: taken[name](start - before, stop + after) for name in divided},
+            **{name: taken[name](int(begin[start]), int(begin[stop])) for name, begin in begins.items()},
+            **{name: taken[name](start, stop + 1) for name in rows},
         }
         cut.append(Chunk(read, whole, place, start, stop, before, after))
         start = stop
     return cut
+
+
+def _beside(name: str, values: Array, count: int, folder: Path | None) -> list[Chunk]:
+    """Divide what is divided by itself."""
+    take, bounds = _taking(name, values, folder), np.cumsum([0, *equal_lengths(len(values), count)]).tolist()
+    return [Chunk({name: take(*ends)}, {}, place, *ends) for place, ends in enumerate(pairwise(bounds))]
+
+
+def _taking(name: str, values: Array, folder: Path | None) -> Callable[[int, int], Excerpt]:
+    """Return by what a stretch of an array is taken: out of a file, where there is a folder that all workers see."""
+    if folder is not None:
+        file = written(values, folder, name)
+        return lambda first, last: Excerpt(file, first, last)
+    return lambda first, last: Excerpt(Carried(np.array(values[first:last]), first), first, last)
 
 
 def _assembled(tasks: RunTasks, outputs: Mapping[str, Parts], tell: Tell) -> Outputs:

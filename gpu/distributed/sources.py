@@ -44,6 +44,19 @@ class Carried:
         return self.values[start - self.first : stop - self.first]
 
 
+@dataclass(frozen=True)
+class Excerpt:
+    """Those of a source from `first` until before `last`."""
+
+    source: Source
+    first: int
+    last: int
+
+    def read(self) -> Array:
+        """Return them, in memory of their own."""
+        return self.source.read(self.first, self.last)
+
+
 def written(values: Array, folder: Path, name: str) -> Mapped:
     """Write an array where this machine's workers can read it."""
     path = folder / f"{name}.npy"

@@ -15,7 +15,8 @@ from gpu.declaration.distributed import OnWorker, Parts, Streaming
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.files import Output, Streamed, Target, check_streamed_target, is_image, seen, writing
-from gpu.distributed.run import lengths_of
+from gpu.distributed.run import lengths_of, program_of
+from gpu.distributed.sources import Excerpt
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.distributed.worker import Chunk
 from gpu.distributed.zarr_arrays import ZARR
@@ -23,7 +24,7 @@ from gpu.engines.base import Buffer
 from gpu.errors import InputError
 from gpu.messages.distributed import DistributedRun
 from gpu.patterns import find_pattern
-from gpu.run.drive import ANOTHER, Tell
+from gpu.run.drive import Tell
 
 CHUNK_BYTES = 2**26
 """Of a chunk, where nobody says how many there are."""
@@ -72,17 +73,21 @@ def stream(
     InputError
         Where the pattern does not take the file, or its result cannot be written so.
     """
-    program = pattern.over_devices()
+    program = program_of(pattern, variant)
     if program.streaming is None:
         raise InputError(f"{pattern.title} needs all of its input at once.", advice="Leave out --stream.")
-    if variant.library:
-        raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)
     cluster.look()
     _refuse_unseen(cluster, given.path)
     name = "image" if pattern.takes(params) == "image" else "values"
     _refuse_other(pattern, params, given, name)
     total, workers = given.shape[0], cluster.workers
-    lengths = lengths_of(total, chunks, 1) if len(chunks) > 1 else _equal(given, len(workers), chunks)
+    together = program.together(params)
+    if total % together:
+        file = Path(given.path).name
+        raise InputError(f"{file} has {total} rows, no multiple of the {together} that belong together.")
+    lengths = (
+        lengths_of(total, chunks, 1, together) if len(chunks) > 1 else _equal(given, len(workers), chunks, together)
+    )
     dtype = _checked_target(program.streaming, given, params, target, lengths)
     if not dtype:
         target = ""
@@ -91,7 +96,8 @@ def stream(
     for place, length in enumerate(lengths):
         stop = start + length
         around = min(halo, start), min(halo, total - stop)
-        cut.append(Chunk({name: given.source}, whole, place, start, stop, *around))
+        excerpt = Excerpt(given.source, start - around[0], stop + around[1])
+        cut.append(Chunk({name: excerpt}, whole, place, start, stop, *around))
         start = stop
     tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, cut, {}, accept=True)
     try:
@@ -164,11 +170,12 @@ def _checked_target(streaming: Streaming, given: Streamed, params: Params, targe
     return given.dtype.name if is_image(target) else streaming.dtype(params)
 
 
-def _equal(given: Streamed, workers: int, chunks: Sequence[int]) -> tuple[int, ...]:
+def _equal(given: Streamed, workers: int, chunks: Sequence[int], together: int) -> tuple[int, ...]:
     """Return chunks of equal lengths but for the last one: as many as asked for, or one for each worker at least."""
     total = given.shape[0]
     fitting = max(1, CHUNK_BYTES * total // max(given.nbytes, 1))
     rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))
+    rows = -(-rows // together) * together
     whole, rest = divmod(total, rows)
     if whole > MOST_CHUNKS:
         raise InputError(f"{Path(given.path).name} comes to more than {MOST_CHUNKS} chunks.", advice="See --chunks.")

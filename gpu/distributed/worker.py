@@ -18,6 +18,7 @@ from gpu import __version__, engines
 from gpu.declaration.distributed import Arrays, OnWorker, Piece, Step
 from gpu.declaration.pattern import Pattern
 from gpu.distributed.resident import Resident, settle
+from gpu.distributed.sources import Excerpt
 from gpu.engines.base import Buffer, Device, Engine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import Taken, TaskRecord
@@ -112,13 +113,13 @@ class Chunk:
 
     Parameters
     ----------
-    divided : mapping of str to Source
-        What the chunk's elements are read from.
+    divided : mapping of str to Excerpt
+        What the chunk's elements are read from, with those that it sees of its neighbors.
     whole : mapping of str to array
         What every chunk has.
     """
 
-    divided: Mapping[str, Any]
+    divided: Mapping[str, Excerpt]
     whole: Arrays
     place: int
     start: int
@@ -128,8 +129,7 @@ class Chunk:
 
     def read(self) -> Piece:
         """Read it, in the worker."""
-        first, last = self.start - self.before, self.stop + self.after
-        inputs = {name: source.read(first, last) for name, source in self.divided.items()}
+        inputs = {name: excerpt.read() for name, excerpt in self.divided.items()}
         return Piece({**inputs, **self.whole}, self.place, self.start, self.stop, self.before, self.after)
 
 

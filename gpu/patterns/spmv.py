@@ -11,6 +11,7 @@ import numpy as np
 from gpu.declaration import arrays
 from gpu.declaration.arrays import block_parameter, size_parameter, values_parameter, whole_warps
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -123,6 +124,11 @@ def _x(inputs: Inputs) -> Array:
     return arrays.typed(inputs, _FLOAT)
 
 
+def _rows(inputs: Inputs) -> int:
+    """Return how many rows there are: of a part of a matrix fewer than x has elements."""
+    return inputs["offsets"].size - 1
+
+
 def _blocks(items: int, each: int) -> tuple[int, int, int]:
     return max(1, -(-items // each)), 1, 1
 
@@ -132,7 +138,7 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         x = engine.upload(_x(inputs))
-        y = engine.allocate(inputs["values"].shape, np.float32)
+        y = engine.allocate((_rows(inputs),), np.float32)
         engine.fill(y, 0)
         yield Progress(0.1, "uploaded")
         matrix = launch(engine, inputs, params, x, y)
@@ -148,7 +154,7 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
 
 def _of_entries(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     block, count = int(params["block"]), inputs["entries"].size
-    rows = np.repeat(np.arange(inputs["values"].size, dtype=np.int32), np.diff(inputs["offsets"]))
+    rows = np.repeat(np.arange(_rows(inputs), dtype=np.int32), np.diff(inputs["offsets"]))
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_coo")
     matrix = [engine.upload(each) for each in (rows, inputs["columns"], inputs["entries"])]
     engine.launch(kernel, _blocks(count, block), (block, 1, 1), *matrix, x, y, np.int32(count))
@@ -157,7 +163,7 @@ def _of_entries(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Bu
 
 def _of_columns(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     """Launch a thread a row, on entries that stand by their ranks in their rows."""
-    block, n, offsets = int(params["block"]), inputs["values"].size, inputs["offsets"]
+    block, n, offsets = int(params["block"]), _rows(inputs), inputs["offsets"]
     lengths = np.diff(offsets)
     width = int(lengths.max(initial=0))
     rank = np.arange(inputs["entries"].size) - np.repeat(offsets[:-1], lengths)
@@ -186,7 +192,7 @@ def _of_rows(
     """Launch so many lanes for each row of CSR."""
 
     def launch(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
-        block, n, each = whole_warps(params) if warps else int(params["block"]), inputs["values"].size, lanes(inputs)
+        block, n, each = whole_warps(params) if warps else int(params["block"]), _rows(inputs), lanes(inputs)
         kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "LANES": each}).kernel(kernel_name)
         matrix = _csr(engine, inputs)
         engine.launch(kernel, _blocks(n * each, block), (block, 1, 1), *matrix, x, y, np.int32(n))
@@ -196,7 +202,7 @@ def _of_rows(
 
 
 def _balanced(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
-    block, n, count = whole_warps(params), inputs["values"].size, inputs["entries"].size
+    block, n, count = whole_warps(params), _rows(inputs), inputs["entries"].size
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "ITEMS": _ITEMS}).kernel("spmv_balanced")
     matrix = _csr(engine, inputs)
     blocks = _blocks(count, _ITEMS * block)
@@ -210,8 +216,26 @@ def _csr(engine: Engine, inputs: Inputs) -> list[Buffer]:
 
 def _fitting(inputs: Inputs) -> int:
     """Return the power of two that is nearest to how many entries rows have, in ratio: lanes of a warp at most."""
-    mean = inputs["entries"].size / max(inputs["values"].size, 1)
+    mean = inputs["entries"].size / max(_rows(inputs), 1)
     return min(WARP, 1 << max(0, round(math.log2(max(mean, 1)))))
+
+
+def hold_part(worker: OnWorker, piece: Piece) -> Array:
+    """Have a part of x, for every device to take."""
+    return _x(piece.inputs)
+
+
+def multiply_rows(worker: OnWorker, piece: Piece, parts: list[Array]) -> Array:
+    """Multiply some rows of the matrix by all of x."""
+    offsets = piece.inputs["offsets"]
+    given = {**piece.inputs, "offsets": offsets - offsets[0], "values": np.concatenate(parts)}
+    return worker.run(given)["result"]
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    x = [tasks.make(hold_part, part, place=place) for place, part in enumerate(tasks.beside["values"])]
+    parts = [tasks.make(multiply_rows, chunk, x, place=place) for place, chunk in enumerate(tasks.chunks)]
+    return {"result": Parts(tuple(parts))}
 
 
 def _multiplied(inputs: Inputs, *, magnitudes: bool = False) -> Array:
@@ -401,6 +425,15 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=_make_input,
     complete=_complete,
+    distributed=DistributedProgram(
+        local="Each device has some rows of the matrix, and a part of x.",
+        exchange="Every device takes the parts of x from all others.",
+        fix_up="Each multiplies its rows by x.",
+        plan=_plan,
+        divided=(),
+        beside=("values",),
+        ragged={"columns": "offsets", "entries": "offsets"},
+    ),
     textbook=_textbook,
     step_params={"n": 16, "block": "16", "matrix": "poisson", "input": "ramp"},
     step_input=lambda inputs: {"values": inputs["values"][:32]},

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpu.declaration.arrays import refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.distributed import DistributedProgram, Streaming, rows_alone
 from gpu.declaration.gpu_sizes import cube
 from gpu.declaration.matrices import accept_matrix, corner, input_parameter, make_matrix, present, single
 from gpu.declaration.pattern import (
@@ -56,8 +57,14 @@ _Shape = tuple[int, int, int]
 
 def _grid(values: Array, params: Params) -> _Shape:
     """Return how many planes, rows and columns a grid has."""
-    rows = params["rows"] or params["n"]
+    rows = _rows(params)
     return values.shape[0] // rows, rows, values.shape[1]
+
+
+def _rows(params: Params) -> int:
+    """Return how many rows a plane has."""
+    rows: int = params["rows"] or params["n"]
+    return rows
 
 
 def _points(tile: int) -> tuple[_Shape, _Shape]:
@@ -120,7 +127,7 @@ def _accept(inputs: Inputs, params: Params) -> None:
     if values.size > _MOST_POINTS:
         raise InputError(f"The grid has {values.size} points; up to {_MOST_POINTS} are taken.")
     accept_matrix(values, "the grid", largest=_MOST_POINTS)
-    rows = params["rows"] or params["n"]
+    rows = _rows(params)
     if values.shape[0] % rows:
         raise InputError(
             f"{values.shape[0]} rows are no whole number of planes of {rows} rows.",
@@ -322,6 +329,15 @@ PATTERN = Pattern(
     present=_present,
     accept=_accept,
     make_input=_make_input,
+    distributed=DistributedProgram(
+        local="Each device has some planes of the grid.",
+        exchange="It sees the plane before its first one and the one behind its last: a halo.",
+        fix_up="What it makes of the halo is left out.",
+        plan=rows_alone("result"),
+        halo=_rows,
+        together=_rows,
+        streaming=Streaming(rows_alone("result"), lambda params: "float32"),
+    ),
     textbook=_textbook,
     step_params={"n": _STEPPED, "rows": _STEPPED, "planes": _STEPPED, "tile": "4", "input": "digits"},
     step_input=lambda inputs: corner(inputs, _STEPPED**2, _STEPPED),

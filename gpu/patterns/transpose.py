@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gpu.declaration.arrays import refuse_missing_file
 from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import side
 from gpu.declaration.matrices import (
     KINDS,
@@ -96,6 +98,26 @@ def _cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progres
 
     rows, columns = inputs["values"].shape
     return {"result": (yield from _moved(engine, inputs, (columns, rows), partial(engine.call, geam)))}
+
+
+def cut_columns(worker: OnWorker, piece: Piece, parts: int) -> dict[str, Array]:
+    """Cut rows into blocks, one for each device's columns."""
+    rows = single(piece.inputs["values"])
+    bounds = np.arange(parts + 1) * rows.shape[1] // parts
+    return {str(part): np.ascontiguousarray(rows[:, first:end]) for part, (first, end) in enumerate(pairwise(bounds))}
+
+
+def turn_columns(worker: OnWorker, blocks: list[Array]) -> Array:
+    """Turn some columns, of which each block has some rows: they are rows of the result."""
+    columns = np.concatenate(blocks)
+    return worker.run({"values": columns})["result"] if columns.size else columns.T
+
+
+def _plan(tasks: Tasks) -> dict[str, Parts]:
+    count = len(tasks.chunks)
+    cut = [tasks.make(cut_columns, chunk, count, place=place) for place, chunk in enumerate(tasks.chunks)]
+    turned = [tasks.make(turn_columns, [each[str(part)] for each in cut], place=part) for part in range(count)]
+    return {"result": Parts(tuple(turned))}
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
@@ -267,6 +289,12 @@ PATTERN = Pattern(
     present=_present,
     accept=_accept,
     make_input=_make_input,
+    distributed=DistributedProgram(
+        local="Each device cuts its rows into blocks, one for each device's columns.",
+        exchange="Every device sends each other the block of its columns: nearly everything moves.",
+        fix_up="Each turns the columns that it has then.",
+        plan=_plan,
+    ),
     textbook=lambda params, n: Textbook(operations=0, steps=0, peak=0),
     step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "tile": "16", "input": "ramp"},
     step_input=lambda inputs: corner(inputs, _STEPPED_ROWS, _STEPPED_COLUMNS),

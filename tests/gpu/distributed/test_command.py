@@ -113,7 +113,6 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         (("scan", "--engine", "dask", "--raw", "int32:4"), "--raw has no effect without --stream."),
         (("scan", "--stream"), "--stream has no effect without --engine dask."),
         (("scan", "--engine", "dask", "--stream"), "--stream wants an --input FILE"),
-        (("transpose", "--engine", "dask"), "Transpose runs on one device only."),
         (("nbody", "--engine", "dask", "--frames", "here"), "--frames draws what one device has"),
     ],
 )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from gpu import engines
 from gpu.declaration.distributed import equal_lengths
-from gpu.distributed.run import lengths_of, run_distributed
+from gpu.distributed.run import lengths_of, program_of, run_distributed
+from gpu.distributed.streamed import stream
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import run_pattern
@@ -151,6 +154,49 @@ def test_a_product_takes_the_rows_of_b_from_all(cluster, m, k, chunks, beta):
         assert [after[worker] - before[worker] for worker in after] == [3, 3, 3, 3], "from device to device"
 
 
+@pytest.mark.parametrize(("rows", "columns", "chunks"), [(33, 50, ()), (9, 3, (2, 1, 5, 1)), (1, 40, ())])
+def test_a_transposition_sends_everybody_its_columns(cluster, rows, columns, chunks):
+    values = random(rows * columns, np.float32).reshape(rows, columns)
+    outcome, done = on_all(cluster, "transpose", {"values": values}, chunks)
+    assert outcome.report.verified
+    assert outcome.outputs["result"].tobytes() == np.ascontiguousarray(values.T).tobytes()
+    if rows == 33:
+        assert outcome.outputs["result"].tobytes() == on_one("transpose", {"values": values}).tobytes()
+        own = sum(dict(each.made)[str(each.place)] for each in done.tasks if each.step == "cut columns")
+        assert done.exchanged_bytes == values.nbytes - own, "all but what each has already"
+
+
+@pytest.mark.parametrize(("chunks", "ends"), [((), [4, 12, 20, 28]), ((4, 20, 4), [4, 24, 28]), ((1,), [28])])
+def test_a_stencil_sees_its_neighbors_planes(cluster, chunks, ends):
+    values, params = random(28 * 9, np.float32).reshape(28, 9), {"rows": 4, "tile": "4"}
+    outcome, done = on_all(cluster, "stencil", {"values": values}, chunks, **params)
+    assert outcome.report.verified
+    assert outcome.outputs["result"].tobytes() == on_one("stencil", {"values": values}, **params).tobytes()
+    assert sorted(each.elements[1] for each in done.tasks) == ends, "whole planes"
+
+
+@pytest.mark.alike
+@pytest.mark.parametrize("variant", [each.name for each in find_pattern("spmv").variants])
+@pytest.mark.parametrize(("n", "chunks", "matrix"), [(60, (), "power-law"), (41, (1, 30, 10), "poisson")])
+def test_a_sparse_product_takes_x_from_all(cluster, variant, n, chunks, matrix):
+    params = {"n": n, "matrix": matrix, "input": "ramp", "block": "32", "entries": 5}
+    outcome, done = on_all(cluster, "spmv", chunks=chunks, variant=variant, **params)
+    _, _, inputs, checked = given("spmv", None, **params)
+    exact = find_pattern("spmv").reference(inputs, checked)
+    assert outcome.report.verified
+    assert outcome.outputs["result"].dtype == np.float32
+    assert np.array_equal(outcome.outputs["result"], exact), "sums of whole numbers, in any order"
+    if not chunks:
+        assert done.exchanged_bytes == 3 * 4 * n, "to each worker three quarters of x"
+
+
+def test_a_sparse_product_of_floats_is_that_of_one_device(cluster):
+    params = {"n": 50, "matrix": "random", "input": "random"}
+    outcome, _ = on_all(cluster, "spmv", **params)
+    assert outcome.outputs["result"].tobytes() == on_one("spmv", **params).tobytes(), "a row's sum in its own order"
+    assert on_all(cluster, "spmv", n=0)[0].report.verified
+
+
 def test_it_says_which_worker_made_what_of_what(cluster):
     _, done = on_all(cluster, "scan", {"values": random(64)}, (10, 20, 30, 4), dtype="int32")
     tasks = {record.task: record for record in done.tasks}
@@ -203,3 +249,18 @@ def test_what_is_divided_is_divided_whole(total, chunks, workers, expected):
 def test_chunks_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="--chunks come to 9, and there are 10 to divide"):
         lengths_of(10, (4, 5), 4)
+    with pytest.raises(InputError, match="--chunks are multiples of 4, which belong together, and 3 is none"):
+        lengths_of(11, (8, 3), 4, 4)
+
+
+def test_a_pattern_without_a_program_is_refused():
+    pattern = replace(find_pattern("scan"), distributed=None)
+    with pytest.raises(InputError, match="Scan runs on one device only"):
+        pattern.over_devices()
+
+
+@pytest.mark.parametrize("over", [program_of, partial(stream, None)], ids=["a run", "files"])
+def test_a_library_is_refused(over):
+    pattern = find_pattern("matmul")
+    with pytest.raises(InputError, match="cuBLAS runs on one device only"):
+        over(pattern, pattern.variant("cublas"), *() if over is program_of else (None, {}, quiet))

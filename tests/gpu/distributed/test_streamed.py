@@ -87,6 +87,17 @@ def test_what_is_kept_is_counted_before_it_is_written(cluster, numbers, tmp_path
     assert run.outputs["count"] == odd.sum()
 
 
+def test_a_grid_is_streamed_by_whole_planes(cluster, tmp_path):
+    values = np.random.default_rng(8).random((5 * 6, 7), np.float32)
+    np.save(tmp_path / "in.npy", values)
+    run = streamed(cluster, "stencil", tmp_path / "in.npy", tmp_path / "out.npy", (3,), rows=6)
+    expected = find_pattern("stencil").reference({"values": values}, find_pattern("stencil").check({"rows": 6}))
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected, rtol=0, atol=1e-5)
+    assert sorted(record.elements for record in run.done.tasks) == [(0, 12), (12, 24), (24, 30)]
+    with pytest.raises(InputError, match=r"in\.npy has 30 rows, no multiple of the 4 that belong together"):
+        streamed(cluster, "stencil", tmp_path / "in.npy", tmp_path / "out.npy", rows=4)
+
+
 def test_a_sum_needs_no_file(cluster, numbers):
     folder, values = numbers
     run = streamed(cluster, "reduction", folder / "in.zarr", dtype="int32", chunks=(5,))
