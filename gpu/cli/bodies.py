@@ -18,11 +18,14 @@ from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE, Engine
 from gpu.errors import InputError
 from gpu.files import images, opening
-from gpu.messages.bodies import BodyFigures, Camera
+from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, interactions_per_s
+from gpu.messages.distributed import DistributedRun
 from gpu.patterns.nbody import files as nbody_files
+from gpu.patterns.nbody.divided import CONSERVED, MOVING
 from gpu.patterns.nbody.forces import Motion, motion_of
-from gpu.patterns.nbody.simulation import BodySimulation
-from gpu.run.execute import run_pattern
+from gpu.patterns.nbody.physics import half_mass_radius
+from gpu.patterns.nbody.simulation import BodySimulation, conserved, energy
+from gpu.run.execute import Outcome, run_pattern
 
 _FRAME = (1280, 720)
 _CAMERA_RADII = 3.5
@@ -124,21 +127,41 @@ def _run_on_cluster(
     from gpu.distributed.cluster import opened
 
     with opened(cluster.asked) as workers:
-        outcome, done = Runner(workers, cluster)(pattern, variant, inputs, params, edited.sources)
+        outcome, done = Runner(workers, cluster)(pattern, variant, inputs, params, edited.sources, (CONSERVED,))
+    figures = _figures_of(done, outcome, inputs, pattern.value(params, Role.STEPS), motion_of(params))
     if target:
-        time = pattern.value(params, Role.STEPS) * motion_of(params).time_step
-        nbody_files.write_bodies(target, outcome.outputs["bodies"], time)
+        nbody_files.write_bodies(target, outcome.outputs["bodies"], figures.time)
     verdict = edited.verdict(outcome.report.verified, variant)
     forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
     counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, edited.sources, seed)
     if as_json:
         data = {**cli_text.report_data(outcome.report, counts), **done.data(), **edited.data(verdict)}
-        print(cli_text.as_json(data))
+        print(cli_text.as_json({**data, "simulation": asdict(figures)}))
     else:
-        told = (outcome.report, counts, verdict, pattern, about, None, target)
+        told = (outcome.report, counts, verdict, pattern, about, None, None)
         print(cli_text.report_as_text(*told, distributed=done))
+        rows = [*_rows(figures, simulated=outcome.report.simulated), *([("saved", target)] if target else [])]
+        print(cli_text.rows_as_text(rows))
         cli_run.print_findings(edited, verdict)
     return not verdict.bad
+
+
+def _figures_of(done: DistributedRun, outcome: Outcome, inputs: Inputs, steps: int, motion: Motion) -> BodyFigures:
+    """Return the figures of a run over several devices; its kernels' time is that of the worker that took longest."""
+    count, (begun, ended) = len(inputs["bodies"]), outcome.outputs[CONSERVED]
+    kernel_ms = done.times_of(*MOVING).kernel
+    rate = interactions_per_s(count, steps, kernel_ms)
+    return BodyFigures(
+        bodies=count,
+        time=steps * motion.time_step,
+        steps=steps,
+        kernel_ms=kernel_ms,
+        interactions_per_s=rate,
+        gflops=rate * FLOPS_PER_INTERACTION / 1e9,
+        radius=half_mass_radius(inputs["bodies"]),
+        executor=outcome.report.executor,
+        conserved=conserved(ended, energy(begun)),
+    )
 
 
 def read_inputs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -41,15 +41,29 @@ class Runner:
         self.device = cluster.workers[0].device
 
     def __call__(
-        self, pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
+        self,
+        pattern: Pattern,
+        variant: Variant,
+        inputs: Inputs,
+        params: Params,
+        sources: Mapping[str, str],
+        also: Collection[str] = (),
     ) -> tuple[Outcome, DistributedRun]:
-        """Run a variant, and draw what was recorded where that is asked for."""
+        """Run a variant as `run_distributed` does, and draw what was recorded where that is asked for."""
         from gpu.distributed.run import run_distributed
 
         bar = Bar(len(self._cluster.workers))
         try:
             outcome, done = run_distributed(
-                self._cluster, pattern, variant, inputs, params, bar, chunks=self._asked.chunks, sources=sources
+                self._cluster,
+                pattern,
+                variant,
+                inputs,
+                params,
+                bar,
+                chunks=self._asked.chunks,
+                sources=sources,
+                also=also,
             )
         finally:
             bar.close()

@@ -184,6 +184,8 @@ class DistributedProgram:
         params -> how many elements, or rows, a chunk sees of its neighbors on either side.
     together : callable
         params -> how many elements, or rows, are not divided: a chunk has a multiple of them.
+    on_demand : tuple of str
+        Outputs that a run has only where they are asked for: nobody computes them otherwise.
     streaming : Streaming or None
         None where its chunks cannot be read one after the other.
     """
@@ -197,6 +199,7 @@ class DistributedProgram:
     ragged: Mapping[str, str] = field(default_factory=dict)
     halo: Callable[[Mapping[str, Any]], int] = lambda params: 0
     together: Callable[[Mapping[str, Any]], int] = lambda params: 1
+    on_demand: tuple[str, ...] = ()
     streaming: Streaming | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ def run_distributed(
     *,
     chunks: Sequence[int] = (),
     sources: Mapping[str, str] | None = None,
+    also: Collection[str] = (),
 ) -> tuple[Outcome, DistributedRun]:
     """Run one variant on all of a cluster, and compare its result with the reference.
 
@@ -51,6 +52,8 @@ def run_distributed(
         chunk for each worker.
     sources : mapping of str to str
         Texts for kernel files, where they are edited.
+    also : collection of str
+        Which of the outputs on demand are wanted.
 
     Raises
     ------
@@ -76,7 +79,9 @@ def run_distributed(
         tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, beside)
         try:
             begun = time.perf_counter()
-            outputs = _assembled(tasks, program.plan(tasks), tell)
+            planned = program.plan(tasks)
+            wanted = {name: planned[name] for name in planned if name in also or name not in program.on_demand}
+            outputs = _assembled(tasks, wanted, tell)
             wall_s = time.perf_counter() - begun
         finally:
             tasks.close()

@@ -23,6 +23,7 @@ from gpu.run.drive import Tell
 
 _LOOK_S = 0.2
 _NOBODY_S = 30.0
+_LATE_S = 2.0
 
 
 class Named:
@@ -88,6 +89,11 @@ class News:
     why: str = ""
     changed: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def done(self) -> set[str]:
+        """The names of tasks that ended."""
+        return {record.task for record in tuple(self.records)}
+
     def of_run(self, event: tuple[float, Any]) -> None:
         """Take what a worker tells of a task."""
         told = event[1]
@@ -121,6 +127,11 @@ class RunTasks:
         Of inputs that are divided by themselves.
     accept : bool
         Whether each chunk is still to be looked at for what the pattern does not take.
+
+    Attributes
+    ----------
+    count : int
+        How many tasks Dask has so far; what is named and taken by nobody is none.
     """
 
     def __init__(
@@ -139,6 +150,7 @@ class RunTasks:
         self.news = News()
         self._futures: WeakSet[Any] = WeakSet()
         self.count = 0
+        self._named = 0
         self.pattern = pattern
         self.variant = variant
         self.params = dict(params)
@@ -156,13 +168,14 @@ class RunTasks:
 
     def make(self, step: Step, *taken: Any, place: int = 0) -> Named:
         """Name a task; Dask has it as soon as somebody takes what it makes, and begins when what it takes is there."""
-        name = f"{step.__name__.strip('_')}-{self.count}"
-        self.count += 1
+        name = f"{step.__name__.strip('_')}-{self._named}"
+        self._named += 1
         depth = 1 + max((each.depth for each in _named(taken)), default=0)
         workers = self.cluster.workers
         home = workers[min(place, len(self.chunks) - 1) * len(workers) // len(self.chunks)].address
 
         def submit(then: Then | None) -> Any:
+            self.count += 1
             more = then.taken if then is not None else ()
             following = (then.step, len(more)) if then is not None else None
             every = (*taken, *more)
@@ -204,9 +217,12 @@ class RunTasks:
                 break
             told = self._tell(tell, told)
             alone_since = self._alone_since(alone_since)
-        self._tell(tell, told)
+        told = self._tell(tell, told)
         try:
-            return [_array(each) for each in self.cluster.client.gather(futures)]
+            found = [_array(each) for each in self.cluster.client.gather(futures)]
+            self._hear_of_all()
+            self._tell(tell, told)
+            return found
         except LockstepError:
             raise
         except distributed.scheduler.KilledWorker as error:
@@ -221,6 +237,13 @@ class RunTasks:
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
             ) from error
+
+    def _hear_of_all(self) -> None:
+        """Wait until workers have told of the last tasks too: a result may be here before what is told of it."""
+        end = time.monotonic() + _LATE_S
+        while len(self.news.done) < self.count and (left := end - time.monotonic()) > 0:
+            self.news.changed.wait(left)
+            self.news.changed.clear()
 
     def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
         """Hand a function to Dask; return who will have what it returns, until the run is over."""
@@ -241,7 +264,7 @@ class RunTasks:
         """Tell how far the run is and whom it lost since; return of how many losses was told."""
         for each in self.news.lost[told:]:
             tell(Progress(None, f"worker {each.address} is gone; others do its {each.again} tasks again"))
-        done = len({record.task for record in self.news.records})
+        done = len(self.news.done)
         tell(Progress(done / max(self.count, 1), f"{done} of {self.count} tasks"))
         return len(self.news.lost)
 

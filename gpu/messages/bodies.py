@@ -87,5 +87,10 @@ class BodyFigures:
     measuring_ms: float = 0.0
 
 
+def interactions_per_s(bodies: int, steps: int, kernel_ms: float) -> float:
+    """Return how many interactions a second so many steps came to; 0 where there was none."""
+    return steps * bodies**2 / (kernel_ms / 1e3) if steps and kernel_ms > 0 else 0.0
+
+
 FLOPS_PER_INTERACTION = 20
 """What the field counts for one body's pull on another, whatever it takes."""

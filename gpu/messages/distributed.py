@@ -138,12 +138,20 @@ class DistributedRun:
 
     @property
     def busy_s(self) -> float:
-        """Seconds that all tasks took together, as if one worker had done them one after the other."""
+        """Seconds that all tasks took, added up.
+
+        One worker alone would take as long only if none kept another waiting: workers that share processors, a disk or
+        memory's bandwidth take longer for a task than one alone.
+        """
         return sum(record.end - record.begin for record in self.tasks)
 
     @property
     def scaling(self) -> float:
-        """How many workers were busy on the average while it ran; the ideal is as many as there are."""
+        """How many workers were busy on the average while it ran: `busy_s` over `wall_s`, at most as many as there are.
+
+        It says what was lost by waiting for others. It is no speed-up, only the most that one can be: that is the wall
+        time of a run with one worker over that of this one.
+        """
         return self.busy_s / self.wall_s if self.wall_s > 0 else 0.0
 
     @property
@@ -154,9 +162,14 @@ class DistributedRun:
     @property
     def times(self) -> PhaseTimes:
         """Milliseconds in each phase, of the worker that was busy with its engine for longest."""
+        return self.times_of()
+
+    def times_of(self, *steps: str) -> PhaseTimes:
+        """Return the same for tasks of these steps alone; without any, for all."""
         of_worker: dict[str, PhaseTimes] = defaultdict(PhaseTimes)
         for record in self.tasks:
-            of_worker[record.worker] += record.times
+            if not steps or record.step in steps:
+                of_worker[record.worker] += record.times
         return max(of_worker.values(), key=lambda each: each.upload + each.kernel + each.download, default=PhaseTimes())
 
     def data(self) -> dict[str, Any]:

@@ -12,11 +12,17 @@ from gpu.engines.base import Argument, Buffer, Engine
 from gpu.errors import InputError
 from gpu.patterns.nbody.forces import FILE, Forces, motion_of
 from gpu.patterns.nbody.physics import probes, softening_squared
-from gpu.patterns.nbody.simulation import places_and_velocities
+from gpu.patterns.nbody.simulation import MOMENTS_BLOCK, allocate_moments, moments, places_and_velocities
 
 CHUNKS_FILE = "nbody_chunks.cu"
 ALONE = "pairs"
 """The rung that takes each pair once: two bodies of different devices would be met by neither, or by both."""
+
+CONSERVED = "conserved"
+"""An output on demand: what `moments` measures of all bodies, before the first step and after the last one."""
+
+MOVING = ("kick drift", "pulls and kick")
+"""What steps of time are made of, as records call it."""
 
 _BLOCK = 256
 _MOST_TASKS = 2**17
@@ -34,6 +40,7 @@ def plan(tasks: Tasks) -> dict[str, Parts]:
     places = [each["places"] for each in states]
     first = _each(tasks, first_pulls, [_rotated(places, place) for place in range(chunks)], [*range(chunks)])
     velocities, pulls = [each["velocities"] for each in states], [each["pulls"] for each in first]
+    begun = _conserved(tasks, places, velocities)
     for _ in range(steps):
         moved = _each(tasks, kick_drift, places, velocities, pulls)
         places = [each["places"] for each in moved]
@@ -45,7 +52,13 @@ def plan(tasks: Tasks) -> dict[str, Parts]:
         "accelerations": Parts(verified, tasks.make(starts_of, list(verified))),
         "all accelerations": Parts(tuple(each["accelerations"] for each in first)),
         "bodies": Parts(tuple(_each(tasks, bodies_of, places, velocities))),
+        CONSERVED: Parts((begun, _conserved(tasks, places, velocities) if steps else begun)),
     }
+
+
+def _conserved(tasks: Tasks, places: list[Made], velocities: list[Made]) -> Made:
+    of_chunks = _each(tasks, chunk_moments, [_rotated(places, place) for place in range(len(places))], velocities)
+    return tasks.make(add_moments, of_chunks)
 
 
 def _each(tasks: Tasks, step: Any, *taken: list[Any]) -> list[Made]:
@@ -92,6 +105,24 @@ def pulls_and_kick(worker: OnWorker, places: list[Buffer], velocities: Buffer) -
     return {"pulls": pulls, "velocities": kicked}
 
 
+def chunk_moments(worker: OnWorker, places: list[Buffer], velocities: Buffer) -> Array:
+    """Measure what gravity keeps of a chunk's bodies among all."""
+    engine, own = worker.engine, velocities.shape[0]
+    # A last block goes on to bodies that weigh nothing, rather than to others'.
+    together = _gathered(engine, places, room=-own % MOMENTS_BLOCK)
+    sums = allocate_moments(engine, own)
+    measured = moments(engine, together, velocities, sums, softening_squared(motion_of(worker.params).softening))
+    for buffer in (together, sums):
+        engine.free(buffer)
+    return measured[np.newaxis]
+
+
+def add_moments(worker: OnWorker, of_chunks: list[Array]) -> Array:
+    """Add up what was measured of all chunks."""
+    total: Array = np.sum(of_chunks, axis=0)
+    return total
+
+
 def bodies_of(worker: OnWorker, places: Buffer, velocities: Buffer) -> Array:
     """Return a chunk's bodies as they are in the end: columns x y z vx vy vz m."""
     where, moving = worker.engine.download(places), worker.engine.download(velocities)
@@ -107,12 +138,8 @@ def starts_of(worker: OnWorker, parts: list[Array]) -> Array:
 def _pulls(worker: OnWorker, places: list[Buffer]) -> Buffer:
     """Return what pulls the bodies of the first chunk, by those of all."""
     engine, motion, own = worker.engine, motion_of(worker.params), places[0].shape[0]
-    total = sum(each.shape[0] for each in places)
-    together, first = engine.allocate((total, 4), np.float32), 0
-    for each in places:
-        count = each.shape[0]
-        _launch(engine, CHUNKS_FILE, "nbody_gather", count, each, together, np.int32(first), np.int32(count))
-        first += count
+    together = _gathered(engine, places)
+    total = together.shape[0]
     # A last block goes on to bodies of others, which is all the same to it.
     every = engine.allocate((total, 4), np.float32)
     forces = Forces(engine, worker.variant, own, motion.block, among=total)
@@ -122,6 +149,18 @@ def _pulls(worker: OnWorker, places: list[Buffer]) -> Buffer:
     for buffer in (together, every):
         engine.free(buffer)
     return pulls
+
+
+def _gathered(engine: Engine, places: list[Buffer], room: int = 0) -> Buffer:
+    """Return the bodies of all chunks, with bodies of no mass between the first chunk's and the others'."""
+    together, first = engine.allocate((room + sum(each.shape[0] for each in places), 4), np.float32), 0
+    if room:
+        engine.fill(together, 0)
+    for each in places:
+        count = each.shape[0]
+        _launch(engine, CHUNKS_FILE, "nbody_gather", count, each, together, np.int32(first), np.int32(count))
+        first += count + (0 if first else room)
+    return together
 
 
 def _copy(engine: Engine, values: Buffer) -> Buffer:

@@ -31,7 +31,7 @@ from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Engine
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.benchmark import BENCHMARK
-from gpu.patterns.nbody.divided import CHUNKS_FILE, plan
+from gpu.patterns.nbody.divided import CHUNKS_FILE, CONSERVED, plan
 from gpu.patterns.nbody.files import MAXIMUM, accept_bodies
 from gpu.patterns.nbody.forces import AUTO, FILE, PLANS, motion_of
 from gpu.patterns.nbody.physics import accelerations, probes
@@ -130,6 +130,7 @@ PATTERN = Pattern(
         fix_up="",
         plan=plan,
         divided=("bodies", "origins"),
+        on_demand=(CONSERVED,),
     ),
     presentation=BodiesPresentation(forces="all accelerations"),
     parameters=(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.engines.base import Engine, Executed
-from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, Conserved
+from gpu.engines.base import Buffer, Engine, Executed
+from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, Conserved, interactions_per_s
 from gpu.patterns.nbody.forces import FILE, Forces, Motion
 from gpu.patterns.nbody.physics import half_mass_radius, softening_squared
 from gpu.patterns.nbody.picture import Painter
@@ -18,6 +18,8 @@ from gpu.patterns.nbody.presets import shells
 Array = npt.NDArray[Any]
 
 _BLOCK = 256
+MOMENTS_BLOCK = _BLOCK
+"""Threads of the blocks that `moments` is measured by, a body each."""
 _SUMS = 8
 """What a block adds up of its bodies: kinetic energy, momentum, angular momentum, potential energy."""
 
@@ -27,6 +29,44 @@ def places_and_velocities(bodies: Array) -> tuple[Array, Array]:
     places, velocities = np.zeros((2, len(bodies), 4), np.float32)
     places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
     return places, velocities
+
+
+def moments(engine: Engine, places: Buffer, velocities: Buffer, sums: Buffer, softened_by: np.float32) -> Array:
+    """Measure on the device what gravity keeps of the bodies that have velocities, the first ones of all with places.
+
+    Only the blocks' sums, in float64, are downloaded.
+
+    Returns
+    -------
+    array of float64, shape (8,)
+        Kinetic energy, momentum, angular momentum, and the potential energy of each pair at both of its bodies.
+    """
+    own, every = np.int32(velocities.shape[0]), np.int32(places.shape[0])
+    module = engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
+    grid, block = (sums.shape[0], 1, 1), (_BLOCK, 1, 1)
+    engine.launch(module.kernel("nbody_potential"), grid, block, places, sums, every, softened_by)
+    engine.launch(module.kernel("nbody_moments"), grid, block, places, velocities, sums, own)
+    total: Array = engine.download(sums).sum(axis=0)
+    return total
+
+
+def allocate_moments(engine: Engine, bodies: int) -> Buffer:
+    """Return room for what `moments` measures of so many bodies."""
+    return engine.allocate((-(-bodies // _BLOCK), _SUMS), np.float64)
+
+
+def energy(moments: Array) -> float:
+    """Return the total energy."""
+    total: float = moments[0] + moments[7] / 2
+    return total
+
+
+def conserved(moments: Array, first_energy: float) -> Conserved:
+    """Return what was measured by its names, beside the energy that there was at first."""
+    kinetic, *vectors, twice = moments.tolist()
+    total = energy(moments)
+    drift = (total - first_energy) / abs(first_energy) if first_energy else 0.0
+    return Conserved(kinetic, twice / 2, total, drift, (*vectors[:3],), (*vectors[3:],))
 
 
 class BodySimulation:
@@ -56,7 +96,7 @@ class BodySimulation:
         self._velocities = engine.upload(velocities)
         self._accelerations = engine.allocate((self.count, 4), np.float32)
         self._origins = engine.upload(shells(bodies) if origins is None else np.ascontiguousarray(origins, np.uint8))
-        self._sums = engine.allocate((-(-self.count // _BLOCK), _SUMS), np.float64)
+        self._sums = allocate_moments(engine, self.count)
         self._painter = Painter(engine)
         self._softened_by: np.float32 | None = None
         self._first_energy: tuple[np.float32, float] | None = None
@@ -111,28 +151,12 @@ class BodySimulation:
         return np.concatenate([places[:, :3], velocities[:, :3], places[:, 3:]], axis=1)
 
     def conserved(self, softening: float) -> Conserved:
-        """Measure what should not change, on the device: only the blocks' sums, in float64, are downloaded."""
+        """Measure what should not change, on the device."""
         squared = softening_squared(softening)
-        module = self._engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
-        grid, count = (self._sums.shape[0], 1, 1), np.int32(self.count)
-        block = (_BLOCK, 1, 1)
-        potential_of, moments_of = module.kernel("nbody_potential"), module.kernel("nbody_moments")
-        self._engine.launch(potential_of, grid, block, self._bodies, self._sums, count, squared)
-        self._engine.launch(moments_of, grid, block, self._bodies, self._velocities, self._sums, count)
-        sums = self._engine.download(self._sums).sum(axis=0).tolist()
-        kinetic, potential = sums[0], sums[7] / 2
-        total = kinetic + potential
+        measured = moments(self._engine, self._bodies, self._velocities, self._sums, squared)
         if self._first_energy is None or self._first_energy[0] != squared:
-            self._first_energy = squared, total
-        first = self._first_energy[1]
-        return Conserved(
-            kinetic,
-            potential,
-            total,
-            (total - first) / abs(first) if first else 0.0,
-            (sums[1], sums[2], sums[3]),
-            (sums[4], sums[5], sums[6]),
-        )
+            self._first_energy = squared, energy(measured)
+        return conserved(measured, self._first_energy[1])
 
     def draw(self, camera: Camera, width: int, height: int, *, color: str = "speed", exposure: float = 1.0) -> Array:
         """Return a picture: uint8, shape (height, width, 3)."""
@@ -157,7 +181,7 @@ class BodySimulation:
         measuring_ms: float = 0.0,
     ) -> BodyFigures:
         """Return the figures after so many steps that took the device so long."""
-        rate = steps * self.count**2 / (kernel_ms / 1e3) if steps and kernel_ms > 0 else 0.0
+        rate = interactions_per_s(self.count, steps, kernel_ms)
         return BodyFigures(
             bodies=self.count,
             time=self.time,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import astuple
 
 import numpy as np
 import pytest
 
 from gpu import engines
+from gpu.distributed.run import run_distributed
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
+from gpu.patterns.nbody.divided import CONSERVED
+from gpu.patterns.nbody.forces import motion_of
+from gpu.patterns.nbody.simulation import BodySimulation, conserved, energy
 from gpu.run.execute import run_pattern
 from tests.gpu.distributed.test_run import given, on_all, quiet
 
@@ -43,6 +48,31 @@ def test_a_chunk_of_all_bodies_is_the_run_of_one_device(cluster, bodies, steps):
     outcome, _ = on_all(cluster, "nbody", chunks=(1,), variant="tiled", **params)
     for name, values in on_one("tiled", **params).items():
         assert outcome.outputs[name].tobytes() == values.tobytes()
+
+
+def test_what_gravity_keeps_is_measured_where_it_is_asked_for(cluster):
+    pattern, variant, inputs, params = given("nbody", None, preset="plummer", bodies=300, steps=2, softening=0.05)
+    told = []
+    outcome, done = run_distributed(
+        cluster, pattern, variant, inputs, params, told.append, chunks=(100, 1, 199), also=(CONSERVED,)
+    )
+    with closing(engines.create("simulator", "lockstep")) as engine:
+        simulation, motion = BodySimulation(engine, inputs["bodies"]), motion_of(params)
+        begun = simulation.conserved(motion.softening)
+        assert list(simulation.advance(variant.name, 2, motion)) == [1, 2]
+        ended = simulation.conserved(motion.softening)
+    first, last = outcome.outputs[CONSERVED]
+    assert energy(first) == pytest.approx(begun.total, rel=1e-7)
+    found = conserved(last, energy(first))
+    assert astuple(found)[:3] == pytest.approx(astuple(ended)[:3], rel=1e-6)
+    assert found.drift == pytest.approx(ended.drift, abs=1e-6)
+    assert found.momentum == pytest.approx(ended.momentum, abs=1e-6)
+    assert found.angular_momentum == pytest.approx(ended.angular_momentum, abs=1e-6)
+    count = len(done.tasks)
+    assert (told[-2].fraction, told[-2].message) == (1.0, f"{count} of {count} tasks"), "before it is compared"
+    assert [record.step for record in done.tasks].count("chunk moments") == 6
+    without, _ = on_all(cluster, "nbody", bodies=8, steps=1)
+    assert CONSERVED not in without.outputs
 
 
 @pytest.mark.parametrize(
