@@ -268,8 +268,8 @@ def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[W
             for address in known
         }
         found = client.gather(told)
-        if len(known) > 1 and len({each["host"] for each in known.values()}) == 1 and _reach_each_other(client, known):
-            client.run(share_from_now_on)
+        if len(known) > 1 and len({each["host"] for each in known.values()}) == 1:
+            client.run(share_from_now_on, _reach_each_other(client, known))
     except LockstepError:
         raise
     except Exception as error:  # what a worker without Lockstep says, in a dozen ways
@@ -283,7 +283,7 @@ def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[W
 
 
 def _reach_each_other(client: Any, known: Mapping[str, Any]) -> bool:
-    """Whether each worker can copy from the device of the one before it, the first one from that of the last."""
+    """Whether each worker can copy from the devices of all others: not every two GPUs of a machine reach each other."""
     from gpu.distributed.worker import offer, reach
 
     def on(address: str, step: Any, *values: Any) -> Any:
@@ -293,7 +293,8 @@ def _reach_each_other(client: Any, known: Mapping[str, Any]) -> bool:
     handles = client.gather([on(address, offer) for address in addresses])
     if None in handles:
         return False
-    asked = [on(address, reach, handles[number - 1]) for number, address in enumerate(addresses)]
+    others = [[handle for handle in handles if handle is not own] for own in handles]
+    asked = [on(address, reach, each) for address, each in zip(addresses, others, strict=True)]
     return all(client.gather(asked))
 
 

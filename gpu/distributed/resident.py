@@ -15,12 +15,7 @@ from gpu.engines.base import Array, Buffer, Engine, SharingEngine
 
 
 class Owner(Protocol):
-    """Who has the engine that a buffer is of.
-
-    `shares` says that workers reach each other's devices, so that buffers go from one to another as they are.
-    """
-
-    shares: bool
+    """Who has the engine that a buffer is of."""
 
     def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
         """Do something with the engine from any thread, and return what comes of it."""
@@ -40,11 +35,14 @@ class Resident:
         None for what has arrived and is not on this worker's device yet.
     held : Buffer or array
         The array if there is no owner.
+    handle : bytes
+        By what other processes of this machine find the buffer; empty where they do not reach it.
     """
 
-    def __init__(self, owner: Owner | None, held: Any) -> None:
+    def __init__(self, owner: Owner | None, held: Any, handle: bytes = b"") -> None:
         self._owner = owner
         self._held = held
+        self._handle = handle
 
     @property
     def nbytes(self) -> int:
@@ -63,11 +61,10 @@ class Resident:
         return buffer
 
     def __reduce__(self) -> tuple[Any, ...]:
-        owner, buffer = self._owner, self._held
-        if owner is not None and owner.shares:
-            # The scheduler keeps this until whoever wanted it is done, so the handle holds for as long.
-            handle = owner.in_engines_thread(lambda engine: _shared(engine, buffer))
-            return copied, (handle, buffer.shape, buffer.dtype.str)
+        if self._handle:
+            # Whoever asked unpacks this, and so has its copy, before it answers; until then Dask's sender holds this
+            # object, and the memory is not freed.
+            return copied, (self._handle, self._held.shape, self._held.dtype.str)
         return arrived, (self.array(),)
 
     def array(self) -> Array:
@@ -109,11 +106,6 @@ def copied(handle: bytes, shape: tuple[int, ...], dtype: str) -> Resident:
         raise OSError("what is on a device comes to workers only")
     (owner,) = _here
     return Resident(owner, owner.in_engines_thread(lambda engine: _copied(engine, handle, shape, dtype)))
-
-
-def _shared(engine: Engine, buffer: Buffer) -> bytes:
-    assert isinstance(engine, SharingEngine)
-    return engine.share(buffer)
 
 
 def _copied(engine: Engine, handle: bytes, shape: tuple[int, ...], dtype: str) -> Buffer:

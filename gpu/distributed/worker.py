@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from distributed import WorkerPlugin, get_worker
 from gpu import __version__, engines
 from gpu.declaration.distributed import Arrays, OnWorker, Piece, Step
 from gpu.declaration.pattern import Pattern
+from gpu.devices.probe import look_from_outside
 from gpu.distributed.resident import Resident, settle
 from gpu.distributed.sources import Excerpt
 from gpu.engines.base import Buffer, Device, Engine, SharingEngine
@@ -30,6 +31,8 @@ _LET_IT_BE_TOLD = 0.3
 """Seconds in which the scheduler hears why a worker ends."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+_ON_GPUS = ("auto", "cuda")
+_OFFERED = (0, 1, 2, 3)
 
 
 @dataclass
@@ -74,6 +77,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         self._worker = worker
         self._here = _engines.setdefault(self._engine_name, ProcessEngine())
         self.shares = False
+        self.offered: Buffer | None = None
         settle(self)
 
     @property
@@ -81,9 +85,9 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         """The engine, in its own thread, with what nobody asks for any more freed."""
         here = self._here
         if here.engine is None:
-            ordinal, count = self._ordinals.get(str(self._worker.name), (0, 1))
-            if count > 1:
-                os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, count)
+            ordinal, workers = self._ordinals.get(str(self._worker.name), (0, 1))
+            if workers > 1 and self._engine_name in _ON_GPUS and (gpus := len(look_from_outside().gpus)) > 1:
+                os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, gpus)
             here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
         assert here.thread == threading.get_ident(), "an engine belongs to the thread that made it"
         while here.discarded:
@@ -101,8 +105,18 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
 
 
 def rotated(visible: str, ordinal: int, count: int) -> str:
-    """Return CUDA_VISIBLE_DEVICES with another GPU first, and all others still there: data comes from them."""
-    devices = [each.strip() for each in visible.split(",") if each.strip()] or [str(each) for each in range(count)]
+    """Return CUDA_VISIBLE_DEVICES with another GPU first, and all others still there: data comes from them.
+
+    Parameters
+    ----------
+    visible : str
+        What it is now; "" where it is not set.
+    ordinal : int
+        The worker's, among those of its machine; there may be more of them than GPUs.
+    count : int
+        How many GPUs CUDA sees now: of a list, those before the first one that there is not.
+    """
+    devices = [each.strip() for each in visible.split(",") if each.strip()][:count] or list(map(str, range(count)))
     first = ordinal % len(devices)
     return ",".join(devices[first:] + devices[:first])
 
@@ -207,7 +221,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         worker.log_event(call.topic, {"lost": worker.address, "why": error.message})
         time.sleep(_LET_IT_BE_TOLD)
         os._exit(1)
-    kept = _kept(plugin, result)
+    kept = _kept(plugin, engine, result)
     elements = (read[0].start, read[0].stop) if read else None
     step = call.step.__name__.strip("_").replace("_", " ")
     record = TaskRecord(
@@ -242,11 +256,15 @@ def _accept(pattern: Pattern, piece: Piece, params: Mapping[str, Any]) -> None:
         raise InputError(f"In the chunk from {first} on: {error.message}", advice=error.advice) from None
 
 
-def _kept(plugin: EnginePlugin, result: Any) -> Any:
+def _kept(plugin: EnginePlugin, engine: Engine, result: Any) -> Any:
     """Return what a step returned, as Dask keeps it: arrays as they are, buffers so that they are freed in time."""
     if isinstance(result, Mapping):
-        return {name: _kept(plugin, each) for name, each in result.items()}
-    return result if isinstance(result, np.ndarray) else Resident(plugin, result)
+        return {name: _kept(plugin, engine, each) for name, each in result.items()}
+    if isinstance(result, np.ndarray):
+        return result
+    # Its handle is made here, as who asks for it later would wait for the engine's thread.
+    handle = engine.share(result) if plugin.shares and isinstance(engine, SharingEngine) else b""
+    return Resident(plugin, result, handle)
 
 
 def pick(made: Mapping[str, Any], name: str) -> Any:
@@ -260,27 +278,39 @@ def offer() -> bytes | None:
     engine: Engine = plugin.engine
     if not isinstance(engine, SharingEngine):
         return None
-    plugin.offered = engine.upload(np.arange(4, dtype=np.int32))
-    return engine.share(plugin.offered)
-
-
-def reach(handle: bytes) -> bool:
-    """Whether what another worker offers can be copied to this one's device."""
-    engine = get_worker().plugins[PLUGIN].engine
-    if not isinstance(engine, SharingEngine):
-        return False
+    plugin.offered = engine.upload(np.array(_OFFERED, np.int32))
     try:
-        buffer = engine.copy_shared(handle, (4,), np.int32)
+        return engine.share(plugin.offered)
+    except LockstepError:  # as on Windows, and in some containers
+        return None
+
+
+def reach(handles: Sequence[bytes]) -> bool:
+    """Whether what other workers offer can be copied to this one's device."""
+    engine = get_worker().plugins[PLUGIN].engine
+    return isinstance(engine, SharingEngine) and all(_reaches(engine, handle) for handle in handles)
+
+
+def _reaches(engine: SharingEngine, handle: bytes) -> bool:
+    try:
+        buffer = engine.copy_shared(handle, (len(_OFFERED),), np.int32)
+        found = engine.download(buffer).tolist()
+        engine.free(buffer)
     except (OSError, LockstepError):
         return False
-    found = engine.download(buffer).tolist()
-    engine.free(buffer)
-    return bool(found == [0, 1, 2, 3])
+    return bool(found == [*_OFFERED])
 
 
-def share_from_now_on(dask_worker: Any) -> None:
-    """Have what this worker keeps go to others from device to device."""
-    dask_worker.plugins[PLUGIN].shares = True
+def share_from_now_on(shares: bool, dask_worker: Any) -> None:
+    """Have what this worker keeps go to others from device to device, or not; what it offered is withdrawn.
+
+    One that writes what it keeps to a disk, when memory is short, would find there a handle of what is freed.
+    """
+    plugin = dask_worker.plugins[PLUGIN]
+    plugin.shares = shares and type(dask_worker.data) is dict
+    if plugin.offered is not None:
+        plugin.discard(plugin.offered)
+        plugin.offered = None
 
 
 def describe() -> tuple[str, Device]:

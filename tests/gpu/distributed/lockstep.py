@@ -22,16 +22,16 @@ class LockstepEngine(SimulatorEngine):
         super().__init__("lockstep")
 
     def share(self, buffer):
-        handle, path = tempfile.mkstemp(prefix="shared-")
+        from distributed import get_worker
+
+        handle, path = tempfile.mkstemp(prefix="shared-", dir=get_worker().local_directory)
         os.close(handle)
         self.download(buffer).tofile(path)
         return path.encode()
 
     def copy_shared(self, handle, shape, dtype):
         LockstepEngine.copies += 1
-        values = np.fromfile(handle.decode(), dtype).reshape(shape)
-        Path(handle.decode()).unlink(missing_ok=True)
-        return self.upload(values)
+        return self.upload(np.fromfile(handle.decode(), dtype).reshape(shape))
 
     def launch(self, kernel, grid, block, *arguments, shared_bytes=0):
         if LOSE in self.sources and Path(self.sources[LOSE]).exists():

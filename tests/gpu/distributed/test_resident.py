@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from gpu.distributed.resident import Resident, copied
-from tests.gpu.distributed.lockstep import LockstepEngine
+from tests.gpu.distributed.lockstep import PlainEngine
 
 
 class Owner:
-    def __init__(self, *, shares):
-        self.engine, self.freed, self.shares = LockstepEngine(), [], shares
+    def __init__(self):
+        self.engine, self.freed = PlainEngine(), []
 
     def in_engines_thread(self, action):
         return action(self.engine)
@@ -24,7 +24,7 @@ class Owner:
 
 
 def test_elsewhere_it_arrives_as_an_array_and_is_uploaded_once():
-    here, there = Owner(shares=False), Owner(shares=False)
+    here, there = Owner(), Owner()
     buffer = here.engine.upload(np.arange(6).reshape(2, 3))
     kept = Resident(here, buffer)
     assert sys.getsizeof(kept) >= 48, "what Dask weighs it by"

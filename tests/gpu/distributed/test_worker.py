@@ -1,0 +1,81 @@
+"""Which GPU a worker takes, and what it shares with others of its machine."""
+
+from __future__ import annotations
+
+from collections import deque
+from types import SimpleNamespace
+
+import pytest
+
+from gpu.distributed import worker
+from gpu.distributed.worker import PLUGIN, offer, reach, rotated, share_from_now_on
+from gpu.errors import LaunchError
+from tests.gpu.distributed.lockstep import LockstepEngine, PlainEngine
+
+
+@pytest.mark.parametrize(
+    ("visible", "ordinal", "gpus", "expected"),
+    [
+        ("", 0, 4, "0,1,2,3"),
+        ("", 2, 4, "2,3,0,1"),
+        ("", 3, 2, "1,0"),  # four workers on two GPUs: each sees both, and no number that there is not
+        ("GPU-a, GPU-b", 1, 2, "GPU-b,GPU-a"),
+        ("3,1", 2, 2, "3,1"),
+        ("0,7,1", 1, 1, "0"),  # CUDA sees none from the first one on that there is not
+    ],
+)
+def test_each_worker_has_another_gpu_first_and_sees_all(visible, ordinal, gpus, expected):
+    assert rotated(visible, ordinal, gpus) == expected
+
+
+@pytest.fixture
+def inside(monkeypatch):
+    """The inside of a worker, without a worker."""
+
+    def of(engine, data=None):
+        freed = deque()
+        plugin = SimpleNamespace(engine=engine, offered=None, shares=False, discard=freed.append, freed=freed)
+        there = SimpleNamespace(plugins={PLUGIN: plugin}, data={} if data is None else data)
+        monkeypatch.setattr(worker, "get_worker", lambda: there)
+        return there
+
+    return of
+
+
+class Refusing(LockstepEngine):
+    def share(self, buffer):
+        raise LaunchError("The driver refused the run: operation not supported.")
+
+
+@pytest.mark.parametrize("engine", [PlainEngine(), Refusing()], ids=["none", "refused"])
+def test_who_cannot_share_offers_nothing(inside, engine):
+    inside(engine)
+    assert offer() is None
+
+
+class Reaching(LockstepEngine):
+    def copy_shared(self, handle, shape, dtype):
+        if handle == b"far":
+            raise OSError("another process's memory cannot be reached")
+        return self.upload(worker.np.array([0, 1, 2, 3 if handle == b"near" else 4], dtype))
+
+
+@pytest.mark.parametrize(
+    ("handles", "reached"), [([b"near", b"near"], True), ([b"near", b"far"], False), ([b"other"], False)]
+)
+def test_every_other_worker_is_to_be_reached_with_what_it_offers(inside, handles, reached):
+    inside(Reaching())
+    assert reach(handles) == reached
+
+
+class Spilling(dict):
+    """What keeps a worker's data where some of it may go to a disk."""
+
+
+@pytest.mark.parametrize(("data", "shares"), [({}, True), (Spilling(), False)])
+def test_who_writes_data_to_a_disk_shares_no_memory(inside, data, shares):
+    there = inside(PlainEngine(), data)
+    plugin = there.plugins[PLUGIN]
+    plugin.offered = "what it offered"
+    share_from_now_on(True, there)
+    assert (plugin.shares, plugin.offered, [*plugin.freed]) == (shares, None, ["what it offered"])
