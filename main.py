@@ -7,9 +7,10 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 
-def _open_window(file: Path | None = None) -> int:
+def _open_window(file: Path | None = None, engine: Any = "") -> int:
     if complaint := _no_display() or _missing_libraries():
         print(f"lockstep: {complaint}", file=sys.stderr)
         return 2
@@ -17,7 +18,7 @@ def _open_window(file: Path | None = None) -> int:
         from gui.app import main
     except ImportError as error:
         return _cannot_open(error)
-    return main([str(file)] if file is not None else [])
+    return main([str(file)] if file is not None else [], engine)
 
 
 def _tour(folder: str) -> int:

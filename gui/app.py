@@ -21,6 +21,7 @@ from gui.painting.style import ICONS
 from gui.qt.later import every
 
 if TYPE_CHECKING:
+    from gpu.distributed.cluster import Asked
     from gui.window.main_window import MainWindow
 
 _HEARTBEAT_MS = 200
@@ -107,8 +108,8 @@ def _go_on(
         say(error)
 
 
-def main(argv: Sequence[str] = ()) -> int:
-    """Open the window; `argv` may name a file and an engine. Returns the exit status."""
+def main(argv: Sequence[str] = (), engine: str | Asked = "") -> int:
+    """Open the window; `argv` may name a file and an engine, `engine` also a cluster. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
     parser.add_argument("file", nargs="?", type=Path, help="a file to open: an image, a kernel, a program")
     parser.add_argument("--engine", choices=("auto", "cuda", "simulator", "null"), default="")
@@ -117,7 +118,7 @@ def main(argv: Sequence[str] = ()) -> int:
     app = application()
     from gui.window.main_window import MainWindow
 
-    window = MainWindow(engine=given.engine)
+    window = MainWindow(engine=given.engine or engine)
     screen = window.screen()
     size = (
         first_size(screen.availableSize()) if window.memory.geometry is None and screen is not None else window.size()

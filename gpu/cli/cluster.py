@@ -13,7 +13,7 @@ from gpu.distributed.cluster import Asked, Cluster, opened
 from gpu.distributed.library import load_dask
 from gpu.distributed.picture import task_graph
 from gpu.files import opening
-from gpu.messages.distributed import DistributedRun, WorkerStatus
+from gpu.messages.distributed import DistributedRun, WorkerStatus, is_loss
 from gpu.run.execute import Outcome
 
 _BAR = 30
@@ -82,7 +82,7 @@ class Bar:
         self._there = sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
-        if progress.fraction is None and "gone" in progress.message:
+        if is_loss(progress):
             self.close()
             print(f"lockstep: {progress.message}.", file=sys.stderr)
         elif progress.fraction is not None and self._there:

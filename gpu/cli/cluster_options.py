@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpu.engines import NAMES
 from gpu.errors import InputError
 from gpu.schedules import ROUND_ROBIN
 
@@ -35,6 +36,8 @@ class OnCluster:
     graph: str = ""
 
 
+_WINDOW = "window_"
+"""Before the names of the window's own options: a command has some of the same."""
 _TLS = ("tls_ca", "tls_cert", "tls_key")
 _MOST_CHUNKS = 2**16
 _MOST_WORKERS = 256
@@ -42,12 +45,53 @@ _MOST_WORKERS = 256
 
 def add_scheduler(own: argparse.ArgumentParser) -> None:
     """Add the options that say whom to ask."""
-    group = own.add_argument_group("a cluster")
+    _add_cluster(own.add_argument_group("a cluster"))
+
+
+def _add_cluster(group: argparse._ArgumentGroup, prefix: str = "") -> None:
     group.add_argument(
-        "--scheduler", metavar="tcp://HOST:8786", help="take the workers of this Dask scheduler; you say whom to trust"
+        "--scheduler",
+        dest=f"{prefix}scheduler",
+        metavar="tcp://HOST:8786",
+        help="take the workers of this Dask scheduler; you say whom to trust",
     )
     for name, what in zip(_TLS, ("whom to trust", "who this is", "the key of that certificate"), strict=True):
-        group.add_argument(f"--{name.replace('_', '-')}", metavar="FILE.pem", help=f"with tls://: {what}")
+        option = f"--{name.replace('_', '-')}"
+        group.add_argument(option, dest=prefix + name, metavar="FILE.pem", help=f"with tls://: {what}")
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    """Add what the window takes: its engine, and of several devices which."""
+    group = parser.add_argument_group("the window")
+    names = {f"--{name}": f"{_WINDOW}{name}" for name in ("engine", "workers", "scheduler")}
+    group.add_argument(
+        "--engine",
+        dest=names["--engine"],
+        choices=(*NAMES, ENGINE),
+        help="what it begins with; dask is several devices of this machine, or a cluster's",
+    )
+    group.add_argument(
+        "--workers", dest=names["--workers"], type=_count(_MOST_WORKERS), metavar="N", help="with --engine dask"
+    )
+    _add_cluster(group, _WINDOW)
+
+
+def of_window(options: argparse.Namespace) -> str | Asked:
+    """Return what the window is to begin with: an engine's name, a cluster, or "" for what it was the last time."""
+    engine = getattr(options, f"{_WINDOW}engine") or ""
+    if engine == ENGINE:
+        return asked_of(options, _WINDOW)
+    for name in ("scheduler", "workers", *_TLS):
+        if getattr(options, _WINDOW + name):
+            raise InputError(f"--{name.replace('_', '-')} has no effect without --engine {ENGINE}.")
+    return engine
+
+
+def refuse_before_command(options: argparse.Namespace) -> None:
+    """Refuse what is said of the window where a command is given, which it would have no effect on."""
+    for name in ("engine", "scheduler", "workers", *_TLS):
+        if options.word and getattr(options, _WINDOW + name):
+            raise InputError(f"--{name.replace('_', '-')} stands behind the command: `{options.word} ...`.")
 
 
 def add_options(own: argparse.ArgumentParser) -> None:
@@ -80,7 +124,7 @@ def add_options(own: argparse.ArgumentParser) -> None:
     )
 
 
-def asked_of(options: argparse.Namespace) -> Asked:
+def asked_of(options: argparse.Namespace, prefix: str = "") -> Asked:
     """Return which cluster is asked for, and warn where others can read what goes there.
 
     Raises
@@ -90,11 +134,12 @@ def asked_of(options: argparse.Namespace) -> Asked:
     """
     from gpu.distributed.cluster import Asked, Tls
 
-    files = [getattr(options, name) for name in _TLS]
+    files = [getattr(options, prefix + name) for name in _TLS]
     if any(files) and not all(files):
         raise InputError("--tls-ca, --tls-cert and --tls-key go together.")
     tls = Tls(*files) if all(files) else None
-    asked = Asked(options.scheduler or "", getattr(options, "workers", None) or 0, tls)
+    scheduler, workers = (getattr(options, prefix + name, None) for name in ("scheduler", "workers"))
+    asked = Asked(scheduler or "", workers or 0, tls)
     if asked.exposed:
         print(
             f"lockstep: {asked.scheduler} is not protected: who reaches it on the network can run programs on its "

@@ -76,14 +76,14 @@ class Desktop(NamedTuple):
     Parameters
     ----------
     open : callable
-        Opens it, with a file or None.
+        Opens it, with a file or None, and where that is said on an engine: its name, or a cluster's `Asked`.
     tour : callable
         Drives it through every pattern and saves pictures in a folder.
     measure : callable
         Measures how long it takes for a move, each as often as is said, and writes that to a page.
     """
 
-    open: Callable[[Path | None], int]
+    open: Callable[..., int]
     tour: Callable[[str], int]
     measure: Callable[[Path, int], int]
 
@@ -111,6 +111,7 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         options = _parser(desktop).parse_args(_completed(own))
         options.program = program
         _refuse_empty_names(options)
+        cluster_options.refuse_before_command(options)
         command: Command = options.command
         code = command(options)
         sys.stdout.flush()
@@ -175,9 +176,10 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(command=lambda options: desktop.open(None))
+    parser.set_defaults(command=lambda options: _open_window(desktop, options))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    cluster_options.add_window(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="word")
     running = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
     running.fill = _add_run
 
@@ -254,6 +256,11 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
     touring.set_defaults(command=_tidily(lambda options: desktop.tour(options.folder)))
     return parser
+
+
+def _open_window(desktop: Desktop, options: argparse.Namespace) -> int:
+    engine = cluster_options.of_window(options)
+    return desktop.open(None, engine) if engine else desktop.open(None)
 
 
 def _tidily(command: Command) -> Command:

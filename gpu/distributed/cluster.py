@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ HERE = "127.0.0.1"
 MOST_SIMULATORS = 4
 
 _ADDRESS = re.compile(r"((?:tcp|tls)://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})", re.ASCII)
+_DRAWS = "bokeh"
+"""What Dask draws its own pages with."""
 _START_S = 60
 _ANSWER_S = 10
 GREETING_S = 5
@@ -102,6 +105,12 @@ class Cluster:
         self.workers: tuple[WorkerStatus, ...] = ()
         self.look()
 
+    @property
+    def dashboard(self) -> str:
+        """Where Dask's own page on the cluster is; "" where it has none."""
+        serves = self.shared == "" or find_spec(_DRAWS) is not None
+        return str(self.client.dashboard_link or "") if serves else ""
+
     def look(self) -> None:
         """See which workers there are now: one that died has come back elsewhere.
 
@@ -127,7 +136,7 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
     EngineUnavailableError
         Where there is no Dask, nobody at the address, or a worker without an engine.
     """
-    address = _address(asked)
+    address = address_of(asked)
     if asked.scheduler and asked.workers:
         raise InputError("--workers is for a cluster of this machine; with --scheduler its own workers are taken.")
     load_dask()
@@ -146,7 +155,14 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
         yield Cluster(client, engine, shared)
 
 
-def _address(asked: Asked) -> str:
+def address_of(asked: Asked) -> str:
+    """Return the scheduler's address that is asked for, "" for a cluster of this machine.
+
+    Raises
+    ------
+    InputError
+        For what is none, or does not go with the certificates.
+    """
     if not asked.scheduler:
         if asked.tls is not None:
             raise InputError("A cluster of this machine needs no certificates: --tls-ca goes with --scheduler.")
@@ -193,7 +209,8 @@ def _started(count: int, folder: str) -> Iterator[Any]:
         }
         for number in range(count)
     }
-    scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0}}
+    shown = find_spec(_DRAWS) is not None
+    scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0, "dashboard": shown}}
     try:
         cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
     except (OSError, RuntimeError) as error:

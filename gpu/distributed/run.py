@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from gpu.declaration.arrays import present_error
 from gpu.declaration.distributed import DistributedProgram, Parts, equal_lengths
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
+from gpu.declaration.presentation import ArrayPresentation
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.sources import Carried, Excerpt, written
 from gpu.distributed.tasks import Named, RunTasks
@@ -91,7 +93,10 @@ def run_distributed(
     gathered = sum({id(each): each.nbytes for each in outputs.values()}.values())
     done = DistributedRun(workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, gathered)
     tell(Progress(None, "comparing with the reference"))
+    presented = dict(pattern.present(inputs, params, outputs))
     ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
+    if isinstance(pattern.presentation, ArrayPresentation) and ours.shape == right.shape:
+        presented |= present_error(ours, right)
     deviation, verified = verify.compare(ours, right, pattern.tolerance(inputs, params))
     device, cost = cluster.workers[0].device, pattern.cost(inputs, params)
     report = Report(
@@ -106,7 +111,7 @@ def run_distributed(
         verified=verified,
         least_bytes=cost.bytes_read + cost.bytes_written,
     )
-    return Outcome(outputs, dict(pattern.present(inputs, params, outputs)), report), done
+    return Outcome(outputs, presented, report), done
 
 
 def devices_text(cluster: Cluster) -> str:

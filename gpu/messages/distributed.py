@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gpu.declaration.pattern import Progress
 from gpu.engines.base import Device, PhaseTimes
 
 
@@ -99,6 +100,11 @@ class LostWorker:
 
     address: str
     again: int
+
+
+def is_loss(progress: Progress) -> bool:
+    """Whether what a run tells is that it has lost a worker."""
+    return progress.fraction is None and "gone" in progress.message
 
 
 @dataclass(frozen=True)

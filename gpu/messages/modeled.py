@@ -246,7 +246,7 @@ class Waiting:
                     return f"its launch is {share} of it: there is little work"
                 return f"its {self.launches} launches are {share} of it: there is little work for each"
             case "DRAM" if busy >= _SATURATED:
-                return f"waits for memory's bandwidth: {_bytes(self.dram_bytes)} to and from it"
+                return f"waits for memory's bandwidth: {as_bytes(self.dram_bytes)} to and from it"
             case "L2" if busy >= _SATURATED:
                 return "waits for the last cache's bandwidth"
             case "DRAM" | "L2" | "latency":
@@ -280,7 +280,7 @@ def _many(amount: float) -> str:
     return f"{amount:.0f}"
 
 
-def _bytes(amount: float) -> str:
+def as_bytes(amount: float) -> str:
     """Return bytes as people say them."""
     for size, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if amount >= size:

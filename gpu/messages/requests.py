@@ -12,6 +12,7 @@ from gpu.errors import Diagnostic, SourcePosition
 from gpu.messages.atomics import AtomicsStudy
 from gpu.messages.bodies import BodyFigures, Camera
 from gpu.messages.counted import RunCounts
+from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.messages.judgments import Judgment
 from gpu.messages.kernels import CountedLaunch, KernelLaunch, Signature, Simulated
 from gpu.messages.lessons import LessonRequest, LessonShelf, ShownScene
@@ -560,10 +561,24 @@ class Report:
 
 @dataclass(frozen=True)
 class Ready:
-    """The engine's process is up, on this device; `note` is what it has to say of this user's folders, or ""."""
+    """The engine's process is up.
+
+    Parameters
+    ----------
+    device : Device
+        What it runs on; of several devices the first worker's, and their names.
+    note : str
+        What it has to say of this user's folders, or "".
+    workers : tuple of WorkerStatus
+        Of a cluster; of one device none.
+    dashboard : str
+        Where Dask's own page on that cluster is; "" where it has none.
+    """
 
     device: Device
     note: str = ""
+    workers: tuple[WorkerStatus, ...] = ()
+    dashboard: str = ""
 
 
 @dataclass(frozen=True)
@@ -582,6 +597,8 @@ class Result:
     arrays : mapping of str to SharedArray
     report : Report or None
         Of a RunPattern.
+    distributed : DistributedRun or None
+        Of a RunPattern on several devices.
     path : str
         Of a StepPattern the file of the recording, which is there for as long as its handle in `arrays`.
     diagnostics : tuple of Diagnostic
@@ -618,6 +635,7 @@ class Result:
 
     arrays: Mapping[str, SharedArray]
     report: Report | None = None
+    distributed: DistributedRun | None = None
     path: str = ""
     diagnostics: tuple[Diagnostic, ...] = ()
     check: Check | None = None

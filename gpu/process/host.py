@@ -10,7 +10,9 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,6 +21,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from gpu.declaration.pattern import Progress
+from gpu.distributed.cluster import Asked
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import worker
@@ -28,6 +31,9 @@ from gpu.process.halt import is_halted
 
 MAX_FUTILE_STARTS = 3
 """Processes in a row that may die without having served a job, before the host gives up."""
+
+STOP_S = 3.0
+"""Seconds that a cluster has to stop a run by itself, before its process is ended."""
 
 LOOK_S = 1.0
 """Seconds between two looks at whether a process that has something to do was stopped from outside."""
@@ -41,6 +47,15 @@ class _Job:
     number: int
     payload: bytes
     request: Request  # its arrays live as long as it does
+
+
+@dataclass
+class _Stopping:
+    """A run that is to stop by itself, and until when."""
+
+    number: int
+    until: float
+    told: bool = False
 
 
 @dataclass
@@ -65,8 +80,8 @@ class EngineHost:
 
     Parameters
     ----------
-    engine : str
-        As `gpu.engines.create` takes it.
+    engine : str or Asked
+        As `gpu.engines.create` takes it, or several devices.
     deliver : callable
         Called with (job, event) on a thread of the host's; it must return soon. Job 0 stands for the engine itself:
         Ready after every start, Failure of kind "engine" when it cannot start; the next `submit` or `start` tries
@@ -78,7 +93,7 @@ class EngineHost:
         Where a request's arrays must be. The files of a result's arrays go when their handles do.
     """
 
-    def __init__(self, engine: str = "auto", *, deliver: Callable[[int, Event], None]) -> None:
+    def __init__(self, engine: str | Asked = "auto", *, deliver: Callable[[int, Event], None]) -> None:
         self.folder = SharedFolder()
         self._engine = engine
         self._deliver = deliver
@@ -95,6 +110,7 @@ class EngineHost:
         self._child: _Child | None = None
         self._wanted = False
         self._restart = False
+        self._stopping: _Stopping | None = None
         self._closing = False
         self._rung = False
         self._futile_starts = 0
@@ -117,17 +133,23 @@ class EngineHost:
         return job.number
 
     def cancel(self) -> None:
-        """Kill the process and start another: every unfinished job fails with kind "cancelled", then Ready comes."""
+        """Kill the process and start another: every unfinished job fails with kind "cancelled", then Ready comes.
+
+        A cluster is asked to stop first, and stays where it does: its workers take longer to start than most runs.
+        """
         with self._lock:
             if not self._wanted:
                 return
-            self._cancelled += [self._running] if self._running else []
+            running, self._running = self._running, None
+            self._cancelled += [running] if running else []
             self._cancelled += self._queue
-            self._running = None
             self._queue.clear()
-            self._restart = True
-            if self._child:
-                self._child.kill()
+            if isinstance(self._engine, Asked) and running and self._child and self._stopping is None:
+                self._stopping = _Stopping(running.number, time.monotonic() + STOP_S)
+            else:
+                self._restart = True
+                if self._child:
+                    self._child.kill()
         self._ring()
 
     def close(self) -> None:
@@ -193,8 +215,11 @@ class EngineHost:
         with self._lock:
             asked, self._restart = self._restart, False
             cancelled, self._cancelled = self._cancelled, []
+            if self._stopping is not None and self._stopping.until < time.monotonic():
+                asked = True
             child = self._child if asked else None
             if asked:
+                self._stopping = None
                 self._futile_starts = 0
         for job in cancelled:
             self._tell(job.number, _CANCELLED)
@@ -211,7 +236,8 @@ class EngineHost:
             target=worker.main,
             args=(theirs, self.folder.path, label, self._engine),
             name=f"lockstep-{label}",
-            daemon=True,
+            # A daemon may have no children, which a cluster's workers are; the guard ends them all with us.
+            daemon=not isinstance(self._engine, Asked),
         )
         try:
             process.start()
@@ -229,8 +255,13 @@ class EngineHost:
         return child
 
     def _hand_over(self, child: _Child) -> None:
+        stopping = self._stopping
+        if stopping is not None and not stopping.told:
+            stopping.told = True
+            with contextlib.suppress(OSError):
+                child.connection.send((stopping.number, None))
         with self._lock:
-            if self._restart or not child.ready or self._running or not self._queue:
+            if self._restart or self._stopping or not child.ready or self._running or not self._queue:
                 return
             job = self._running = self._queue.popleft()
         with contextlib.suppress(OSError):  # it is dying; its end of the connection will tell
@@ -238,7 +269,7 @@ class EngineHost:
 
     def _listen(self, child: _Child) -> None:
         with self._lock:
-            busy = self._running is not None or bool(self._queue)
+            busy = self._running is not None or bool(self._queue) or self._stopping is not None
         come = self._sleep([child.connection, child.process.sentinel], LOOK_S if busy or child.halted else None)
         if child.halted or not come:
             self._look_at(child)
@@ -283,9 +314,12 @@ class EngineHost:
             return
         with self._lock:
             current = self._running is not None and self._running.number == number
-            if current and not isinstance(event, Progress):
-                self._running = None
-                self._futile_starts = 0
+            if not isinstance(event, Progress):
+                if current:
+                    self._running = None
+                    self._futile_starts = 0
+                elif self._stopping is not None and self._stopping.number == number:
+                    self._stopping = None
         if isinstance(event, Result):
             event = replace(event, arrays={name: self.folder.adopt(array) for name, array in event.arrays.items()})
         if current:
@@ -325,7 +359,7 @@ class EngineHost:
     def _bury(self, child: _Child) -> tuple[int | None, str]:
         """End a process for good and remove what it left; return its exit code and its last stack."""
         with self._lock:
-            self._child = None
+            self._child = self._stopping = None
             child.kill()
         child.connection.close()
         child.process.join(5)
@@ -346,5 +380,8 @@ def _shield_children_from_ctrl_c() -> None:
     if hasattr(signal, "pthread_sigmask"):
         from multiprocessing import resource_tracker
 
+        # Of a cluster that is ended at once it has things to tidy up, and would complain of each to the terminal.
+        sys.warnoptions.append("ignore:resource_tracker:UserWarning")
         resource_tracker.ensure_running()  # starting it later would lift the block
+        sys.warnoptions.pop()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -20,8 +20,8 @@ _MOST_FILES = 4096
 _PR_SET_NO_NEW_PRIVS = 38  # of Linux, the same on every processor
 
 
-def confine() -> None:
-    """Give up core dumps, many open files, other users' rights, and on Linux the network.
+def confine(*, network: bool = False) -> None:
+    """Give up core dumps, many open files, other users' rights, and on Linux the network, but where that is wanted.
 
     A namespace without any network would do more, but takes a new user namespace: in that, files of other users look
     like those of one user, which is what the machine code in the cache folder is refused by.
@@ -30,7 +30,8 @@ def confine() -> None:
     _lower("RLIMIT_NOFILE", _MOST_FILES)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        leave_the_network()
+        if not network:
+            leave_the_network()
 
 
 def limit_memory() -> None:

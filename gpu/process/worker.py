@@ -12,47 +12,54 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu import bounds
 from gpu.declaration.pattern import Progress
-from gpu.engines.base import Engine
 from gpu.errors import EngineLostError, LockstepError
 from gpu.messages.lessons import LessonRequest
 from gpu.messages.programs import ProgramNews
-from gpu.messages.requests import Event, Failure, Ready, Request, Result
+from gpu.messages.requests import EngineRequest, Event, Failure, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process.limits import confine, limit_memory
 from gpu.process.temporaries import put_in
+
+if TYPE_CHECKING:
+    from gpu.distributed.cluster import Asked  # most processes have no use for it
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two Progress events."""
 
 
-def main(connection: Any, folder_path: str, label: str, engine_name: str) -> None:
-    """Serve requests from `connection` until it closes.
+class StopAskedError(Exception):
+    """The host wants no more of what is running, and the process to stay: its workers take long to start."""
+
+
+def main(connection: Any, folder_path: str, label: str, wanted: str | Asked) -> None:
+    """Serve requests from `connection` until it closes, on an engine of that name or on several devices.
 
     Every message to the host is (job, event, leaving); `leaving` says that this process ends now and wants a successor.
     """
     _leave_the_terminal()
-    confine()
+    confine(network=not isinstance(wanted, str))
     bounds.allow_ending()  # the host says what happened
     threading.Thread(target=_end_with_parent, args=(folder_path,), daemon=True).start()
     try:
-        _work(connection, folder_path, label, engine_name)
+        _work(connection, folder_path, label, wanted)
     except OSError:
         if Path(folder_path).exists():
             raise
         # The window went while this process started, and the folder with it: there is nobody to tell.
 
 
-def _work(connection: Any, folder_path: str, label: str, engine_name: str) -> None:
+def _work(connection: Any, folder_path: str, label: str, wanted: str | Asked) -> None:
     with open(crash_report(folder_path, label), "wb") as report, contextlib.suppress(BrokenPipeError):
         faulthandler.enable(report)
         put_in(_temporary_folder(folder_path, label))
-        _serve(connection, SharedFolder(folder_path, label=label), engine_name)
+        _serve(connection, SharedFolder(folder_path, label=label), wanted)
         faulthandler.disable()
 
 
@@ -68,31 +75,30 @@ def _temporary_folder(folder_path: str, label: str) -> str:
     return str(path)
 
 
-def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
-    try:
-        from gpu import engines
-        from gpu.run.bodies import forget
-        from gpu.run.execute import failure_of
-        from gpu.simulator.disk import complaint
+def _serve(connection: Any, folder: SharedFolder, wanted: str | Asked) -> None:
+    with contextlib.ExitStack() as kept:
+        try:
+            from gpu.run.execute import failure_of
 
-        engine = engines.create(engine_name)
-    except Exception as error:
-        connection.send((0, _no_engine(error), True))
-        return
-    if engine.device.engine == "simulator":
-        limit_memory()
-    connection.send((0, Ready(engine.device, complaint()), False))
-    with contextlib.closing(engine), contextlib.ExitStack() as kept:
-        kept.callback(forget, engine)
+            opened = _engine(wanted) if isinstance(wanted, str) else _cluster(wanted)
+            ready, carry_out = kept.enter_context(opened)
+        except Exception as error:
+            connection.send((0, _no_engine(error), True))
+            return
+        connection.send((0, ready, False))
         while True:
             try:
                 job, payload = connection.recv()
             except EOFError:
                 return
+            if payload is None:
+                continue  # what was to stop had just ended
             leaving = False
             event: Event
             try:
-                event = _carry_out(engine, pickle.loads(payload), folder, _Throttle(connection, job))
+                event = carry_out(pickle.loads(payload), folder, _Throttle(connection, job))
+            except StopAskedError:
+                event = Failure("cancelled", "Stopped.")
             except Exception as error:
                 event = failure_of(error)
                 # After what nobody thought of, the engine's state is anybody's guess.
@@ -103,14 +109,49 @@ def _serve(connection: Any, folder: SharedFolder, engine_name: str) -> None:
                 os._exit(0)
 
 
-def _carry_out(engine: Engine, request: Request, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
+CarryOut = Callable[[Request, SharedFolder, "_Throttle"], Result]
+
+
+@contextlib.contextmanager
+def _engine(name: str) -> Iterator[tuple[Ready, CarryOut]]:
+    from gpu import engines
+    from gpu.run.bodies import forget
+    from gpu.run.execute import execute
+    from gpu.simulator.disk import complaint
+
+    engine = engines.create(name)
+    if engine.device.engine == "simulator":
+        limit_memory()
+    with contextlib.closing(engine):
+        try:
+            yield Ready(engine.device, complaint()), partial(_carry_out, partial(execute, engine))
+        finally:
+            forget(engine)
+
+
+@contextlib.contextmanager
+def _cluster(asked: Asked) -> Iterator[tuple[Ready, CarryOut]]:
+    from gpu.distributed.execute import ClusterSession
+
+    with contextlib.closing(ClusterSession(asked)) as session:
+
+        def carry_out(request: Request, folder: SharedFolder, tell: _Throttle) -> Result:
+            return _carry_out(session.execute, request, folder, tell.stoppable)
+
+        yield session.ready, carry_out
+
+
+def _carry_out(
+    execute: Callable[[EngineRequest, SharedFolder, Callable[[Progress], None]], Result],
+    request: Request,
+    folder: SharedFolder,
+    tell: Callable[[Progress], None],
+) -> Result:
     if isinstance(request, LessonRequest):
         from gpu.lessons.execute import execute_lesson
 
         return execute_lesson(request, folder)
-    from gpu.run.execute import execute
-
-    return execute(engine, request, folder, tell)
+    return execute(request, folder, tell)
 
 
 def _no_engine(error: Exception) -> Failure:
@@ -144,6 +185,13 @@ class _Throttle:
             return
         self._next, self._phase = now + PROGRESS_INTERVAL, progress.message
         self._connection.send((self._job, progress, False))
+
+    def stoppable(self, progress: Progress) -> None:
+        """Send it on, unless the host wants no more of it; nothing else is sent while something runs."""
+        if self._connection.poll():
+            self._connection.recv()
+            raise StopAskedError
+        self(progress)
 
 
 def _leave_the_terminal() -> None:

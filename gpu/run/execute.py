@@ -85,16 +85,16 @@ def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: 
     """Carry out a request; the result's arrays are new ones in `folder`."""
     match request:
         case LoadImage(path):
-            return Result(_share(_load(path), folder))
+            return Result(share_arrays(_load(path), folder))
         case LoadArray(path, dimensions):
             from gpu.files import arrays as array_files
 
-            return Result(_share({"values": array_files.read_array(path, dimensions)}, folder))
+            return Result(share_arrays({"values": array_files.read_array(path, dimensions)}, folder))
         case LoadText(path):
             from gpu.files import text as text_files
 
             characters = text_files.read_text(path).encode("latin-1", "replace")
-            return Result(_share({"text": np.frombuffer(characters, np.uint8)}, folder))
+            return Result(share_arrays({"text": np.frombuffer(characters, np.uint8)}, folder))
         case SaveArray(path, array, maxval):
             from gpu.run import export
 
@@ -135,12 +135,12 @@ def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: 
             from gpu.run.kernel import run_kernel
 
             arrays, simulated = run_kernel(launch)
-            return Result(_share(arrays, folder), simulated=simulated)
+            return Result(share_arrays(arrays, folder), simulated=simulated)
         case CountKernel(launch):
             from gpu.run.kernel import count_kernel
 
             arrays, counted_launch = count_kernel(launch)
-            return Result(_share(arrays, folder), counted=counted_launch)
+            return Result(share_arrays(arrays, folder), counted=counted_launch)
         case StepKernel(launch, schedule):
             from gpu.run.kernel import record_kernel
 
@@ -181,7 +181,7 @@ def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: 
         seed=request.seed,
         frames=Frames() if request.frames else None,
     )
-    return Result(_share({**outcome.outputs, **outcome.presented}, folder), outcome.report)
+    return Result(share_arrays({**outcome.outputs, **outcome.presented}, folder), outcome.report)
 
 
 def run_pattern(
@@ -377,7 +377,7 @@ def shared_recording(recording: Recording, folder: SharedFolder) -> Result:
 
 def _timelines(found: RunTimelines, folder: SharedFolder) -> Result:
     bare, arrays = found.apart()
-    return Result(_share(arrays, folder), timelines=bare)
+    return Result(share_arrays(arrays, folder), timelines=bare)
 
 
 def _load(path: str) -> dict[str, Array]:
@@ -391,7 +391,7 @@ def _load(path: str) -> dict[str, Array]:
     }
 
 
-def _share(arrays: Mapping[str, Array], folder: SharedFolder) -> dict[str, SharedArray]:
+def share_arrays(arrays: Mapping[str, Array], folder: SharedFolder) -> dict[str, SharedArray]:
     """Copy arrays into the folder, an array with two names once; all of them or none."""
     handles: dict[int, SharedArray] = {}
     try:

@@ -15,7 +15,9 @@ from typing import Protocol
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
+from gpu.distributed.cluster import Asked
 from gpu.engines.base import Device
+from gpu.messages.distributed import WorkerStatus
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gui.qt.later import queue
@@ -42,10 +44,10 @@ class Host(Protocol):
     def close(self) -> None: ...
 
 
-HostFactory = Callable[[str, Deliver], Host]
+HostFactory = Callable[[str | Asked, Deliver], Host]
 
 
-def engine_host(engine: str, deliver: Deliver) -> Host:
+def engine_host(engine: str | Asked, deliver: Deliver) -> Host:
     """Return the host of a real engine's process."""
     from gpu.process.host import EngineHost
 
@@ -93,6 +95,10 @@ class Jobs(QObject):
         self._notes: list[str] = []
         self.device: Device | None = None
         """What the engine runs on, once its process is up."""
+        self.workers: tuple[WorkerStatus, ...] = ()
+        """Of a cluster, once it is up."""
+        self.dashboard = ""
+        """Where Dask's own page on that is; "" where it has none."""
         queue(self._arrived, self._take)
 
     @property
@@ -111,11 +117,12 @@ class Jobs(QObject):
         """Whether anything runs or waits."""
         return self._flying is not None or bool(self._waiting)
 
-    def start(self, engine: str) -> None:
-        """Start an engine's process; the one before it ends, and what it had to do is forgotten."""
+    def start(self, engine: str | Asked) -> None:
+        """Start an engine's process, or a cluster's; the one before it ends, and what it had to do is forgotten."""
         self.close()
         self._generation += 1
         self.device = None
+        self.workers, self.dashboard = (), ""
         self._host = self._factory(engine, partial(self._deliver, self._generation))
         self._host.start()
         self._advance()
@@ -190,6 +197,7 @@ class Jobs(QObject):
         if number == 0:
             if isinstance(event, Ready):
                 self.device = event.device
+                self.workers, self.dashboard = event.workers, event.dashboard
                 if event.note not in ("", *self._notes):
                     self._notes.append(event.note)
                     self.noted.emit(event.note)

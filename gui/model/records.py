@@ -9,6 +9,7 @@ from typing import Any
 
 from gpu.declaration.pattern import Array
 from gpu.messages.counted import RunCounts
+from gpu.messages.distributed import DistributedRun
 from gpu.messages.requests import Report, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.messages.verdicts import Check, Verdict, verdict_of
@@ -53,7 +54,7 @@ class FinishedRun:
     `asked` is the request that it is the answer to. `file` is where that array was read from; None where it was
     made. `check` is what the simulator's checkers found in an edited kernel; None as long as that is not known.
     `counts` is what was counted of a simulated run; None as long as that is not known, and where it cannot be, for
-    which `uncounted` has the reason.
+    which `uncounted` has the reason. `distributed` is what a run on several devices did; None on one device.
     """
 
     pattern: str
@@ -69,6 +70,7 @@ class FinishedRun:
     counts: RunCounts | None = None
     uncounted: str = ""
     asked: RunPattern | None = None
+    distributed: DistributedRun | None = None
 
     def verdict(self, lesson: str) -> Verdict:
         """Return what is to be said of its result; `lesson` is why the variant is wrong by design, "" if it is not."""

@@ -12,6 +12,7 @@ import numpy as np
 from PyQt6.QtCore import QByteArray
 
 from gpu.declaration.pattern import Pattern
+from gpu.distributed.cluster import Asked, Tls
 from gpu.errors import InputError
 from gpu.timing.gpus import keys
 from gui.model.settings_file import SettingsFile, settings_path
@@ -67,6 +68,19 @@ class SavedSettings:
     @engine.setter
     def engine(self, name: str) -> None:
         self._remember("engine", name)
+
+    @property
+    def cluster(self) -> Asked:
+        """Return the cluster that was asked for last; nobody is connected to it unasked."""
+        given = self._store.value("cluster") or []
+        scheduler, workers, *files = given if len(given) in (2, 5) else ["", "0"]
+        count = int(workers) if workers.isdecimal() and len(workers) < _DIGITS else 0
+        return Asked(scheduler, 0 if scheduler else count, Tls(*files) if files else None)
+
+    @cluster.setter
+    def cluster(self, asked: Asked) -> None:
+        files = [asked.tls.ca, asked.tls.cert, asked.tls.key] if asked.tls is not None else []
+        self._remember("cluster", [asked.scheduler, str(asked.workers), *files])
 
     @property
     def gpu(self) -> str:
@@ -271,6 +285,8 @@ class SavedSettings:
 
 
 _LONGEST_PATH = 4096
+_DIGITS = 4
+"""Fewer than these does a number of workers have."""
 _MOST_FILES = 50
 """Whose options are remembered."""
 _LONGEST_GEOMETRY = 1000
@@ -295,7 +311,7 @@ def _is_sound(key: str, value: Any) -> bool:
             return isinstance(value, dict) and all(map(_is_plain, value.values()))
         case "sizes":
             return isinstance(value, list) and all(type(each) is int for each in value)
-        case "recent" | "steps" | "folders" | "compiler_options":
+        case "recent" | "steps" | "folders" | "compiler_options" | "cluster":
             return isinstance(value, list) and all(isinstance(each, str) for each in value)
     return isinstance(value, str)
 

@@ -491,6 +491,7 @@ class Workbench(QObject):
             check,
             self.counting.known(request) if event.report.simulated else None,
             asked=request,
+            distributed=event.distributed,
         )
         self.outcomes[request.pattern] = outcome
         self.run_finished.emit(outcome)

@@ -24,10 +24,13 @@ from gui.widgets.basic import ElidedLabel, button, column, label, role
 from gui.widgets.elided_box import ElidedBox
 from gui.window.ladder import LadderBox
 
+CLUSTER = "dask"
+"""Which cluster, it is asked then."""
 ENGINES = {
     "auto": ("Automatic", "The GPU where there is one, else the simulator"),
     "cuda": ("NVIDIA GPU", "The kernels compiled by nvcc, run on the GPU"),
     "simulator": ("CPU simulator", "The same kernels, run by a SIMT simulator"),
+    CLUSTER: ("Dask cluster", "The same patterns on several GPUs or machines, through Dask"),
 }
 
 _VALIDATED, _NOT_VALIDATED = ", modeled", ", not validated"

@@ -10,6 +10,9 @@ from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplicatio
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
+from gpu.distributed.cluster import Asked
+from gpu.distributed.library import INSTALL, is_installed
+from gpu.messages.distributed import is_loss
 from gpu.messages.requests import Failure
 from gui.editor.drafts import Drafts
 from gui.editor.files import ask_target
@@ -30,8 +33,9 @@ from gui.widgets.banner import Banner
 from gui.widgets.basic import Ground, as_count
 from gui.window.actions import Actions
 from gui.window.appearance import Appearance
+from gui.window.cluster_dialog import ClusterDialog, starting
 from gui.window.files import Files
-from gui.window.header import WindowHeader
+from gui.window.header import CLUSTER, WindowHeader
 from gui.window.kept_edits import KeptEdits
 from gui.window.lecturing import Lecturing
 from gui.window.lesson_scenes import show_scene
@@ -55,7 +59,7 @@ class MainWindow(QMainWindow):
     ----------
     memory : SavedSettings
         What is remembered from the last time.
-    engine : str
+    engine : str or Asked
         The engine to start with; "" means the one that is remembered.
     factory, survey : callable
         Make the engine's host and look for devices; tests have their own.
@@ -66,7 +70,7 @@ class MainWindow(QMainWindow):
     def __init__(
         self,
         memory: SavedSettings | None = None,
-        engine: str = "",
+        engine: str | Asked = "",
         factory: HostFactory = engine_host,
         survey: Survey = survey_devices,
         drafts: Drafts | None = None,
@@ -74,10 +78,11 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.memory = memory or SavedSettings()
         remember_in(self.memory)
-        self.engine = engine or self.memory.engine
+        wanted = engine or self.memory.engine
+        self.engine = CLUSTER if isinstance(wanted, Asked) else wanted
         self.jobs = Jobs(factory, self)
         # The engine's process takes a moment to come up: it does so while the window is built.
-        self.jobs.start(self.engine)
+        self.jobs.start(wanted)
         self._side = Jobs(factory, self)
         self.bench = Workbench(self.jobs, self, side=self._side, third=Jobs(factory, self), gpu=self.memory.gpu)
         for name, pattern in self.bench.patterns.items():
@@ -131,6 +136,8 @@ class MainWindow(QMainWindow):
         self._connect_work()
         self._take_look()
         self.header.show_engine(self.engine)
+        if isinstance(wanted, Asked):
+            self.status.show_start(starting(wanted))
         self.header.show_gpu(self.bench.modeling.gpu)
         chosen = self.memory.pattern
         self.pages.show(chosen if chosen in self.bench.patterns else self.bench.chosen)
@@ -205,7 +212,7 @@ class MainWindow(QMainWindow):
 
     def _connect_work(self) -> None:
         bench, failed = self.bench, self.messages.show_failure
-        self.jobs.ready.connect(self.status.show_device)
+        self.jobs.ready.connect(lambda device: self.status.show_device(device, len(self.jobs.workers)))
         self.jobs.noted.connect(self._notes.append)
         self.jobs.ready.connect(lambda device: self.header.show_libraries(device.no_library))
         bench.modeling.gpu_changed.connect(self.header.show_gpu)
@@ -280,14 +287,36 @@ class MainWindow(QMainWindow):
         self.running.run()
 
     def set_engine(self, name: str) -> None:
-        """Go on with another engine."""
-        if name == self.engine:
+        """Go on with another engine; of several devices ask which."""
+        if name == CLUSTER:
+            self._ask_for_cluster()
+        elif name != self.engine:
+            self.memory.engine = name
+            self._start(name)
+
+    def _ask_for_cluster(self) -> None:
+        self.header.show_engine(self.engine)  # until one is chosen
+        if not is_installed():
+            self.banner.say(
+                "Dask, which runs a pattern on several devices, is not installed here.", INSTALL, tone="neutral"
+            )
             return
-        self.engine = self.memory.engine = name
-        self.header.show_engine(name)
+        dialog = ClusterDialog(self, self.memory.cluster)
+        dialog.chosen.connect(self.set_cluster)
+        dialog.open()
+
+    def set_cluster(self, asked: Asked) -> None:
+        """Go on with several devices."""
+        self.memory.cluster = asked
+        self._start(asked)
+        self.status.show_start(starting(asked))
+
+    def _start(self, wanted: str | Asked) -> None:
+        self.engine = CLUSTER if isinstance(wanted, Asked) else wanted
+        self.header.show_engine(self.engine)
         self.banner.hide()
         self.pages.forget_measurements()
-        self.jobs.start(name)
+        self.jobs.start(wanted)
         self.bench.engine_changed()
         self.pages.study_again()
         self._ask_for_thumbnails()
@@ -417,13 +446,19 @@ class MainWindow(QMainWindow):
 
     def _show_progress(self, _: str, progress: Progress) -> None:
         self.header.show_progress(progress.fraction)
-        if words := spelled(progress):
+        words = spelled(progress)
+        if is_loss(progress):
+            self.banner.say(words.replace(" is gone; ", " is gone: ").rstrip("…") + ".", tone="warn", about=("loss",))
+        elif self.jobs.workers and progress.fraction is not None:
+            words = f"{progress.message}…"
+        if words:
             self.status.say(words)
 
     def _show_outcome(self, outcome: FinishedRun) -> None:
         self.header.show_progress(0.0)
         self.status.settle()
         self.banner.over("run")
+        self.banner.over("loss")
         self.status.show_executor(outcome.report.executor, outcome.report.fallback)
 
     def _show_busy(self) -> None:

@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Integer, Pattern, Preset
 from gpu.declaration.presentation import ATOMICS
+from gpu.messages.distributed import DistributedRun
 from gpu.messages.modeled import ModeledTime
 from gpu.messages.requests import Failure, StepWriter
 from gpu.messages.shared_arrays import SharedArray
@@ -32,6 +33,7 @@ from gui.model.jobs import Jobs
 from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
+from gui.run_view.devices_card import DevicesCard
 from gui.run_view.examples import Examples
 from gui.run_view.modeled import ModeledCard, code_of
 from gui.run_view.numbers import NumbersCard
@@ -133,6 +135,8 @@ class PatternPage(Ground):
         self.source.left.connect(self.setFocus)
         self.numbers = NumbersCard()
         self.numbers.larger_wanted.connect(self._enlarge)
+        self.devices: DevicesCard | None = None
+        """What a run on several devices came to, once there was one."""
         self.modeled = ModeledCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
@@ -259,6 +263,7 @@ class PatternPage(Ground):
         column.addWidget(self.idea)
         column.addWidget(self.source, 1)
         column.addWidget(self.numbers)
+        self._beside_kernel = column
         sizes = (look().px(720), look().px(390))
         self.splitter = split(Qt.Orientation.Horizontal, left, self._beside(right), sizes=sizes, stretch=(5, 3))
         holder = QWidget()
@@ -321,11 +326,22 @@ class PatternPage(Ground):
         # Not its arrays, which may be large.
         self._ran = replace(outcome, image=None, handles={}, arrays={})
         self.view.show_outcome(outcome)
-        self.pointing.take_run(outcome.asked)
+        # What wrote an element is found where one device computes all of them.
+        self.pointing.take_run(outcome.asked if outcome.distributed is None else None)
+        self._show_devices(outcome.distributed)
         variant = self.pattern.variant(outcome.variant)
         if variant.cautionary:
             self.caution.show_outcome(outcome)
         self._show_numbers(outcome)
+
+    def _show_devices(self, done: DistributedRun | None) -> None:
+        if self.devices is None and done is not None:
+            self.devices = DevicesCard()
+            self._beside_kernel.addWidget(self.devices)
+        if self.devices is not None:
+            self.devices.setVisible(done is not None)
+            if done is not None:
+                self.devices.show_run(done, self._engine.dashboard)
 
     def show_check(self, outcome: FinishedRun) -> None:
         """Show what the checkers found in the text of the newest run."""

@@ -7,7 +7,7 @@ from PyQt6.QtWidgets import QDialog, QGridLayout, QVBoxLayout, QWidget
 
 from gui.painting.theme import FONT_SIZES, THEMES
 from gui.widgets.basic import Segments, button, label, row
-from gui.window.header import ENGINES
+from gui.window.header import CLUSTER, ENGINES
 
 
 class Preferences(QDialog):
@@ -49,4 +49,9 @@ class Preferences(QDialog):
         layout.addLayout(row(label("Changes show at once and are remembered.", "caption"), 24, 0, close))
         self.theme.picked.connect(self.theme_chosen)
         self.text_size.picked.connect(self.text_size_chosen)
-        self.engine.picked.connect(lambda text: self.engine_chosen.emit(names[text]))
+        self.engine.picked.connect(lambda text: self._choose_engine(names[text]))
+
+    def _choose_engine(self, name: str) -> None:
+        if name == CLUSTER:
+            self.accept()  # what is asked next has a dialog of its own
+        self.engine_chosen.emit(name)

@@ -59,6 +59,7 @@ class StatusLine(QFrame):
         self._survey = survey
         self._found: list[Any] = []
         self._device: Device | None = None
+        self._workers = 0
         self._fade = after(_FADE_MS, self.word.clear, self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 3, 12, 3)
@@ -69,9 +70,14 @@ class StatusLine(QFrame):
         queue(self.surveyed, self._take)
         self.gpu.clicked.connect(lambda: self.why_wanted.emit(self._found))
 
-    def show_device(self, device: Device) -> None:
-        """Show what the engine runs on."""
-        self._device = device
+    def show_start(self, what: str) -> None:
+        """Show what is being started."""
+        self._device = None
+        self.device.say(f"{what}…")
+
+    def show_device(self, device: Device, workers: int = 0) -> None:
+        """Show what the engine runs on, or the workers of a cluster."""
+        self._device, self._workers = device, workers
         self.show_executor(device.executor, "")
 
     def show_executor(self, executor: str, reason: str) -> None:
@@ -80,7 +86,7 @@ class StatusLine(QFrame):
             engine = _ENGINE_NAMES.get(self._device.engine, self._device.engine)
             ran = f"{executor} executor" if executor != _GPU_ITSELF else ""
             # A GPU's name says what it is, and that it ran the kernels.
-            parts = (engine if ran else "", self._device.name, ran)
+            parts = (f"{self._workers} workers" if self._workers else "", engine if ran else "", self._device.name, ran)
             self.device.say("  ·  ".join(filter(None, parts)) + (f": {reason}" if reason else ""))
 
     def show_no_device(self) -> None:

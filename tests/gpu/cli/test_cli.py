@@ -15,6 +15,7 @@ from gpu import engines
 from gpu.cli import main as cli
 from gpu.devices import survey as devices
 from gpu.devices.probe import Facts
+from gpu.distributed.cluster import Asked
 from gpu.engines import libraries
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine
@@ -705,3 +706,25 @@ def test_a_file_alone_opens_the_window_with_it(small):
 
 def test_a_file_that_is_not_there_opens_nothing(command):
     assert "nowhere.py" in command("nowhere.py").complaint
+
+
+def test_the_window_can_begin_with_a_cluster():
+    begun = []
+    desktop = cli.Desktop(lambda file, engine="": begun.append(engine) or 0, len, len)
+    assert cli.main(["--engine", "dask", "--workers", "3"], desktop) == 0
+    assert cli.main(["--engine", "dask", "--scheduler", "tcp://127.0.0.1:8786"], desktop) == 0
+    assert cli.main(["--engine", "simulator"], desktop) == 0
+    assert cli.main([], desktop) == 0
+    assert begun == [Asked(workers=3), Asked("tcp://127.0.0.1:8786"), "simulator", ""]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--workers", "3"], "--workers has no effect without --engine dask."),
+        (["--engine", "dask", "run", "scan"], "--engine stands behind the command: `run ...`."),
+    ],
+)
+def test_what_is_said_of_the_window_in_vain_is_refused(words, said, capsys):
+    assert cli.main(words, cli.Desktop(len, len, len)) == 2
+    assert said in capsys.readouterr().err

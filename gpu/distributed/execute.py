@@ -1,0 +1,91 @@
+"""A cluster that stays open for one request after another, as the engine's process has it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+from gpu.distributed.cluster import Asked, Cluster, opened
+from gpu.distributed.run import devices_text, run_distributed
+from gpu.engines import create
+from gpu.errors import EngineUnavailableError, InputError
+from gpu.messages.requests import AdvanceBodies, EngineRequest, PickBody, Ready, Result, RunPattern, SaveBodies
+from gpu.messages.shared_arrays import SharedFolder
+from gpu.patterns import find_pattern
+from gpu.run.drive import Tell
+from gpu.run.execute import execute, share_arrays
+from gpu.run.sized import opened as opened_inputs
+from gpu.simulator.disk import complaint
+
+ONE = "Choose the GPU or the simulator above."
+
+
+class ClusterSession:
+    """Runs patterns on a cluster; what has nothing to do with devices, such as reading a file, it does itself.
+
+    Parameters
+    ----------
+    asked : Asked
+
+    Raises
+    ------
+    InputError
+        For what is no address, or certificates that cannot be read.
+    EngineUnavailableError
+        Where there is no Dask, nobody at the address, or a worker without an engine.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._kept = ExitStack()
+        self._files = create("null")
+        self._cluster: Cluster | None = None
+        self._open()
+
+    @property
+    def ready(self) -> Ready:
+        """What the cluster is."""
+        cluster = self._open()
+        device = replace(cluster.workers[0].device, name=devices_text(cluster))
+        return Ready(device, complaint(), cluster.workers, cluster.dashboard)
+
+    def execute(self, request: EngineRequest, folder: SharedFolder, tell: Tell) -> Result:
+        """Carry out a request; the result's arrays are new ones in `folder`.
+
+        Raises
+        ------
+        LockstepError
+            As `run_distributed`; InputError also where only one device does what is asked for.
+        """
+        match request:
+            case RunPattern():
+                return self._run(request, folder, tell)
+            case AdvanceBodies() | SaveBodies() | PickBody():
+                raise InputError("Bodies are played on one device: several compute their steps.", advice=ONE)
+        return execute(self._files, request, folder, tell)
+
+    def close(self) -> None:
+        """End a cluster of this machine, and leave another."""
+        self._cluster = None
+        self._kept.close()
+
+    def _open(self) -> Cluster:
+        if self._cluster is None:
+            self._cluster = self._kept.enter_context(opened(self._asked))
+        return self._cluster
+
+    def _run(self, request: RunPattern, folder: SharedFolder, tell: Tell) -> Result:
+        pattern = find_pattern(request.pattern)
+        if pattern.distributed is None:
+            raise InputError(f"{pattern.title} runs on one device only.", advice=ONE)
+        params = pattern.check(request.params)
+        inputs = pattern.inputs(opened_inputs(request.inputs, request.side), params, request.seed)
+        variant = pattern.variant(request.variant)
+        try:
+            outcome, done = run_distributed(
+                self._open(), pattern, variant, inputs, params, tell, sources=request.sources
+            )
+        except EngineUnavailableError:
+            self.close()  # the next request asks for another
+            raise
+        return Result(share_arrays({**outcome.outputs, **outcome.presented}, folder), outcome.report, done)

@@ -1,0 +1,167 @@
+"""Where a pattern runs on several devices: on workers of this machine, or on those of a scheduler that a user names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
+
+from gpu.distributed.cluster import MOST_SIMULATORS, Asked, Tls, address_of
+from gpu.errors import InputError
+from gui.painting.theme import look
+from gui.widgets.ask_file import ask_open
+from gui.widgets.basic import Segments, button, column, label, row
+from gui.widgets.number_box import NumberBox
+
+HERE, THERE = "This machine", "A scheduler"
+_MOST_WORKERS = 64
+_AUTOMATIC = "automatic"
+_CERTIFICATES = (("Trusted", "ca.pem"), ("Certificate", "cert.pem"), ("Its key", "key.pem"))
+_EXPOSED = (
+    "Not protected: who reaches this address on the network can run programs on its workers, and see and change what "
+    "goes there. Certificates protect it."
+)
+
+
+class ClusterDialog(QDialog):
+    """Asks which devices; it does not hold up the window.
+
+    Parameters
+    ----------
+    parent : QWidget
+    asked : Asked
+        What was chosen the last time.
+    """
+
+    chosen = pyqtSignal(object)
+    """Asked"""
+
+    def __init__(self, parent: QWidget, asked: Asked) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Several devices")
+        self.where = Segments((HERE, THERE), "Where")
+        self.workers = NumberBox(0, _MOST_WORKERS, least=_AUTOMATIC)
+        self.workers.setAccessibleName("Workers")
+        self.workers.setValue(asked.workers)
+        self.address = QLineEdit(asked.scheduler)
+        self.address.setAccessibleName("Scheduler's address")
+        self.address.setPlaceholderText("tcp://HOST:8786")
+        self.files = []
+        known = (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ("", "", "")
+        for (name, example), path in zip(_CERTIFICATES, known, strict=True):
+            field = QLineEdit(path)
+            field.setAccessibleName(name)
+            field.setPlaceholderText(example)
+            self.files.append(field)
+        self.warning = label("", wrap=True, name="What is not sure")
+        self._warned = QFrame()
+        self._warned.setProperty("banner", "warn")
+        inside = column(self.warning)
+        inside.setContentsMargins(12, 8, 12, 8)
+        self._warned.setLayout(inside)
+        self.start = button("Start", "primary")
+        self.start.setDefault(True)
+        self.cancel = button("Cancel")
+        self._lay_out()
+        self.where.picked.connect(lambda _: self._take())
+        for edited in (self.address, *self.files):
+            edited.textChanged.connect(lambda _: self._take())
+        self.start.clicked.connect(self._choose)
+        self.cancel.clicked.connect(self.reject)
+        if asked.scheduler:
+            self.where.choose(THERE)
+        self._take()
+
+    def _lay_out(self) -> None:
+        here = QGridLayout()
+        here.setContentsMargins(0, 0, 0, 0)
+        here.addWidget(label("Workers", "muted"), 0, 0)
+        here.addWidget(self.workers, 0, 1)
+        automatic = label(
+            f"A worker has a GPU of its own; where there is none, it simulates one. Automatic is one a GPU, or up to "
+            f"{MOST_SIMULATORS} that simulate, which share this machine's cores.",
+            "caption", wrap=True,
+        )  # fmt: skip
+        here.addWidget(automatic, 1, 0, 1, 3)
+        here.setColumnStretch(2, 1)
+        here.setRowStretch(2, 1)
+        there = QGridLayout()
+        there.setContentsMargins(0, 0, 0, 0)
+        there.addWidget(label("Address", "muted"), 0, 0)
+        there.addWidget(self.address, 0, 1, 1, 2)
+        for line, field in enumerate(self.files, 1):
+            name = field.accessibleName()
+            browse = button("…", "flat", tip=f"Choose the file: {name}", name=f"Choose: {name}")
+            browse.clicked.connect(lambda _=False, field=field: self._browse(field))
+            browse.setAutoDefault(False)
+            there.addWidget(label(name, "muted"), line, 0)
+            there.addWidget(field, line, 1)
+            there.addWidget(browse, line, 2)
+        there.setColumnStretch(1, 1)
+        self.pages = QStackedWidget()
+        for grid in (here, there):
+            grid.setHorizontalSpacing(12)
+            grid.setVerticalSpacing(8)
+            page = QWidget()
+            page.setLayout(grid)
+            self.pages.addWidget(page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 20, 24, 16)
+        layout.setSpacing(14)
+        layout.addWidget(label("Several devices", "title"))
+        about = "A pattern is cut into chunks. Each device does its own, they exchange what they must, through Dask."
+        layout.addWidget(label(about, "muted", wrap=True))
+        layout.addLayout(row(self.where, 0))
+        layout.addWidget(self.pages)
+        layout.addWidget(self._warned)
+        layout.addLayout(row(0, self.cancel, self.start))
+        self.setMinimumWidth(look().px(460))
+
+    @property
+    def asked(self) -> Asked:
+        """What is chosen."""
+        if self.where.chosen == HERE:
+            return Asked(workers=self.workers.value() if self.workers.sound else 0)
+        ca, cert, key = (field.text().strip() for field in self.files)
+        return Asked(self.address.text().strip(), tls=Tls(ca, cert, key) if ca or cert or key else None)
+
+    def _take(self) -> None:
+        """Show what goes with a choice, and what is to be thought of."""
+        here = self.where.chosen == HERE
+        self.pages.setCurrentIndex(0 if here else 1)
+        self.start.setText("Start" if here else "Connect")
+        self.start.setEnabled(here or bool(self.address.text().strip()))
+        self._warn(_EXPOSED if self.asked.exposed else "")
+
+    def _warn(self, text: str) -> None:
+        self.warning.setText(text)
+        self._warned.setVisible(bool(text))
+        self.adjustSize()
+
+    def _browse(self, field: QLineEdit) -> None:
+        path = ask_open(self, field.accessibleName(), "Certificates (*.pem *.crt *.key);;All files (*)", "certificates")
+        if path is not None:
+            field.setText(str(path))
+
+    def _choose(self) -> None:
+        asked = self.asked
+        try:
+            address_of(asked)
+        except InputError as error:
+            self._warn(f"{error.message} {error.advice}".strip())
+            return
+        for path in (asked.tls.ca, asked.tls.cert, asked.tls.key) if asked.tls is not None else ():
+            if not Path(path).is_file():
+                self._warn(f"There is no file {path}." if path else "All three certificates are wanted.")
+                return
+        self.accept()
+        self.chosen.emit(asked)
+
+
+def starting(asked: Asked) -> str:
+    """Return what is said while a cluster is not there yet."""
+    if asked.scheduler:
+        return f"Connecting to {asked.scheduler}"
+    return f"Starting {asked.workers} workers" if asked.workers else "Starting workers"

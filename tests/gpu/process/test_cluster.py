@@ -1,0 +1,139 @@
+"""The engine's process on several devices: two workers that simulate, for all tests here."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+from gpu.declaration.pattern import Progress
+from gpu.distributed.cluster import Asked
+from gpu.messages.distributed import is_loss
+from gpu.messages.requests import AdvanceBodies, Failure, Ready, Result, RunPattern
+from gpu.patterns import find_pattern
+from gpu.process.host import EngineHost
+
+PATIENCE_S = 90
+
+
+class OnCluster:
+    """A host, and what it has told."""
+
+    def __init__(self, asked):
+        self.events = queue.Queue()
+        self.host = EngineHost(asked, deliver=lambda number, event: self.events.put((number, event)))
+        self.told = []
+
+    def ready(self):
+        self.host.start()
+        return self.until(0)
+
+    def until(self, number, *kinds):
+        """Return the next event of a job that is of these kinds, or its last one."""
+        while True:
+            found, event = self.events.get(timeout=PATIENCE_S)
+            self.told.append(event)
+            if found == number and isinstance(event, (Ready, Result, Failure, *kinds)):
+                return event
+
+    def run(self, request):
+        self.told.clear()
+        return self.until(self.host.submit(request))
+
+
+@pytest.fixture(scope="module")
+def two():
+    there = OnCluster(Asked(workers=2))
+    there.started = there.ready()
+    yield there
+    there.host.close()
+
+
+def scan(n, **options):
+    return RunPattern("scan", "three-kernels", {"n": n, "dtype": "int32"}, **options)
+
+
+def test_a_run_comes_with_its_result_and_with_what_the_workers_did(two):
+    assert [each.device.engine for each in two.started.workers] == ["simulator"] * 2
+    assert two.started.device.name.startswith("2 x ")
+    done = two.run(scan(5000))
+    values = find_pattern("scan").inputs({}, find_pattern("scan").check({"n": 5000, "dtype": "int32"}), 0)["values"]
+    assert np.array_equal(done.arrays["result"].open(), np.cumsum(values))
+    assert done.report.verified
+    assert done.report.simulated
+    assert {each.worker for each in done.distributed.tasks} == {each.address for each in two.started.workers}
+    assert done.distributed.exchanged_bytes > 0
+    shown = [each for each in two.told if isinstance(each, Progress) and each.fraction is not None]
+    assert shown[-1].message.endswith(f"of {len(done.distributed.tasks)} tasks")
+
+
+def test_stop_leaves_the_workers_where_they_are(two):
+    number = two.host.submit(scan(2**23))
+    two.until(number, Progress)
+    two.host.cancel()
+    assert two.until(number, Failure).kind == "cancelled"
+    two.told.clear()
+    after = two.run(scan(1000))
+    assert {each.worker for each in after.distributed.tasks} <= {each.address for each in two.started.workers}
+    assert not any(isinstance(each, Ready) for each in two.told), "nothing was started anew"
+
+
+def test_what_one_device_does_is_refused_in_a_sentence(two):
+    refused = two.run(RunPattern("transpose", "naive"))
+    assert (refused.kind, refused.message) == ("input", "Transpose runs on one device only.")
+    played = two.run(AdvanceBodies(1, "naive"))
+    assert played.message.startswith("Bodies are played on one device")
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
+    number = two.host.submit(scan(2**23))
+    two.told.clear()
+    two.until(number, Progress)
+    address = two.started.workers[0].address
+    os.kill(_listening(int(address.rpartition(":")[2])), signal.SIGKILL)
+    done = two.until(number)
+    assert isinstance(done, Result)
+    assert done.report.verified
+    assert [each.address for each in done.distributed.lost] == [address]
+    assert any(is_loss(each) for each in two.told if isinstance(each, Progress))
+
+
+@pytest.mark.long
+def test_nobody_at_an_address_is_one_sentence():
+    nowhere = OnCluster(Asked("tcp://127.0.0.1:1"))
+    failed = nowhere.ready()
+    nowhere.host.close()
+    assert (failed.kind, failed.message) == ("engine", "No Dask scheduler answers at tcp://127.0.0.1:1.")
+
+
+@pytest.mark.long
+def test_workers_end_with_the_host():
+    there = OnCluster(Asked(workers=1))
+    port = int(there.ready().workers[0].address.rpartition(":")[2])
+    worker = _listening(port)
+    there.host.close()
+    end = time.monotonic() + 10
+    while _alive(worker) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not _alive(worker)
+
+
+def _listening(port):
+    import psutil
+
+    return next(
+        each.pid for each in psutil.net_connections("tcp") if each.status == "LISTEN" and each.laddr.port == port
+    )
+
+
+def _alive(process):
+    import psutil
+
+    return psutil.pid_exists(process) and psutil.Process(process).status() != psutil.STATUS_ZOMBIE

@@ -1,0 +1,149 @@
+"""Several devices in the window: how they are chosen, what is told of a run, and what is not asked of anybody."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpu.declaration.pattern import Progress
+from gpu.distributed.cluster import Asked, Tls
+from gpu.engines.base import PhaseTimes
+from gpu.messages.distributed import DistributedRun, LostWorker, Taken, TaskRecord, WorkerStatus
+from gpu.messages.requests import Failure, Ready
+from gui.window.cluster_dialog import HERE, THERE, ClusterDialog
+from tests.gui.conftest import DEVICE, FakeHost
+
+WORKERS = tuple(WorkerStatus(str(each), f"tcp://127.0.0.1:{each}", "127.0.0.1", DEVICE) for each in (1, 2))
+
+
+def task(name, place, worker, begin, end, taken=(), elements=None, made=4000):
+    step = name.rpartition("-")[0].replace("_", " ")
+    address = WORKERS[worker].address
+    return TaskRecord(name, step, place, address, begin, end, PhaseTimes(), (("", made),), tuple(taken), elements)
+
+
+SCAN = (
+    task("chunk-0", 0, 0, 10.0, 11.0, elements=(0, 1000)),
+    task("chunk-1", 1, 1, 10.0, 12.0, elements=(1000, 2000)),
+    task("totals-2", 0, 0, 12.0, 12.5, [Taken("chunk-0"), Taken("chunk-1")], made=8),
+    task("carry-3", 0, 0, 12.5, 13.0, [Taken("chunk-0"), Taken("totals-2")]),
+    task("carry-4", 1, 1, 12.6, 13.4, [Taken("chunk-1"), Taken("totals-2")]),
+)
+
+
+@pytest.fixture
+def window(make_window, qtbot):
+    made = make_window()
+    made.choose_pattern("scan")
+    qtbot.waitUntil(lambda: "scan" in made.bench.outcomes)
+    return made
+
+
+@pytest.fixture
+def dialog(window):
+    window.set_engine("dask")
+    return window.findChild(ClusterDialog)
+
+
+def answer_with(host, request, done):
+    """Answer a run as a cluster does."""
+    from dataclasses import replace
+
+    host.answer(replace(host.result_of(request), distributed=done))
+
+
+def on_cluster(window, qtbot, done):
+    """Show a run on two workers."""
+    window.set_cluster(Asked(workers=2))
+    host = FakeHost.made[-1]
+    host.deliver(0, Ready(DEVICE, workers=WORKERS, dashboard="http://127.0.0.1:8787/status"))
+    host.patient = True
+    window.run()
+    qtbot.waitUntil(lambda: any(each.pattern == "scan" for each in host.open.values() if hasattr(each, "verify")))
+    while host.open:
+        request = next(iter(host.open.values()))
+        answer_with(host, request, done) if getattr(request, "pattern", "") == "scan" else host.answer()
+    qtbot.waitUntil(lambda: window.bench.outcomes.get("scan") is not None)
+    return host
+
+
+def test_a_cluster_of_this_machine_is_started_and_remembered_but_not_begun_with(window, dialog, memory):
+    assert window.header.engine.currentData() == "null", "nothing is chosen yet"
+    dialog.workers.setValue(3)
+    dialog.start.click()
+    assert FakeHost.made[-1].engine == Asked(workers=3)
+    assert (window.engine, window.header.engine.currentData()) == ("dask", "dask")
+    assert memory.cluster == Asked(workers=3)
+    assert memory.engine != "dask"
+
+
+def test_an_address_is_taken_from_the_user_and_what_is_not_protected_is_said(dialog):
+    dialog.where.choose(THERE)
+    assert not dialog.start.isEnabled()
+    dialog.address.setText("nowhere")
+    dialog.start.click()
+    assert dialog.isVisible()
+    assert "'nowhere' is no scheduler's address." in dialog.warning.text()
+    dialog.address.setText("tcp://10.0.0.2:8786")
+    assert "can run programs" in dialog.warning.text()
+    dialog.address.setText("tcp://127.0.0.1:8786")
+    assert not dialog.warning.text()
+    dialog.start.click()
+    assert FakeHost.made[-1].engine == Asked("tcp://127.0.0.1:8786")
+
+
+def test_certificates_go_together_and_must_be_there(dialog, tmp_path, memory):
+    dialog.where.choose(THERE)
+    dialog.address.setText("tls://10.0.0.2:8786")
+    paths = [tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")]
+    for field, path in zip(dialog.files, paths, strict=True):
+        dialog.start.click()
+        assert dialog.isVisible()
+        path.touch()
+        field.setText(str(path))
+    dialog.start.click()
+    asked = Asked("tls://10.0.0.2:8786", tls=Tls(*map(str, paths)))
+    assert FakeHost.made[-1].engine == memory.cluster == asked
+
+
+def test_without_dask_one_sentence_says_how_to_install_it(window, monkeypatch):
+    monkeypatch.setattr("gui.window.main_window.is_installed", lambda: False)
+    window.set_engine("dask")
+    assert window.findChild(ClusterDialog) is None
+    assert "requirements-dask.txt" in window.banner.advice.text()
+    assert window.header.engine.currentData() == "null"
+
+
+def test_a_run_says_who_was_busy_and_what_was_exchanged(window, qtbot):
+    on_cluster(window, qtbot, DistributedRun(WORKERS, SCAN, (LostWorker("tcp://127.0.0.1:3", 2),), 3.4, 8000))
+    card = window.page.devices
+    assert card.workers.text() == "2 workers, 1 lost"
+    # 4.8 s of work in 3.4; a chunk's 4000 bytes to the totals, and these to the other worker.
+    assert card.busy.toolTip().startswith("1.4 of 2 busy")
+    assert card.exchanged.toolTip() == "4.01 kB exchanged, 8 kB gathered; 2 chunks, 5 tasks"
+    assert card.lost.text() == "Worker tcp://127.0.0.1:3 was lost: others did its 2 tasks again."
+    assert not card.dashboard.isHidden()
+
+
+def test_a_lost_worker_and_a_lost_scheduler_are_told(window, qtbot):
+    host = on_cluster(window, qtbot, DistributedRun(WORKERS, SCAN, (), 3.4, 8000))
+    window.run()
+    qtbot.waitUntil(lambda: bool(host.open))
+    number = next(iter(host.open))
+    host.deliver(number, Progress(None, "worker tcp://127.0.0.1:2 is gone; others do its 3 tasks again"))
+    qtbot.waitUntil(window.banner.isVisible)
+    assert window.banner.message.text() == "Worker tcp://127.0.0.1:2 is gone: others do its 3 tasks again."
+    host.deliver(number, Progress(0.4, "2 of 5 tasks"))
+    qtbot.waitUntil(lambda: window.status.word.text() == "2 of 5 tasks…")
+    assert window.header.progress.fraction == 0.4
+    host.answer(Failure("engine", "The scheduler is gone.", "Start it again."))
+    qtbot.waitUntil(lambda: window.banner.message.text() == "The scheduler is gone.")
+
+
+def test_preferences_lead_to_the_same_question(window):
+    window._show_preferences()
+    from gui.window.preferences import Preferences
+
+    asked = window.findChild(Preferences)
+    asked.engine.choose("Dask cluster")
+    assert not asked.isVisible()
+    assert window.findChild(ClusterDialog).where.chosen == HERE
