@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from gpu.messages.distributed import DistributedRun, TaskRecord
+from gpu.distributed.layout import TaskCell, TaskLayout, lay_out, short_bytes, short_time, worker_name
+from gpu.messages.distributed import DistributedRun
 
 MOST_CELLS = 256
 
@@ -26,7 +26,6 @@ WORKERS = {
 _MARGIN, _LABELS = 24, 190
 _CELL, _HIGH, _COLUMN, _ROW = 150, 48, 178, 104
 _HEAD, _LANE, _BAR = 62, 30, 18
-_KILO = 1000
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,11 @@ def task_graph(run: DistributedRun, title: str) -> str:
     title : str
     """
     number = {each.address: index for index, each in enumerate(run.workers)}
-    last = {record.task: record for record in run.tasks} if len(run.tasks) <= MOST_CELLS else {}
-    rows = _rows(last)
-    columns = 1 + max((record.place for record in last.values()), default=0)
-    width = 2 * _MARGIN + _LABELS + max(columns, 3) * _COLUMN
-    cells, inputs = _cells(last, rows, columns, number)
-    below = _HEAD + (len(rows.steps) + 1) * _ROW if rows.steps else _HEAD
+    layout = lay_out(run.tasks if len(run.tasks) <= MOST_CELLS else ())
+    width = 2 * _MARGIN + _LABELS + max(layout.columns, 3) * _COLUMN
+    cells = {name: _task_cell(cell, number) for name, cell in layout.tasks.items()}
+    inputs = {name: _input_cell(cell) for name, cell in layout.inputs.items()}
+    below = _HEAD + (len(layout.steps) + 1) * _ROW if layout.steps else _HEAD
     height = below + 56 + len(run.workers) * _LANE + _MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
@@ -66,9 +64,9 @@ def task_graph(run: DistributedRun, title: str) -> str:
         f'<rect class="ground" width="{width}" height="{height}"/>',
         _text(_MARGIN, 34, title, "title"),
         *_legend(width),
-        *_labels(rows, last),
+        *_labels(layout),
         *(_edge(inputs[task], cells[task], moved=False) for task in inputs),
-        *_edges(last, cells),
+        *(_edge(cells[each.source], cells[each.to], moved=each.moved) for each in layout.edges),
         *(part for cell in (*inputs.values(), *cells.values()) for part in _drawn(cell)),
         *_lanes(run, number, below, width),
         "</svg>",
@@ -76,82 +74,32 @@ def task_graph(run: DistributedRun, title: str) -> str:
     return "\n".join(parts) + "\n"
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The steps of rows from above, and which row each task has."""
-
-    steps: tuple[str, ...]
-    of: dict[str, int]
+def _task_cell(cell: TaskCell, number: dict[str, int]) -> _Cell:
+    record, worker = cell.record, number.get(cell.record.worker)
+    took = f"{short_bytes(sum(size for _, size in record.made))} · {short_time(record.end - record.begin)}"
+    return _Cell(*_place(cell), (worker_name(worker), took), worker)
 
 
-def _rows(last: dict[str, TaskRecord]) -> _Rows:
-    """Give each step a row of its own wherever as many tasks lead to it one after the other."""
-    depths: dict[str, int] = {}
-
-    def depth(task: str) -> int:
-        if task not in depths:
-            depths[task] = 1 + max((depth(taken.task) for taken in last[task].taken if taken.task in last), default=0)
-        return depths[task]
-
-    begun: dict[tuple[int, str], float] = {}
-    for task, record in last.items():
-        row = depth(task), record.step
-        begun[row] = min(begun.get(row, record.begin), record.begin)
-    rows = sorted(begun, key=lambda row: (row[0], begun[row]))
-    number = {row: index for index, row in enumerate(rows)}
-    of = {task: number[depth(task), record.step] for task, record in last.items()}
-    return _Rows(tuple(step for _, step in rows), of)
+def _input_cell(cell: TaskCell) -> _Cell:
+    first, end = cell.record.elements or (0, 0)
+    lines = f"{end - first:,}".replace(",", "\u2009"), f"from {first:,}".replace(",", "\u2009")
+    return _Cell(*_place(cell), lines, None)
 
 
-def _cells(
-    last: dict[str, TaskRecord], rows: _Rows, columns: int, number: dict[str, int]
-) -> tuple[dict[str, _Cell], dict[str, _Cell]]:
-    """Return the cells of tasks, and of the chunks that tasks read."""
-    alone = Counter(rows.of.values())
-    cells, inputs = {}, {}
-    for task, record in last.items():
-        place = record.place if alone[rows.of[task]] > 1 else (columns - 1) / 2
-        x = _MARGIN + _LABELS + place * _COLUMN
-        worker = number.get(record.worker)
-        took = f"{_bytes(sum(size for _, size in record.made))} · {_ms(record.end - record.begin)}"
-        cells[task] = _Cell(x, _HEAD + (rows.of[task] + 1) * _ROW, (_name(worker), took), worker)
-        if record.elements is not None:
-            first, end = record.elements
-            lines = f"{end - first:,}".replace(",", "\u2009"), f"from {first:,}".replace(",", "\u2009")
-            inputs[task] = _Cell(x, _HEAD, lines, None)
-    return cells, inputs
+def _place(cell: TaskCell) -> tuple[float, float]:
+    return _MARGIN + _LABELS + cell.column * _COLUMN, _HEAD + cell.row * _ROW
 
 
-def _labels(rows: _Rows, last: dict[str, TaskRecord]) -> Iterator[str]:
-    if not rows.steps:
+def _labels(layout: TaskLayout) -> Iterator[str]:
+    if not layout.steps:
         return
     yield _text(_MARGIN, _HEAD + 20, "input", "name")
     yield _text(_MARGIN, _HEAD + 38, "elements of each chunk", "small")
-    moved: dict[int, int] = defaultdict(int)
-    seen = set()
-    for task, record in last.items():
-        for taken in record.taken:
-            source = last.get(taken.task)
-            if source is None or source.worker == record.worker or (taken, record.worker) in seen:
-                continue
-            seen.add((taken, record.worker))
-            moved[rows.of[task]] += dict(source.made)[taken.part]
-    for row, step in enumerate(rows.steps):
-        y = _HEAD + (row + 1) * _ROW
+    for row, (step, moved) in enumerate(zip(layout.steps, layout.moved, strict=True), 1):
+        y = _HEAD + row * _ROW
         yield _text(_MARGIN, y + 20, step, "name")
-        from_others = f"{_bytes(moved[row])} from others" if moved[row] else "nothing from others"
+        from_others = f"{short_bytes(moved)} from others" if moved else "nothing from others"
         yield _text(_MARGIN, y + 38, from_others, "small")
-
-
-def _edges(last: dict[str, TaskRecord], cells: dict[str, _Cell]) -> Iterator[str]:
-    drawn = {
-        (taken.task, record.task, last[taken.task].worker != record.worker)
-        for record in last.values()
-        for taken in record.taken
-        if taken.task in last
-    }
-    for source, task, moved in sorted(drawn, key=lambda each: each[2]):
-        yield _edge(cells[source], cells[task], moved=moved)
 
 
 def _edge(source: _Cell, to: _Cell, *, moved: bool) -> str:
@@ -186,10 +134,10 @@ def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float
     yield f'<path class="rule" d="M{_MARGIN} {top:g}H{width - _MARGIN:g}"/>'
     yield _text(_MARGIN, top + 26, "in time", "name")
     yield _text(left, top + 26, "0", "small")
-    yield _text(width - _MARGIN, top + 26, _ms(end - begin), "end small")
+    yield _text(width - _MARGIN, top + 26, short_time(end - begin), "end small")
     for each in run.workers:
         y = top + 40 + number[each.address] * _LANE
-        yield _text(_MARGIN, y + 14, _name(number[each.address]), "small")
+        yield _text(_MARGIN, y + 14, worker_name(number[each.address]), "small")
         yield f'<rect class="lane" x="{left}" y="{y:g}" width="{width - _MARGIN - left:g}" height="{_BAR}" rx="3"/>'
     for record in run.tasks:
         worker = number.get(record.worker)
@@ -197,7 +145,7 @@ def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float
             continue
         x, y = left + (record.begin - begin) * scale, top + 40 + worker * _LANE
         long = max((record.end - record.begin) * scale, 2)
-        words = f"{record.step}: {_ms(record.end - record.begin)}"
+        words = f"{record.step}: {short_time(record.end - record.begin)}"
         yield (
             f'<rect class="busy b{worker % len(WORKERS["light"])}" x="{x:.1f}" y="{y:g}" width="{long:.1f}" '
             f'height="{_BAR}" rx="2"><title>{escape(words)}</title></rect>'
@@ -226,20 +174,3 @@ def _colors(theme: str) -> str:
 
 def _text(x: float, y: float, words: str, kind: str) -> str:
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'
-
-
-def _name(worker: int | None) -> str:
-    return "a worker that is gone" if worker is None else f"worker {worker}"
-
-
-def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
-
-
-def _bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "KB", "MB"):
-        if size < _KILO:
-            return f"{size:.3g} {unit}"
-        size /= _KILO
-    return f"{size:.3g} GB"

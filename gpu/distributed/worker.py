@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,16 @@ from gpu.distributed.resident import Resident, settle
 from gpu.distributed.sources import Excerpt
 from gpu.engines.base import Buffer, Device, Engine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
-from gpu.messages.distributed import Taken, TaskRecord
+from gpu.messages.distributed import Fetch, Taken, TaskRecord
 from gpu.patterns import find_pattern
 
 PLUGIN = "lockstep"
 
 _LET_IT_BE_TOLD = 0.3
 """Seconds in which the scheduler hears why a worker ends."""
+
+_MOST_FETCHES = 1024
+"""Of a worker, looked through for those of a task."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _ON_GPUS = ("auto", "cuda")
@@ -236,9 +240,22 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         call.taken,
         elements,
         held,
+        _fetched(worker),
     )
     worker.log_event(call.topic, record.data())
     return kept
+
+
+def _fetched(worker: Any) -> tuple[Fetch, ...]:
+    """Return how what the task that runs here took came from other workers."""
+    taken = {each.key for each in worker.state.tasks[worker.get_current_task()].dependencies}
+    # Dask tells when by the scheduler's clock, and all else here goes by this machine's.
+    by = worker.scheduler_delay
+    return tuple(
+        Fetch(each["who"], each["start"] - by, each["stop"] - by)
+        for each in islice(reversed(worker.transfer_incoming_log), _MOST_FETCHES)
+        if not taken.isdisjoint(each["keys"])
+    )
 
 
 def _sizes(result: Any) -> tuple[tuple[str, int], ...]:

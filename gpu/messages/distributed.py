@@ -40,6 +40,15 @@ class Taken:
 
 
 @dataclass(frozen=True)
+class Fetch:
+    """That a task's worker brought something from another: that one's address, and from when to when."""
+
+    source: str
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True)
 class TaskRecord:
     """One time that a task ran; one whose result was lost with its worker runs again.
 
@@ -63,6 +72,8 @@ class TaskRecord:
         The first element, or row, of the chunk that it read, and the one behind its last; None where it read none.
     held_bytes : int
         What the worker had in memory when it ended: what it read, what it made, and what it keeps for other tasks.
+    fetched : tuple of Fetch
+        How what it took of other workers came, before it began; not what it copied from device to device itself.
     """
 
     task: str
@@ -76,6 +87,7 @@ class TaskRecord:
     taken: tuple[Taken, ...]
     elements: tuple[int, int] | None = None
     held_bytes: int = 0
+    fetched: tuple[Fetch, ...] = ()
 
     def data(self) -> dict[str, Any]:
         """Return it as what any transport takes."""
@@ -89,6 +101,7 @@ class TaskRecord:
             "times": PhaseTimes(**data["times"]),
             "made": tuple((name, size) for name, size in data["made"]),
             "taken": tuple(Taken(**each) for each in data["taken"]),
+            "fetched": tuple(Fetch(**each) for each in data["fetched"]),
             "elements": None if elements is None else (elements[0], elements[1]),
         }
         return cls(**{**data, **changed})
