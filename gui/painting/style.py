@@ -39,6 +39,7 @@ QLabel[role="card-title"] {{ font-weight: 600; }}
 QLabel[role="muted"] {{ color: {t.muted}; }}
 QLabel[role="caption"] {{ color: {t.muted}; font-size: {look.small_px}px; }}
 QLabel[role="section"] {{ color: {t.muted}; font-size: {look.small_px}px; font-weight: 600; }}
+QFrame[role="side"] QLabel[role="section"] {{ font-size: {min(look.small_px, look.side_px - 1)}px; }}
 QLabel[role="figure"] {{ font-size: {look.figure_px}px; font-weight: 600; }}
 QLabel[role="huge"] {{ font-size: {look.px(44)}px; font-weight: 600; }}
 QLabel[role="code"] {{ font-family: {fixed}; font-size: {look.small_px}px; color: {t.text}; }}
@@ -87,7 +88,8 @@ QPushButton[role="segment"]:hover {{ color: {t.text}; }}
 QPushButton[role="segment"]:focus {{ border-color: {t.accent}; }}
 QPushButton[role="transport"] {{ padding: {look.px(5)}px {look.px(6)}px; }}
 QPushButton[role="nav"] {{ text-align: left; background: transparent; border: none; border-radius: 0;
-    border-left: 3px solid transparent; color: {t.muted}; padding: {nav}px {look.px(13)}px; }}
+    border-left: 3px solid transparent; color: {t.muted}; padding: {nav}px 13px;
+    font-size: {look.side_px}px; }}
 QPushButton[role="nav"]:hover {{ color: {t.text}; background: {t.raised}; }}
 QPushButton[role="nav"]:checked {{ color: {t.text}; background: {t.accent_soft}; border-left-color: {t.accent};
     font-weight: 600; }}
@@ -105,7 +107,7 @@ QRadioButton::indicator:checked {{ background: {t.accent}; border: {look.px(4)}p
     width: {look.px(8)}px; height: {look.px(8)}px; }}
 QRadioButton::indicator:focus {{ border-color: {t.accent}; }}
 QPushButton[role="link"] {{ background: transparent; border: 1px solid transparent; color: {t.accent};
-    padding: 0 2px; }}
+    text-align: left; padding: 0; }}
 QPushButton[role="link"]:focus {{ border-color: {t.accent}; }}
 
 QComboBox, QAbstractSpinBox, QLineEdit {{ background: {t.raised}; border: 1px solid {t.border};

@@ -118,6 +118,11 @@ class Look:
         """Return the size of the one large number of a card."""
         return round(self.text_px * 1.75)
 
+    @property
+    def side_px(self) -> int:
+        """Return the size of what one goes by at the window's side: the largest text is for what is gone to."""
+        return min(self.text_px, FONT_SIZES["large"])
+
     def px(self, length: float) -> int:
         """Return a length that grows with the text; it is given for the normal size."""
         return round(length * self.text_px / FONT_SIZES["normal"])

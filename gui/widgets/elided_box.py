@@ -14,6 +14,9 @@ from PyQt6.QtWidgets import (
     QStylePainter,
 )
 
+BRIEF = Qt.ItemDataRole.UserRole + 2
+"""Of a choice: what stands for it where all of it has no room."""
+
 
 class ElidedBox(QComboBox):
     """A list whose choice ends in an ellipsis where there is not enough room; its tool tip says all of it."""
@@ -27,13 +30,18 @@ class ElidedBox(QComboBox):
 
     def shown_text(self) -> str:
         """Return the choice as far as there is room."""
+        room, metrics, text = self._room(), self.fontMetrics(), self.currentText()
+        if metrics.horizontalAdvance(text) > room:
+            text = self.currentData(BRIEF) or text
+        return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+
+    def _room(self) -> int:
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         style = self.style()
         assert style is not None
         box, field = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
-        room = style.subControlRect(box, option, field, self).width()
-        return self.fontMetrics().elidedText(self.currentText(), Qt.TextElideMode.ElideRight, room)
+        return style.subControlRect(box, option, field, self).width()
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter, option = QStylePainter(self), QStyleOptionComboBox()

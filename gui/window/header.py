@@ -21,7 +21,7 @@ from gpu.timing.gpus import find_gpu
 from gui.model.modeling import gpus
 from gui.painting.theme import look
 from gui.widgets.basic import ElidedLabel, button, column, label, role
-from gui.widgets.elided_box import ElidedBox
+from gui.widgets.elided_box import BRIEF, ElidedBox
 from gui.window.ladder import LadderBox
 
 CLUSTER = "dask"
@@ -37,8 +37,8 @@ _VALIDATED, _NOT_VALIDATED = ", modeled", ", not validated"
 _COMPARED = "the model was compared with a real one"
 _NEVER_COMPARED = "described from data sheets and papers; the model was never compared with a real one"
 
-_ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (78, 150), (160, 290)
-"""Pixels of the lists: the least, and the most at the normal size of text."""
+_ENGINE_WIDTHS, _GPU_WIDTHS, _VARIANT_WIDTHS = (116, 140), (82, 150), (140, 290)
+"""Pixels of the lists at the normal size of text: the least, and the most."""
 
 
 class ProgressLine(QWidget):
@@ -94,7 +94,9 @@ class WindowHeader(QFrame):
         self.gpu = ElidedBox("Modeled GPU", "Which GPU times are modeled for")
         for key in gpus():
             described = find_gpu(key)
-            self.gpu.addItem(short_name(described.name) + (_VALIDATED if described.validated else _NOT_VALIDATED), key)
+            name = short_name(described.name)
+            self.gpu.addItem(name + (_VALIDATED if described.validated else _NOT_VALIDATED), key)
+            self.gpu.setItemData(self.gpu.count() - 1, name, BRIEF)
             tip = f"{described.name}: {_COMPARED if described.validated else _NEVER_COMPARED}"
             self.gpu.setItemData(self.gpu.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         ladder = "Rung of the ladder (keys 1 to 9, 0 for the tenth, Ctrl+1 for the eleventh)"
@@ -102,6 +104,7 @@ class WindowHeader(QFrame):
         self.run = button("Run", "primary", tip="Run again (F5)")
         self.stop = button("Stop", tip="Stop at once (Esc)")
         self.stop.setEnabled(False)
+        self._of_pattern = True
         self.progress = ProgressLine()
 
         line = QHBoxLayout()
@@ -134,26 +137,29 @@ class WindowHeader(QFrame):
         """Take widths that go with the text's size."""
         widths = (self.engine, *_ENGINE_WIDTHS), (self.gpu, *_GPU_WIDTHS), (self.variant, *_VARIANT_WIDTHS)
         for box, least, most in widths:
-            box.setMinimumWidth(least)
+            box.setMinimumWidth(look().px(least))
             box.setMaximumWidth(look().px(most))
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(8)
         self._share_room()
 
     def _share_room(self) -> None:
-        """Keep room for what the pattern does; where there is little, the window's name gives way to it."""
+        """Keep room for what the pattern does and for the lists' choices.
+
+        Where there is little, the window's name gives way to them, then the engine, which is one of the preferences.
+        """
         self.summary.ensurePolished()
         wanted = self.summary.fontMetrics().horizontalAdvance(self.summary.toolTip()) + 2
-        shown = [
-            each
-            for each in (self.menu, self.engine, self.gpu, self.variant, self.run, self.stop)
-            if not each.isHidden()
-        ]
-        taken = sum(each.minimumWidth() or each.sizeHint().width() for each in shown)
-        room = self.width() - taken - 8 * (len(shown) + 2) - 20
+        lists = [self.gpu, *((self.engine, self.variant) if self._of_pattern else ())]
+        fixed = (self.menu, self.run, self.stop)
+        taken = sum(each.sizeHint().width() for each in fixed) + sum(each.minimumWidth() for each in lists)
+        room = self.width() - taken - 8 * (len(fixed) + len(lists) + 2) - 20
+        self.engine.setVisible(self._of_pattern and room >= wanted)
+        if self.engine.isHidden() and self._of_pattern:
+            room += self.engine.minimumWidth() + 8
         brand = self.brand.sizeHint().width() + 8
         # Nor are the lists to be as narrow as they may be for it.
-        spare = sum(box.maximumWidth() - box.minimumWidth() for box in (self.engine, self.gpu, self.variant)) // 3
+        spare = sum(box.maximumWidth() - box.minimumWidth() for box in lists) // 3
         self.brand.setVisible(room - brand >= wanted + spare)
         self.summary.setMinimumWidth(max(0, min(wanted, room)))
 
@@ -165,8 +171,8 @@ class WindowHeader(QFrame):
         """Show a pattern's name and its ladder, on a device where that is known."""
         self.title.setText(pattern.title)
         self.summary.say(pattern.summary)
+        self._of_pattern = True
         self.variant.show()
-        self.engine.show()
         self.variant.show_ladder(pattern, device.no_library if device is not None else "")
         self.show_variant(variant)
         self._share_room()
@@ -179,8 +185,8 @@ class WindowHeader(QFrame):
         """Show that a file of the user's is open, which has no ladder and runs on the simulator, or not at all."""
         self.title.setText(title)
         self.summary.say(name)
+        self._of_pattern = False
         self.variant.hide()
-        self.engine.hide()
         self._share_room()
 
     def show_variant(self, name: str) -> None:

@@ -20,11 +20,15 @@ from PyQt6.QtWidgets import (
 
 from gpu.declaration.pattern import Array, Pattern
 from gui.painting.pyramid import as_qimage
-from gui.painting.theme import look
+from gui.painting.theme import FONT_SIZES, look
 from gui.widgets.basic import button, label, role, row
 
 _ABREAST = 2
 """Samples side by side."""
+
+
+def _thumbnail_px() -> int:
+    return round(50 * look().side_px / FONT_SIZES["normal"])
 
 
 class Thumbnail(QToolButton):
@@ -45,7 +49,7 @@ class Thumbnail(QToolButton):
 
     def resize_with_text(self) -> None:
         """Take the size that goes with the text's."""
-        side = look().px(50)
+        side = _thumbnail_px()
         self.setFixedSize(side, side)
 
     def reach(self, *, by_tab: bool) -> None:
@@ -115,7 +119,7 @@ class SampleScroll(QScrollArea):
 
     def fit(self, samples: int) -> None:
         """Learn how many samples there are."""
-        self.setMaximumHeight(-(-samples // _ABREAST) * (look().px(50) + 6) + 8)
+        self.setMaximumHeight(-(-samples // _ABREAST) * (_thumbnail_px() + 6) + 8)
 
 
 class Sidebar(QFrame):
@@ -194,7 +198,7 @@ class Sidebar(QFrame):
 
     def resize_with_text(self) -> None:
         """Take the width that goes with the text's size."""
-        self.setFixedWidth(look().px(134) + 8)
+        self.setFixedWidth(round(134 * look().side_px / FONT_SIZES["normal"]) + 8)
         for thumbnail in self.thumbnails.values():
             thumbnail.resize_with_text()
         self._scroll.fit(len(self.thumbnails))
