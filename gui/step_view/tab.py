@@ -277,7 +277,7 @@ class StepTab(QWidget):
 
     def _describe_settings(self) -> None:
         of_run = isinstance(self.request, StepWriter) and self.of_run
-        self.chosen.say(f"{_block_of(self.request) if of_run else self.settings.text}  ▾")
+        self.chosen.say(_block_of(self.request) if of_run else self.settings.text, end="  ▾")
 
     def _show_busy(self, busy: bool) -> None:
         self.panes.state.say("recording…" if busy else "", "neutral")

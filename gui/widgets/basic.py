@@ -189,12 +189,13 @@ class ElidedButton(QPushButton):
         role(self, "flat")
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self._tip = tip
+        self._tip, self._end = tip, ""
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
-    def say(self, text: str) -> None:
-        """Show another text."""
-        self.setText(text)
+    def say(self, text: str, end: str = "") -> None:
+        """Show another text, and at its `end` what is never left out."""
+        self._end = end
+        self.setText(text + end)
         self.setToolTip(f"{text}\n{self._tip}")
         self.setAccessibleDescription(text)
 
@@ -206,7 +207,9 @@ class ElidedButton(QPushButton):
         style = self.style()
         if option is not None and style is not None:
             room = style.subElementRect(QStyle.SubElement.SE_PushButtonContents, option, self).width()
-            option.text = self.fontMetrics().elidedText(option.text, Qt.TextElideMode.ElideRight, room)
+            metrics, text = self.fontMetrics(), (option.text or "").removesuffix(self._end)
+            room -= metrics.horizontalAdvance(self._end)
+            option.text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room) + self._end
 
 
 class Badge(QLabel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QGridLayout,
     QHBoxLayout,
+    QLayout,
     QLineEdit,
     QPlainTextEdit,
     QSlider,
@@ -20,6 +21,7 @@ from PyQt6.QtWidgets import (
 )
 
 from gpu.declaration.pattern import Choice, Integer, Matrix, Parameter, Real
+from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import BinEdges, Numbers, Text, as_text
 from gpu.errors import InputError
 from gui.painting.theme import look
@@ -29,6 +31,8 @@ from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
 
 _SLIDER_STEPS = 200
+_LONGEST_WORDS = 24
+"""Characters of a text that are quoted."""
 
 
 class ParameterField(QWidget):
@@ -318,9 +322,12 @@ class ParameterForm(QWidget):
     changed = pyqtSignal(dict)
     """Every parameter's checked value."""
     invalid = pyqtSignal(str)
+    refused = pyqtSignal()
+    """It says what is wrong."""
 
     def __init__(self, parameters: tuple[Parameter, ...], columns: int = 0) -> None:
         super().__init__()
+        self.parameters = parameters
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
         self._lent: set[str] = set()
         self.accepted = {name: field.parameter.initial for name, field in self.fields.items()}
@@ -328,7 +335,8 @@ class ParameterForm(QWidget):
         self.error = label("", "error", name="What is wrong with the settings")
         self.error.hide()
         shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
-        fields = _columns(shown, columns) if columns else WrappingLayout()
+        self._columns = _Columns(shown, columns) if columns else None
+        fields: QLayout = self._columns or WrappingLayout()
         if not columns:
             for field in shown:
                 fields.addWidget(field)
@@ -373,6 +381,8 @@ class ParameterForm(QWidget):
         self.error.setVisible(bool(message))
         for each, field in self.fields.items():
             field.mark(bool(message) and each == name)
+        if message:
+            self.refused.emit()
 
     def _check(self) -> None:
         self._show_what_counts()
@@ -403,17 +413,49 @@ class ParameterForm(QWidget):
         for field in self.fields.values():
             if not isinstance(field, MatrixField) and field.parameter.name not in self._lent:
                 field.setVisible(field.parameter.applies(values))
+        if self._columns is not None:
+            self._columns.close_up()
 
 
-def _columns(fields: list[ParameterField], columns: int) -> QGridLayout:
-    grid = QGridLayout()
-    grid.setContentsMargins(0, 0, 0, 0)
-    grid.setHorizontalSpacing(20)
-    grid.setVerticalSpacing(10)
-    for number, field in enumerate(fields):
-        grid.addWidget(field, *divmod(number, columns))
-    grid.setColumnStretch(columns, 1)
-    return grid
+def in_words(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> list[tuple[Parameter, str]]:
+    """Return the parameters that count and say something, each with its value in words; a size comes first."""
+    said: list[tuple[Parameter, str]] = []
+    for parameter in parameters:
+        value = params[parameter.name]
+        if not parameter.applies(params) or not isinstance(value, str | int | float):
+            continue
+        if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
+            continue
+        if parameter.role is Role.SIZE:
+            said.insert(0, (parameter, f"{value} {parameter.unit}"))
+            continue
+        # A word speaks for itself, a number does not.
+        if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _LONGEST_WORDS:
+            value = f"{value[:_LONGEST_WORDS].rstrip()}…"
+        if isinstance(value, float):
+            value = f"{value:.12g}"  # as its field shows it
+        worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
+        said.append((parameter, str(value) if worded else f"{parameter.label.lower()} {value}"))
+    return said
+
+
+class _Columns(QGridLayout):
+    """Fields side by side in so many columns; what is hidden leaves no hole."""
+
+    def __init__(self, fields: Sequence[ParameterField], columns: int) -> None:
+        super().__init__()
+        self._fields, self._across = fields, columns
+        self.setContentsMargins(0, 0, 0, 0)
+        self.setHorizontalSpacing(20)
+        self.setVerticalSpacing(10)
+        self.setColumnStretch(columns, 1)
+        self.close_up()
+
+    def close_up(self) -> None:
+        """Let what is shown stand in the first places, one after the other."""
+        for number, field in enumerate(sorted(self._fields, key=lambda field: field.isHidden())):
+            self.removeWidget(field)
+            self.addWidget(field, *divmod(number, self._across))
 
 
 def _spoken(option: str) -> str:

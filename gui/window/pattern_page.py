@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import (
     QFrame,
     QLabel,
@@ -33,6 +34,7 @@ from gui.model.jobs import Jobs
 from gui.model.modeling import Modeling
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, OpenValues, Settings
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.run_view.devices_card import DevicesCard
 from gui.run_view.examples import Examples
 from gui.run_view.modeled import ModeledCard, code_of
@@ -41,11 +43,17 @@ from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.asked import Timed
 from gui.widgets.basic import Card, Ground, Segments, as_count, as_figure, label, role, row, split
+from gui.widgets.folding import FoldingForm
 from gui.widgets.forms import ParameterForm
 from gui.widgets.scrolled import Scrolled
 from gui.window.pointing import Pointing
 from gui.window.rung_card import RungCard
 from gui.window.views import shown_parameters, view_for
+
+_CODE = 100
+"""Pixels that the code is high at least."""
+_LOW = 40
+"""Lines of text that a window is high in which settings fold."""
 
 
 class Caution(QFrame):
@@ -247,7 +255,8 @@ class PatternPage(Ground):
         bar = Card(self.pattern.title, margins=(12, 8, 12, 10))
         bar.title.hide()
         bar.body.setSpacing(0)
-        bar.body.addWidget(self.form)
+        self.settings = FoldingForm(self.form)
+        bar.body.addWidget(self.settings)
         left = Scrolled()
         column = left.column
         column.addWidget(bar)
@@ -262,6 +271,8 @@ class PatternPage(Ground):
         self.idea.variant_wanted.connect(self.variant_wanted)
         column.addWidget(self.idea)
         column.addWidget(self.source, 1)
+        # All of it is scrolled where it is long: the code need not be as low as it may be.
+        self.source.code.setMinimumHeight(_CODE)
         column.addWidget(self.numbers)
         self._beside_kernel = column
         sizes = (look().px(720), look().px(390))
@@ -269,6 +280,20 @@ class PatternPage(Ground):
         holder = QWidget()
         holder.setLayout(row(self.splitter))
         return holder
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self._share_room()
+
+    def _share_room(self) -> None:
+        """Let the settings fold where large text in a low window would leave what is run below the edge."""
+        window = self.window()
+        self.settings.let_fold(window is not None and window.height() < _LOW * look().text_px)
 
     def _beside(self, kernel: QWidget) -> QWidget:
         """Return what stands beside the view: the kernel, or what the view has there until the kernel is wanted."""
@@ -432,6 +457,7 @@ class PatternPage(Ground):
         self.params_changed.emit(params)
 
     def _show_params(self, params: dict[str, Any]) -> None:
+        self.settings.say(params)
         self.view.show_params(params)
         if self.view.about is None:
             self.examples.show_params(params, self.variant.name)

@@ -11,7 +11,7 @@ from PyQt6.QtCore import QSignalBlocker, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
-from gpu.declaration.pattern import Integer, Real, with_role
+from gpu.declaration.pattern import with_role
 from gpu.declaration.roles import FROM_FILE, Role
 from gpu.declaration.text_parameters import Text
 from gpu.errors import InputError
@@ -19,13 +19,11 @@ from gpu.schedules import KINDS, Schedule
 from gui.painting.theme import look
 from gui.step_view.recording.steppable import Steppable
 from gui.widgets.basic import Segments, button, label, role, row
-from gui.widgets.forms import ParameterForm
+from gui.widgets.forms import ParameterForm, in_words
 from gui.widgets.number_box import NumberBox
 from gui.widgets.wrapping import WrappingLayout
 
 _MOST_SEED = 2**31 - 1
-_LONGEST_WORDS = 24
-"""Characters of a text that are quoted."""
 
 
 class SettingsPanel(QFrame):
@@ -95,24 +93,11 @@ class SettingsPanel(QFrame):
     @property
     def text(self) -> str:
         """What is recorded, in a line."""
-        params = self.params
-        parts: list[str] = []
-        for parameter in self.stepped.parameters:
-            value = params[parameter.name]
-            if not parameter.applies(params) or not isinstance(value, str | int | float):
-                continue
-            if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
-                continue
-            if parameter.role is Role.SIZE:
-                parts.insert(0, f"{value} {parameter.unit}")
-            else:
-                # A word speaks for itself, a number does not.
-                if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _LONGEST_WORDS:
-                    value = f"{value[:_LONGEST_WORDS].rstrip()}…"
-                worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
-                parts.append(str(value) if worded else f"{parameter.label.lower()} {value}")
-            if parameter.role is Role.BLOCK and str(self.stepped.threads(params) or value) != value:
-                parts[-1] += f" → {self.stepped.threads(params)}"
+        parts = []
+        for parameter, words in in_words(self.stepped.parameters, self.params):
+            threads = str(self.stepped.threads(self.params) or "") if parameter.role is Role.BLOCK else ""
+            arrow = f" → {threads}" if threads and threads != self.params[parameter.name] else ""
+            parts.append(words + arrow)
         return " · ".join([*parts, self.schedule])
 
     def restore(self, params: Mapping[str, Any], schedule: str) -> None:

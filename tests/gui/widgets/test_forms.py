@@ -6,6 +6,7 @@ from PyQt6.QtCore import Qt
 
 from gpu.declaration.pattern import Choice, Integer, Matrix, Real
 from gpu.patterns import all_patterns
+from gui.widgets.folding import FoldingForm
 from gui.widgets.forms import IntegerField, ParameterForm
 
 PARAMETERS = (
@@ -227,6 +228,42 @@ def test_fields_take_as_many_lines_as_the_width_asks_for(qtbot):
         assert all(form.rect().contains(place) for place in places)
     assert lines[2000] == 1
     assert 1 < lines[420] < lines[150] == 6
+
+
+def test_in_columns_a_hidden_field_leaves_no_hole(qtbot):
+    form = ParameterForm(
+        (*PARAMETERS[:2], *(Real(name=name, label=name, default=1, minimum=0, maximum=9) for name in "ab")), columns=2
+    )
+    qtbot.addWidget(form)
+    form.show()
+    for chosen, seen in (("box", ["filter", "size", "a", "b"]), ("custom", ["filter", "a", "b"]), ("box", None)):
+        form.change(filter=chosen)
+        form.layout().activate()
+        names = seen or ["filter", "size", "a", "b"]
+        places = sorted((form.fields[name].y(), form.fields[name].x(), name) for name in names)
+        assert [name for _, _, name in places] == names
+        assert len({y for y, _, _ in places}) == 2
+        assert len({x for _, x, _ in places}) == 2
+
+
+def test_a_folded_form_says_its_values_in_a_line_that_opens_it(qtbot):
+    folding = FoldingForm(ParameterForm(PARAMETERS))
+    qtbot.addWidget(folding)
+    folding.say({"filter": "box", "size": 5, "weights": ((0.0,),)})
+    folding.show()
+    assert not folding.line.isVisible()
+    folding.let_fold(True)
+    assert (folding.form.isVisible(), folding.line.text()) == (False, "box · size 5  ▾")
+    qtbot.mouseClick(folding.line, Qt.MouseButton.LeftButton)
+    assert (folding.form.isVisible(), folding.line.text()) == (True, "Settings  ▴")
+    folding.let_fold(True)
+    assert folding.form.isVisible(), "what was opened stays open"
+    folding.line.click()
+    folding.form.refuse("Too many.", "size")
+    assert folding.form.error.isVisible(), "what is wrong is never folded"
+    folding.let_fold(False)
+    assert folding.form.isVisible()
+    assert not folding.line.isVisible()
 
 
 def test_the_least_of_a_number_says_what_it_means(qtbot):

@@ -920,6 +920,10 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     qtbot.wait(100)
     page, header = window.page, window.header
     form = page.form
+    assert not form.isVisible(), "so large text leaves the results below the edge"
+    assert page.view.before.visibleRegion().boundingRect().height() == page.view.before.height()
+    qtbot.mouseClick(page.settings.line, Qt.MouseButton.LeftButton)
+    qtbot.wait(20)
     bar = form.parentWidget()
     for field in (each for each in form.fields.values() if not each.isHidden()):
         assert bar.rect().contains(field.rect().translated(field.mapTo(bar, QPoint(0, 0)))), field.parameter.name
@@ -950,6 +954,11 @@ def test_what_a_pattern_does_stands_whole_beside_its_name_in_a_narrow_window(qtb
         qtbot.waitUntil(lambda: window.width() == 1024)
         qtbot.wait(20)
         assert window.header.summary.text() == pattern.summary
+        gpu, variant = window.header.gpu, window.header.variant
+        assert gpu.shown_text() in (gpu.currentText(), gpu.currentText().split(",")[0])
+        assert variant.width() >= look().px(140)
+        engine = window.header.engine
+        assert engine.isHidden() or not engine.shown_text().endswith("…")
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
