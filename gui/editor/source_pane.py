@@ -70,9 +70,8 @@ class SourcePane(Card):
         self.setMinimumWidth(look().px(220))
         self.edited.hide()
         self.code.setReadOnly(not self.sources.editable)
-        for each in (self.revert, self.open):
-            each.setVisible(self.sources.editable)
         self._document: KernelDocument | None = None
+        self._name = ""
         self.code.line_clicked.connect(self.line_clicked)
         self.code.left.connect(self.left)
         self.code.entered.connect(lambda: self.typing.emit(TYPING) if self.sources.editable else None)
@@ -88,18 +87,17 @@ class SourcePane(Card):
 
     def show_source(self, file: str, kernel: str, library: str = "") -> None:
         """Show a kernel as `show_kernel` does, or say that a library's routine has none here."""
-        for each in (self._text, self.save, *((self.revert, self.open) if self.sources.editable else ())):
-            each.setVisible(not library)
+        self._text.setVisible(not library)
         self.note.setVisible(bool(library))
         if not library:
             self.show_kernel(file, kernel)
             return
-        self.title.setText(library)
+        self._name = library
         self.title.setToolTip("")
         self.note.setText(f"{library} is a library: its kernels come without their source.")
         self.kernel.setText("")
-        self.kernel.hide()
         self.edited.hide()
+        self._place()
 
     def show_kernel(self, file: str, kernel: str, line: int | None = None) -> None:
         """Show a kernel file, a name under `kernels/` or a path, at one of its kernels, or the line that runs."""
@@ -113,23 +111,42 @@ class SourcePane(Card):
             document.edited_changed.connect(self._show_edited)
             document.problems_changed.connect(self._show_problem)
             document.contentsChanged.connect(self._show_problem)
-        self.title.setText(document.path.name)
+        self._name = document.path.name
         self.title.setToolTip(str(document.path))
         self.kernel.say(kernel, "neutral", f"The __global__ function that runs: {kernel}")
         self.code.show_document(document, kernel, line)
         self._show_edited(document.edited)
 
     def _place(self) -> None:
-        """Name the kernel only where there is room: its lines stand out; offer other texts only where that fits."""
-        rest = sum(each.sizeHint().width() for each in (self.title, self.edited, self.revert, self.save, self.open))
-        self.kernel.setVisible(bool(self.kernel.text()) and self.kernel.sizeHint().width() + rest < self.width() - 60)
-        own = (self.title, self.revert, self.save, self.open, *((self.edited,) if not self.edited.isHidden() else ()))
-        fits = sum(each.sizeHint().width() for each in own) + 8 * len(own) < self.width() - 24
-        self.open.setVisible(self.sources.editable and self.note.isHidden() and fits)
+        """Name the kernel only where there is room: its lines stand out; offer only what fits beside the file's name.
+
+        Going back to the file's text is offered first once there is something to go back from.
+        """
+        name = self._name
+        rest = sum(each.sizeHint().width() for each in (self.edited, self.revert, self.save, self.open))
+        wide = self.title.fontMetrics().horizontalAdvance(name) + 2
+        self.kernel.setVisible(
+            bool(self.kernel.text()) and self.kernel.sizeHint().width() + wide + rest < self.width() - 60
+        )
+        room = self.width() - 24 - wide - 8
+        if not self.edited.isHidden():
+            room -= self.edited.sizeHint().width() + 8
+        offered = self.note.isHidden()
+        can_edit = offered and self.sources.editable
+        edited = self.revert.isEnabled()
+        wanted = [(self.save, offered), (self.open, can_edit)]
+        wanted.insert(0 if edited else 1, (self.revert, can_edit))
+        for each, possible in wanted:
+            takes = each.sizeHint().width() + 8
+            shown = possible and (takes <= room or (edited and each is self.revert))
+            each.setVisible(shown)
+            room -= takes * shown
+        narrow = wide + min(room, 0) if self.isVisible() else wide
+        self.title.setText(self.title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, narrow))
 
     def event(self, event: QEvent | None) -> bool:
         # Also when what stands there has become wider, as in larger text.
-        if is_of(event, QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+        if is_of(event, QEvent.Type.Resize, QEvent.Type.LayoutRequest, QEvent.Type.Show):
             self._place()
         return super().event(event)
 
@@ -206,8 +223,8 @@ class SourcePane(Card):
     def _show_edited(self, edited: bool) -> None:
         self.edited.say("edited", "warn", "This text differs from the file's; it is the one that runs")
         self.edited.setVisible(edited)
-        self._place()
         self.revert.setEnabled(edited)
+        self._place()
         self._show_problem()
 
     def _show_problem(self) -> None:

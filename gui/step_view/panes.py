@@ -34,6 +34,8 @@ LAUNCHES_LEGEND = "dashed: to run  ·  filled: runs  ·  tinted: waits  ·  clic
 
 _OF_A_PROBLEM = 18
 """Lines of text less that there are for counts while a problem of the text is told."""
+_OF_CODE = 66
+"""Pixels, at the normal size of text, of a file's name and three lines: the cards below give way to them."""
 _COUNTED = (
     (35, frozenset(ROWS)),
     (21, frozenset(ROWS) - {"in all"}),
@@ -56,7 +58,7 @@ class Panes(QWidget):
 
     def __init__(self, player: Player, source: SourcePane, orders: OrdersView, beside: VariantsView) -> None:
         super().__init__()
-        self._has_phases = False
+        self._has_phases = self._of_cycles = False
         self._make_pictures(orders, beside)
         self.right = self._make_right(source)
         self._strip = source.strip
@@ -183,9 +185,9 @@ class Panes(QWidget):
 
     def show_cycles(self, on: bool) -> None:
         """Show what belongs to a timeline of cycles beside and below it, rather than what does to the recording."""
+        self._of_cycles = on
         self.time.setVisible(not on)
-        for card in self._of_recording:
-            card.setVisible(not on)
+        self._share_room()
         self.warps.card.setVisible(on and self.warps.run is not None)
 
     def reserve_phases(self, names: Sequence[str]) -> None:
@@ -207,17 +209,34 @@ class Panes(QWidget):
         time.body.addWidget(self.timeline)
         controls = QWidget()
         controls.setLayout(row(self.transport, 10, self.transport.speed, self.transport.loop))
-        line = WrappingLayout(across=8, down=4, spread=True)
+        self._controls = controls
+        self._time_line = WrappingLayout(across=8, down=4, spread=True)
         for each in (self.transport.count, controls, self.verdict):
-            line.addWidget(each)
-        time.body.addLayout(line)
+            self._time_line.addWidget(each)
+        time.body.addLayout(self._time_line)
+        time.installEventFilter(self)
         return time
+
+    def _order_time(self) -> None:
+        """Let what is found stand behind the controls or, where that has no room, above them beside the step."""
+        parts = (self.transport.count, self._controls, self.verdict)
+        wanted = sum(max(each.minimumSizeHint().width(), each.minimumWidth()) + 8 for each in parts)
+        first = [self.transport.count, self.verdict][: 1 + (wanted > self.time.width() - 18)]
+        order = [*first, *(each for each in parts if each not in first)]
+        now = [item.widget() for item in map(self._time_line.itemAt, range(len(parts))) if item is not None]
+        if order != now:
+            for each in order:
+                self._time_line.removeWidget(each)
+                self._time_line.addWidget(each)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         shares = (QEvent.Type.Resize, QEvent.Type.ShowToParent, QEvent.Type.HideToParent)
         if event is not None and watched is self.picture:
             if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
                 self._place_tools()
+        elif event is not None and watched is self.time:
+            if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+                self._order_time()
         elif event is not None and event.type() in shares and (watched is self.right or event.type() != shares[0]):
             self._share_room()
         return super().eventFilter(watched, event)
@@ -231,8 +250,17 @@ class Panes(QWidget):
         roomy = self.height() >= 38 * look().text_px
         for part in (self.lanes, self.warps):
             part.show_details(roomy)
-        lines = self.right.height() / look().text_px - _OF_A_PROBLEM * self._strip.isVisibleTo(self.right)
-        self.counters.show_rows(next(rows for least, rows in _COUNTED if lines >= least))
+        told = self._strip.isVisibleTo(self.right)
+        lines = max(self.right.height() / look().text_px - _OF_A_PROBLEM * told, 0)
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)
         self.phase.setVisible(roomy and self._has_phases)
+        room = self.right.height() - look().px(_OF_CODE) - self._strip.sizeHint().height() * told
+        for card in self._of_recording:
+            if card is self.counters:
+                for rows in (rows for least, rows in _COUNTED if lines >= least):
+                    self.counters.show_rows(rows)
+                    if card.sizeHint().height() + 8 <= room:
+                        break
+            room -= card.sizeHint().height() + 8
+            card.setVisible(room >= 0 and not self._of_cycles)

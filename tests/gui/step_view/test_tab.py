@@ -19,7 +19,7 @@ from gui.step_view.cards.lanes import ACTIVE
 from gui.step_view.dataflow.words import describe_race
 from gui.step_view.recording.settings_panel import SettingsPanel
 from gui.step_view.recording.steppable import stepped_variant
-from gui.widgets.basic import ElidedLabel
+from gui.widgets.basic import Card, ElidedLabel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
 
@@ -348,6 +348,18 @@ def test_nothing_stands_on_anything_else(qtbot, window, tab, size, width, height
     # Lines that break anew ask for another height, which comes with a later event.
     qtbot.waitUntil(lambda: _stand_alone(lines))
     assert tab.chosen.width() <= window.width()
+    if (size, height) == ("lecture hall", 640):
+        # A long message, and a text that was edited: the code is what stays.
+        source.strip.show()
+        source.edited.say("edited", "warn")
+        source.revert.setEnabled(True)
+        window.banner.say("A message that takes as much room as it may. " * 3, "And what to do about it. " * 6)
+        cards = tab.panes.right.findChildren(Card, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        qtbot.waitUntil(lambda: _stand_alone({**lines, tab.panes.right: cards}))
+        seen = [each for each in cards if each.isVisible()]
+        assert all(each.height() >= each.minimumSizeHint().height() for each in seen)
+        assert source.code.height() >= 2 * source.code.fontMetrics().lineSpacing()
+        window.banner.hide()
 
 
 def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtbot, tab):
