@@ -76,9 +76,10 @@ class LostUpdates(Card):
         grid.setRowStretch(len(orders), max(0, _FULL - len(orders)))
         grid.setColumnStretch(len(orders[0].moments), 1)
         self.listed.setWidget(holder)
-        self._make_room()
+        self.make_room()
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
+        """Be as wide as the orders that are listed."""
         holder, bar = self.listed.widget(), self.listed.verticalScrollBar()
         if holder is not None and bar is not None and self.isVisible():
             for badge in holder.findChildren(Badge):
@@ -87,12 +88,12 @@ class LostUpdates(Card):
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self._make_room()
+        self.make_room()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self._make_room()
+            self.make_room()
 
 
 def _badge(moment: Moment) -> Badge:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QShowEvent
-from PyQt6.QtWidgets import QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PyQt6.QtGui import QResizeEvent, QShowEvent
+from PyQt6.QtWidgets import QBoxLayout, QDoubleSpinBox, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import TO_SIMULATE
@@ -28,6 +28,7 @@ from gpu.patterns.histogram.counted import letters_of
 from gui.atomics_view.lost_updates import LostUpdates
 from gui.model.jobs import Jobs
 from gui.model.records import OpenImage
+from gui.painting.theme import look
 from gui.qt.later import after
 from gui.widgets.basic import Card, ElidedLabel, as_count, as_figure, label
 
@@ -41,6 +42,8 @@ _COUNTED = {
 _TIMES = ("modeled", "measured", "waits longest at")
 _CHANNEL = "atomics"
 _WAIT_MS = 250
+_ORDERS = 260
+"""Pixels, at the normal size of text, of the orders' height where they stand below the tables."""
 
 
 class AtomicsTab(QWidget):
@@ -155,18 +158,18 @@ class AtomicsTab(QWidget):
                 table.addWidget(cell, line, column, Qt.AlignmentFlag.AlignRight)
         cost.body.addLayout(table, 1)
 
-        left = QVBoxLayout()
-        left.setSpacing(8)
+        self._tables = QVBoxLayout()
+        self._tables.setSpacing(8)
         # What height is left over keeps the variants apart in both tables.
-        left.addWidget(contention, 7)
-        left.addWidget(cost, 6)
+        self._tables.addWidget(contention, 7)
+        self._tables.addWidget(cost, 6)
         cards = QWidget()
-        layout = QHBoxLayout(cards)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(8)
-        layout.addLayout(left, 1)
-        layout.addWidget(self.lost)
-        # Figures and verdicts keep their width: in a window too small for them they are scrolled.
+        self._cards = QBoxLayout(QBoxLayout.Direction.LeftToRight, cards)
+        self._cards.setContentsMargins(0, 0, 0, 0)
+        self._cards.setSpacing(8)
+        self._cards.addLayout(self._tables, 1)
+        self._cards.addWidget(self.lost)
+        # Figures and verdicts keep their size: in a window too small for them they are scrolled.
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -174,6 +177,20 @@ class AtomicsTab(QWidget):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(self.area)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Put the orders beside the tables or, where they would have to be scrolled to there, below them."""
+        self.lost.make_room()
+        bar = self.area.verticalScrollBar()
+        wide = self._tables.minimumSize().width() + self._cards.spacing() + self.lost.minimumSizeHint().width()
+        beside = wide + (bar.sizeHint().width() if bar is not None else 0) <= self.width()
+        ways = QBoxLayout.Direction
+        self._cards.setDirection(ways.LeftToRight if beside else ways.TopToBottom)
+        self.lost.setMinimumHeight(0 if beside else look().px(_ORDERS))
 
     # --- asking
 
@@ -190,6 +207,7 @@ class AtomicsTab(QWidget):
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
+        self._arrange()
         if self._stale:
             self._soon.start()
 
@@ -238,6 +256,7 @@ class AtomicsTab(QWidget):
         self.study = event.atomics
         self.succeeded.emit()
         self.lost.show_study(self.study)
+        self._arrange()
         for counts in self.study.counts:
             self._show_counts(counts)
         self._say_about(self.study)

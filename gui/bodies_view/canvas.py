@@ -27,8 +27,8 @@ from gui.painting.theme import DARK, code_font, look
 
 _SPACE = "#04060b"
 _GROUND = QColor(4, 6, 11, 190)
-_HINT = "drag to orbit  ·  wheel to zoom  ·  right drag to move  ·  click a body: its thread"
-"""Shown until the camera has been moved."""
+_HINT = ("drag to orbit", "wheel to zoom", "right drag to move", "click a body: its thread")
+"""Shown until the camera has been moved, as far as there is room."""
 _NOTCH = 120
 _KEY_SHARE = 0.05
 _RADIUS = 8
@@ -160,7 +160,10 @@ class BodiesCanvas(QWidget):
             hint.setPixelSize(look().small_px)
             painter.setFont(hint)
             painter.setPen(QColor(DARK.muted))
-            painter.drawText(inner, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignHCenter, _HINT)
+            metrics = painter.fontMetrics()
+            hints = ["  ·  ".join(_HINT[:count]) for count in range(len(_HINT), 0, -1)]
+            fits = next((each for each in hints if metrics.horizontalAdvance(each) <= inner.width()), "")
+            painter.drawText(inner, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignHCenter, fits)
         if self.message:
             font = QFont(self.font())
             font.setPixelSize(look().title_px)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QModelIndex
+from PyQt6.QtGui import QResizeEvent
 
 from gpu.declaration.pattern import NO_MIDDLE, Parameter
 from gpu.declaration.presentation import Filter
-from gui.widgets.basic import Card, button, label, row
+from gui.widgets.basic import Card, button, label
 from gui.widgets.forms import MatrixField, ParameterForm
 from gui.widgets.matrix_editor import short_number
 from gui.widgets.number_box import NumberBox
@@ -46,12 +47,12 @@ class FilterCard(Card):
         for widget in (self.side, self.normalize, self.edit):
             self.head.addWidget(widget)
         self.body.addWidget(self.field.editor, 1)
-        self.sum = label("", "caption", name="Sum of the coefficients")
-        self.body.addLayout(row(self.sum))
+        self.sum = label("", "caption", wrap=True, name="Sum of the coefficients")
+        self.body.addWidget(self.sum)
         self.body.setSpacing(6)
         self.field.editor.setMouseTracking(True)
         self.field.editor.entered.connect(self._read)
-        self.field.editor.left.connect(lambda: self.sum.setText(self._about))
+        self.field.editor.left.connect(lambda: self._say(self._about))
         selection = self.field.editor.selectionModel()
         assert selection is not None
         selection.currentChanged.connect(self._read)
@@ -78,16 +79,26 @@ class FilterCard(Card):
         self._about = f"{side} × {side}, sum {short_number(total)}, {'does not separate' if why else 'separates'}"
         if beside := self._filter.beside(params):
             self._about = f"{self._about}  ·  {beside}"
-        self.sum.setText(self._about)
+        self._say(self._about)
         rank = why or "This filter is a row times a column (the others of its singular values are 0): it separates."
         self.sum.setToolTip(
             f"A sum of 1 keeps the brightness; a sum of 0 finds edges and is shown around mid-gray.\n{rank}"
         )
 
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._say(self.sum.text())
+
+    def _say(self, text: str) -> None:
+        """Tell of the filter or of a coefficient, on as many lines as it takes."""
+        self.sum.setText(text)
+        around = self.body.contentsMargins()
+        self.sum.setMinimumHeight(self.sum.heightForWidth(self.width() - around.left() - around.right()))
+
     def _read(self, cell: QModelIndex) -> None:
         if cell.isValid():
             value = float(self.field.editor.values[cell.row(), cell.column()])
-            self.sum.setText(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
+            self._say(f"row {cell.row()}, column {cell.column()}: {value:.6g}")
 
     def _edit(self) -> None:
         choice = {} if self._parameter.only_if is None else {self._parameter.only_if[0]: self._parameter.only_if[1][0]}

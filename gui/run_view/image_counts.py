@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QGridLayout, QLabel, QStackedWidget
 
 from gpu.declaration.pattern import Array, Pattern
 from gpu.declaration.roles import Role
 from gui.model.records import FinishedRun, LevelCounts, OpenImage, PointedElement
+from gui.painting.theme import look
 from gui.run_view.image_pane import ImagePane
 from gui.run_view.levels_card import LevelsCard
 from gui.run_view.view import RunView, pixel_text, titled_pane
@@ -20,6 +22,8 @@ from gui.widgets.forms import ParameterForm, TextField
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
 _HEIGHTS = {False: [250, 300], True: [150, 400]}
 """Of what is counted and of its histogram: of numbers there is little to see."""
+_WIDTHS = [520, 220]
+"""Of what is counted and of facts beside it."""
 
 
 class ImageCountsView(RunView):
@@ -78,9 +82,18 @@ class ImageCountsView(RunView):
         for card in self._cards.values():
             self.stack.addWidget(card)
         across, down = Qt.Orientation.Horizontal, Qt.Orientation.Vertical
-        above = split(across, self.stack, self.facts_card, sizes=(520, 220), stretch=(3, 1))
-        self.splitter = split(down, above, self.levels, sizes=_HEIGHTS[False], stretch=(2, 3))
+        self._above = split(across, self.stack, self.facts_card, sizes=_WIDTHS, stretch=(3, 1))
+        self.splitter = split(down, self._above, self.levels, sizes=_HEIGHTS[False], stretch=(2, 3))
         self.setLayout(column(self.splitter))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        # Beside what is counted, facts would be cut in a narrow view: there they stand below the histogram.
+        place = self.splitter if self.width() < look().px(330) else self._above
+        if self.facts_card.parent() is not place:
+            place.addWidget(self.facts_card)
+            if place is self._above:
+                self._above.setSizes(_WIDTHS)
 
     def show_image(self, image: OpenImage) -> None:
         self._image = image

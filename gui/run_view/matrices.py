@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QBoxLayout, QFrame, QGridLayout, QSplitter, QWidget
 
 from gpu.declaration.matrices import every
@@ -18,6 +19,8 @@ from gui.run_view.view import RunView
 from gui.widgets.basic import HEAD_HEIGHT, ElidedLabel, as_figure, column, label, role
 
 _PICTURE = " picture"
+_BESIDE = 200
+"""Pixels, at the normal size of text, of a card from which on a title has room beside its picture."""
 _ANY_WIDTH = 16777215  # Qt's own largest
 
 
@@ -48,12 +51,13 @@ class MatrixCard(QFrame):
         self._layout.setSpacing(6)
         self._layout.addWidget(self._head_widget)
         self._layout.addWidget(self.pane, 1)
-        self._beside = False
+        self._wanted_beside = False
         self.stand(beside=False)
 
     def stand(self, *, beside: bool) -> None:
-        """Put the title beside the picture or above it."""
-        self._beside = beside
+        """Put the title beside the picture, where that leaves it room, or above it."""
+        self._wanted_beside = beside
+        beside = beside and self.width() >= look().px(_BESIDE)
         direction = QBoxLayout.Direction
         self._layout.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
         self._layout.setContentsMargins(*((1, 1, 1, 1) if beside else (1, 8, 1, 1)))
@@ -68,7 +72,11 @@ class MatrixCard(QFrame):
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self.stand(beside=self._beside)
+            self.stand(beside=self._wanted_beside)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self.stand(beside=self._wanted_beside)
 
     def say(self, *parts: str) -> None:
         """Tell of the matrix, or of one element, in as many parts as there may be lines."""

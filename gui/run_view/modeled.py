@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QShowEvent
+from PyQt6.QtGui import QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import QHBoxLayout
 
 from gpu.messages.modeled import LIMITS, LineCode, ModeledTime, article, as_duration, short_name
@@ -17,6 +17,8 @@ from gui.run_view.share_bar import Dot, ShareBar
 from gui.widgets.basic import Badge, Card, ElidedLabel, label
 
 _IN_LEGEND = 4
+_SURENESS = 70
+"""Pixels, at the normal size of text, that are kept for how sure it is."""
 _LEAST = 0.005
 """Of all limits together for one to be named."""
 _MODELED = "Modeled: no GPU ran it. Some of its blocks were run here, instruction by instruction."
@@ -65,6 +67,7 @@ class ModeledCard(Card):
         legend.addWidget(self.sureness, 1)
         self.body.addLayout(legend)
         self.shown: ModeledTime | None = None
+        self._limits: dict[str, float] = {}
         self._gpu = ""
 
     def show_gpu(self, key: str) -> None:
@@ -130,20 +133,29 @@ class ModeledCard(Card):
         )
 
     def _show_legend(self, limits: dict[str, float]) -> None:
+        self._limits = limits
         names = list(LIMITS)
+        room = self.width() - look().px(_SURENESS) - 24
         largest = sorted(
             (name for name in limits if limits[name] > _LEAST * sum(limits.values())), key=lambda name: -limits[name]
         )
         for place, (dot, text) in enumerate(self._legend):
             there = place < len(largest)
-            dot.setVisible(there)
-            text.setVisible(there)
             if there:
                 name = largest[place]
                 dot.part = names.index(name)
                 dot.update()
                 text.setText(f"{name} {as_duration(limits[name])}")
                 text.setToolTip(f"{LIMITS[name]}. {_OF_LIMITS}")
+                room -= dot.width() + text.sizeHint().width() + 28
+            # What comes after the largest is in the bar's tool tip too.
+            there = there and (not place or room >= 0)
+            dot.setVisible(there)
+            text.setVisible(there)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._show_legend(self._limits)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QSizePolicy
 
 from gpu.declaration.pattern import Pattern
 from gpu.engines.base import TO_SIMULATE
 from gui.model.records import FinishedRun
+from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, variant_pen
 from gui.qt.events import is_of
 from gui.widgets.basic import Card, as_figure, label
@@ -29,6 +31,7 @@ class RatesCard(Card):
         self.points: dict[int, dict[int, float]] = {}
         self._span = (0, 0)
         self._current = 0
+        self._unit = ""
         self.curves = ThroughputPlot("")
         self.curves.setMinimumSize(120, 70)
         self.legend = label("", "caption", name="Variants that have been run")
@@ -51,8 +54,9 @@ class RatesCard(Card):
         if measured_on != self._measured_on:
             self._measured_on, self.points = measured_on, {}
             self._reach(_LEAST, _MOST)
-        self.title.setText(f"ms {TO_SIMULATE}, over n" if report.simulated else f"{report.throughput.unit} over n")
-        self.setAccessibleName(self.title.text())
+        self._unit = f"ms {TO_SIMULATE}," if report.simulated else report.throughput.unit
+        self.setAccessibleName(f"{self._unit} over n")
+        self._say_title()
         figure = report.time_ms.kernel if report.simulated else report.throughput.value
         names = [variant.name for variant in self._pattern.variants]
         self._current = names.index(outcome.variant)
@@ -85,6 +89,16 @@ class RatesCard(Card):
                 for number in sorted(self.points)
             )
         )
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._say_title()
+
+    def _say_title(self) -> None:
+        """Say what the curves are of; on what it is simulated, only where that does not squeeze them."""
+        brief = "simulated ms" if TO_SIMULATE in self._unit and self.width() < look().px(200) else self._unit
+        self.title.setText(f"{brief} over n" if self._unit else "")
+        self.title.setToolTip(self.accessibleName())
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
