@@ -29,6 +29,9 @@ _WIDEST_GAP = 1.6
 """How many times its usual height a gap between rows may have where there is room."""
 _LEAST_GAP = 0.7
 """Of a cell's height, a gap between rows at least."""
+_TWO_LINES = 22.0
+"""Pixels of a column below which cells are to have room for two lines of values rather than for operations above."""
+_LEAST_GAP_OF_TWO = 0.45
 _LOWEST = 12
 """Pixels of a cell's height at least."""
 _LONGEST_VALUE, _LONGEST_SYMBOL = 7, 12
@@ -132,8 +135,9 @@ def metrics(look: Look, column: float, label: float, pitch: float | None = None)
     gap = cell * (1.05 if column >= AGGREGATED else 0.8)
     if pitch is not None:
         # Narrow cells become higher where there is room: their values reach over their neighbors.
-        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + _LEAST_GAP), look.px(_LOWEST)))
-        gap = min(max(pitch - cell, cell * _LEAST_GAP), max(gap, cell) * _WIDEST_GAP)
+        least_gap = _LEAST_GAP if column >= _TWO_LINES else _LEAST_GAP_OF_TWO
+        cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), look.px(_LOWEST)))
+        gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _WIDEST_GAP)
     return Metrics(column, cell + gap, cell, label, look.px(14))
 
 

@@ -284,7 +284,7 @@ class FlowPainter:
         return written(
             row, cells, self._full_texts(number), lambda cell: self.cell_rect(number, cell),
             (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
-            range(tallest, _SMALLEST_TEXT, -1), least, self._advance,
+            range(tallest, _SMALLEST_TEXT, -1), least, self._advance, covering=sizes.column >= AGGREGATED,
         )  # fmt: skip
 
     def _full_texts(self, number: int) -> list[str]:
@@ -372,6 +372,11 @@ class FlowPainter:
                 continue
             row, letters = self.layout.rows[at], self._print(plan.px)
             painter.setFont(letters.font)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.surface))
+            for cell, box in plan.boxes.items():
+                if box.height() < self.sizes.cell:  # what is written in the cell is not to be seen below it
+                    painter.drawRect(self.cell_rect(at, cell))
             warps = dict(zip(chosen.tolist(), self._warps_of(row, chosen).tolist(), strict=True))
             boxes = [(box, plan.texts[cell], warps[cell], row.made[cell]) for cell, box in plan.boxes.items()]
             for box, text, warp, made in [*boxes, *((*each, True) for each in plan.together)]:

@@ -1,7 +1,8 @@
 """Which values of a row are written where, when there is not room for all: what was made comes first.
 
-A value that is wider than its column reaches over its neighbors. Where fewer than half of those that a row made have
-room, what each warp made is told in a few words instead.
+A value that is wider than its column reaches over its neighbors; where these have values too, every second one stands
+a line lower. Where fewer than half of those that a row made have room, what each warp made is told in a few words
+instead.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from gui.step_view.dataflow.layout import Cells
 
 _AROUND = 4.0
 """Pixels that a value keeps around it within its box."""
+_LEAST = 9
+"""The size of print below which there are no two lines in a cell."""
 _ENOUGH = 0.5
 """The part of what was made that has to have room."""
 
@@ -68,7 +71,8 @@ class Room:
 
 def written(
     row: Cells, cells: Array, texts: Sequence[str], rects: Callable[[int], QRectF], ends: tuple[float, float],
-    warps: Array, name: Callable[[int], str], sizes: Sequence[int], least: int, advance: Advance,
+    warps: Array, name: Callable[[int], str], sizes: Sequence[int], least: int, advance: Advance, *,
+    covering: bool = False,
 ) -> Written:  # fmt: skip
     """Return what is written of cells of a row.
 
@@ -90,48 +94,61 @@ def written(
         The sizes of print in which all may be written, largest first.
     least : int
         The size where there is not room for all.
+    covering : bool
+        Whether what a warp made is told across all of its cells: in the middle of framed ones it would seem a cell.
     """
     if not cells.size:
         return Written()
     made = bool(row.made[cells].any())
     letters = np.array([len(texts[cell]) for cell in cells.tolist()])
-    own, room = rects(int(cells[0])).width(), ends[1] - ends[0]
-    apart = np.diff([rects(cell).center().x() for cell in cells.tolist()])
+    first = rects(int(cells[0]))
+    room = ends[1] - ends[0]
+    middles = np.array([rects(cell).center().x() for cell in cells.tolist()])
+
+    def widths(size: int, lines: int) -> Array:
+        return np.maximum(letters * advance(size) + _AROUND / lines, first.width() if lines == 1 else 0)
+
     found: dict[int, QRectF] = {}
-    px = least
-    for size in sizes:
-        wide = np.maximum(letters * advance(size) + _AROUND, own)
-        if wide.sum() <= room and (apart >= (wide[1:] + wide[:-1]) / 2).all():
-            found = _placed(cells, texts, rects, ends, wide)
+    px, lines = least, 1
+    highest = int(first.height() / 2)  # digits are lower than their print
+    for size, among in (*((size, 1) for size in sizes), *((size, 2) for size in sizes if _LEAST <= size <= highest)):
+        wide = widths(size, among)
+        apart = middles[among:] - middles[:-among]
+        if wide.sum() <= among * room and (apart >= (wide[among:] + wide[:-among]) / 2).all():
+            found = _placed(cells, texts, rects, ends, wide, among)
             if len(found) == cells.size:
-                px = size
+                px, lines = size, among
                 break
-    wide = np.maximum(letters * advance(px) + _AROUND, own)
+    wide = widths(px, lines)
     enough = int(np.ceil(_ENOUGH * cells.size))
     if len(found) < cells.size and (not made or np.sort(wide)[:enough].sum() <= room):
-        found = _placed(cells, texts, rects, ends, wide)
-    if made and len(found) < enough and (told := _together(row, cells, rects, ends, warps, name, px, advance)):
-        return Written(px, together=told)
+        found = _placed(cells, texts, rects, ends, wide, 1)
+    if made and len(found) < enough:
+        told = _together(row, cells, rects, ends, warps, name, px, advance, covering)
+        if told:
+            return Written(px, together=told)
     if made and not found:
-        found = _placed(cells, texts, rects, ends, wide)
+        found = _placed(cells, texts, rects, ends, wide, 1)
     return Written(px, found, {cell: texts[cell] for cell in found})
 
 
 def _placed(
-    cells: Array, texts: Sequence[str], rects: Callable[[int], QRectF], ends: tuple[float, float], widths: Array
-) -> dict[int, QRectF]:
-    """Return the boxes of those cells whose values have room, the leftmost first."""
-    room, found = Room(*ends), {}
-    for cell, wide in zip(cells.tolist(), widths.tolist(), strict=True):
-        rect = rects(cell)
-        if texts[cell] and (left := room.take(rect.center().x(), wide)) is not None:
-            found[cell] = QRectF(left, rect.top(), wide, rect.height())
+    cells: Array, texts: Sequence[str], rects: Callable[[int], QRectF], ends: tuple[float, float], widths: Array,
+    lines: int,
+) -> dict[int, QRectF]:  # fmt: skip
+    """Return the boxes of those cells whose values have room, the leftmost first, on so many lines in turn."""
+    rooms, found = [Room(*ends) for _ in range(lines)], {}
+    for place, (cell, wide) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
+        rect, line = rects(cell), place % lines
+        high = rect.height() / lines
+        if texts[cell] and (left := rooms[line].take(rect.center().x(), wide)) is not None:
+            found[cell] = QRectF(left, rect.top() + line * high, wide, high)
     return found
 
 
 def _together(
     row: Cells, cells: Array, rects: Callable[[int], QRectF], ends: tuple[float, float], warps: Array,
-    name: Callable[[int], str], px: int, advance: Advance,
+    name: Callable[[int], str], px: int, advance: Advance, covering: bool,
 ) -> tuple[tuple[QRectF, str, int], ...]:  # fmt: skip
     """Return what each warp made, where all have room for that; else what all made."""
     several = np.unique(warps).tolist()
@@ -144,6 +161,8 @@ def _together(
             what = f"× {row.operator[0]}" if len(row.operator) == 1 and row.operator != ("?:",) else "values"
             text = f"{whose}: {mine.size} {what}"
             wide = len(text) * advance(px) + 2 * _AROUND
+            if covering:
+                wide = max(wide, last.right() - first.left())
             left = room.take((first.left() + last.right()) / 2, wide)
             if left is None:
                 break

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QRectF
 
 from gui.painting.theme import look
-from gui.step_view.dataflow.layout import DataflowLayout
+from gui.step_view.dataflow.layout import AGGREGATED, DataflowLayout
 from gui.step_view.dataflow.values import Room, written
 from gui.step_view.dataflow.view import FlowView
 from tests.gui.step_view.fakes import FakeDataflow
@@ -70,6 +70,8 @@ def test_no_row_of_an_overview_is_an_empty_bar(opened, variant, n, block, size):
         made = np.flatnonzero(row.made)
         # What was computed is told by value, or else by warp.
         assert together or len([text for text in texts if text]) >= max(1, made.size / 2), row.label
+        if row.made.any() and not together and flow.viewport.sizes.column >= AGGREGATED:
+            assert len([text for text in texts if text]) == made.size, "no cell between others is blank"
         if 0 < made.size <= 8:
             assert texts == [str(each) for each in row.value[made]]
     sums = [row for row in rows_of(flow) if row.made.any()]
@@ -77,6 +79,13 @@ def test_no_row_of_an_overview_is_an_empty_bar(opened, variant, n, block, size):
         first = next(
             plan for plan in map(flow.canvas.flow.written, range(len(rows_of(flow)))) if plan and plan.together
         )
+        made = np.flatnonzero(sums[0].made)
+        if flow.viewport.sizes.column >= AGGREGATED:
+            ends = (
+                flow.canvas.flow.cell_rect(1, int(made[0])).left(),
+                flow.canvas.flow.cell_rect(1, int(made[-1])).right(),
+            )
+            assert (first.together[0][0].left(), first.together[-1][0].right()) == pytest.approx(ends, abs=2)
         warps = sorted(set((sums[0].thread[sums[0].made] // 32).tolist()))
         assert [text for _, text, _ in first.together] == [
             f"warp {warp}: {np.count_nonzero(sums[0].thread[sums[0].made] // 32 == warp)} × +" for warp in warps
@@ -87,9 +96,10 @@ def test_boxes_do_not_lie_upon_each_other_and_stay_within(opened):
     flow = opened("brent-kung", 64, 32, (1280, 720)).panes.flow
     for number in range(len(rows_of(flow))):
         plan = flow.canvas.flow.written(number)
-        boxes = sorted((box.left(), box.right()) for box in plan.boxes.values()) if plan else []
-        assert all(one[1] <= other[0] + 1 for one, other in pairwise(boxes))
-        assert all(left >= 0 and right <= flow.viewport.layout.width(flow.viewport.sizes) + 1 for left, right in boxes)
+        boxes = list(plan.boxes.values()) if plan else []
+        assert not any(one.adjusted(1, 0, -1, 0).intersects(other) for one, other in combinations(boxes, 2))
+        width = flow.viewport.layout.width(flow.viewport.sizes) + 1
+        assert all(box.left() >= 0 and box.right() <= width for box in boxes)
 
 
 def test_what_was_just_computed_and_its_inputs_are_written(opened):
