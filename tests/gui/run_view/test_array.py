@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QFileDialog
 from gpu.declaration.arrays import make_values, outline
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.messages.requests import LoadArray, SaveArray
+from gpu.patterns import find_pattern
 from gui.painting.theme import look
 from gui.plots.array_plot import ArrayPlot
 from gui.run_view.partials import _short
@@ -417,6 +418,17 @@ def test_a_stretch_keeps_within_the_array_when_the_window_grows(qtbot, of_many):
     qtbot.waitUntil(lambda: given.count > few)
     assert given.first + given.count == 20_000
     assert len(given.shown) == given.count
+
+
+@pytest.mark.parametrize("name", ["sort"])
+def test_keys_of_an_example_that_is_seen_sorted_fill_their_plot(name):
+    """Of Zipf's, all but a few are so small that a plot shows nothing."""
+    pattern = find_pattern(name)
+    for preset in pattern.presets:
+        params = pattern.check(preset.params)
+        values = pattern.make_input(params, 0)["values"].astype(float)
+        low, high = outline(values, 256)
+        assert np.median(high) - min(low.min(), 0) > 0.2 * (high.max() - min(low.min(), 0)), preset.title
 
 
 def test_values_of_every_size_are_counted_beside_the_plot(of_many):
