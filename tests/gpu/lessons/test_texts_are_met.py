@@ -59,7 +59,7 @@ MET = {
         "", "13-sort: Kernels that launch kernels", "13-sort: Kernels that launch kernels",
         "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit",
         "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit", "13-sort: 7 14 4 1, bit by bit",
-        "13-sort: Where does a key go?", "13-sort: Mend the radix sort",
+        "13-sort: Where does a key go?", "13-sort: Repair the radix sort",
         "15-softmax: What is a share?",
     ],
 }  # fmt: skip
