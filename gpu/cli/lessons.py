@@ -61,6 +61,10 @@ def _check(options: argparse.Namespace) -> int:
             print(fault)
         asked = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
         mistakes = sum(len(task.mistakes) for task in lesson.tasks)
-        print(f"{lesson.name}: {asked}, {mistakes} mistakes: {f'{len(own)} faults' if own else 'sound'}", flush=True)
+        print(f"{lesson.name}: {asked}, {mistakes} mistakes: {_faults(len(own))}", flush=True)
         found += len(own)
     return FAILED if found else OK
+
+
+def _faults(number: int) -> str:
+    return "sound" if not number else "1 fault" if number == 1 else f"{number} faults"

@@ -10,7 +10,7 @@ from gpu.lessons.judging import judge
 from gpu.lessons.lesson import Lesson, LessonStep, Task
 from gpu.lessons.questions.ask import ask, wrong_answers
 from gpu.lessons.questions.asked import mark
-from gpu.lessons.reading import FILE
+from gpu.lessons.reading import FILE, LIBRARY
 from gpu.lessons.scenes import play
 from gpu.lessons.tasks import reference, start
 
@@ -33,6 +33,9 @@ class LessonFault:
 def faults(lesson: Lesson) -> Iterator[LessonFault]:
     """Try all that a lesson has, and yield what is wrong."""
     file = f"{lesson.name}/{FILE}"
+    for name in lesson.needs:
+        if not any((place / name / FILE).is_file() for place in (lesson.folder.parent, LIBRARY)):
+            yield LessonFault(file, 1, f"needs: there is no lesson {name!r}, neither beside this one nor among ours.")
     before = None
     for step in lesson.steps:
         shown, before = step.scene is not before, step.scene

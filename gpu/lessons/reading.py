@@ -157,6 +157,11 @@ class _Reader:
         text = self._text[head.end() : begins[0].start() if begins else len(self._text)].strip()
         if not begins:
             raise InputError(f"{self._file}:{self._line(head.end())}: A lesson has steps: headings that begin with ##.")
+        if "```toml" in text:
+            where = self._line(self._text.index("```toml", head.end()))
+            raise InputError(
+                f"{self._file}:{where}: A block of TOML belongs to a step: a heading with ## comes before it."
+            )
         steps: list[LessonStep] = []
         for heading, following in zip(begins, [*begins[1:], None], strict=True):
             end = following.start() if following else len(self._text)
@@ -253,6 +258,8 @@ class _Reader:
         block = _Block(found["body"], self._line(heading.end() + found.start("body")), self._file)
         given = block.read()
         _known(block, given, ("show", "question", "task"), "a step")
+        if "question" in given and "task" in given:
+            raise block.error("A step has a question or a task: give one of them a step of its own.", "task")
         scene = self._scene(block, _table(block, given, "show"), before) if "show" in given else before
         question = self._question(block, _table(block, given, "question"), scene) if "question" in given else None
         task = self._task(block, _table(block, given, "task")) if "task" in given else None
@@ -319,10 +326,10 @@ class _Reader:
                  "mistakes", "hints")  # fmt: skip
         _known(block, given, known, "a task")
         name = _of_type(block, given, "name", str)
-        if not _NAME.fullmatch(name) or name in self._tasks:
-            raise block.error(
-                f"A task has a name of its own, of small letters, digits and hyphens; {name!r} is none.", "name"
-            )
+        if not _NAME.fullmatch(name):
+            raise block.error(f"A task's name has small letters, digits and hyphens; {name!r} is none.", "name")
+        if name in self._tasks:
+            raise block.error(f"There is a task {name!r} already: each has a name of its own.", "name")
         self._tasks.add(name)
         kind = _of_type(block, given, "kind", str)
         if kind not in TASK_KINDS:

@@ -200,7 +200,8 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
     if isinstance(time, tuple):
         time = time[seed % len(time)]
     if not 1 <= abs(time) <= len(found):
-        raise InputError(f"{shown(wanted)} is executed {len(found)} times here, not {abs(time)}.")
+        often = "once" if len(found) == 1 else f"{len(found)} times"
+        raise InputError(f"{shown(wanted)} is executed {often} here, not {abs(time)} times.")
     return found[time - 1 if time > 0 else time]
 
 

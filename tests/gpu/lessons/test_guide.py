@@ -30,9 +30,9 @@ def shown_behind(words: str) -> str:
 def test_the_template_is_a_sound_lesson(tmp_path: Path) -> None:
     folder = tmp_path / "turning"
     folder.mkdir()
-    text = shown_behind("Take this, change it")
+    text = shown_behind("Take this as")
     (folder / "lesson.md").write_text(text, "utf-8")
-    (folder / "reverse.cu").write_bytes((LIBRARY / "04-shared-memory" / "reverse.cu").read_bytes())
+    (folder / "reverse.cu").write_text(shown_behind("Beside it stands the kernel"), "utf-8")
     lesson = read_lesson(folder)
     asked, wanted = lesson.steps
     assert asked.question is not None

@@ -15,7 +15,7 @@ from gpu.lessons.questions.asked import mark, some
 from gpu.lessons.reading import LIBRARY, read_lesson
 from gpu.lessons.scenes import chosen
 from gpu.messages.lessons import AskedQuestion
-from tests.gpu.lessons.lesson_folder import KERNEL, SHOW, TASK, lesson_in
+from tests.gpu.lessons.lesson_folder import HEAD, KERNEL, SHOW, TASK, lesson_in
 
 RACY = KERNEL.replace("if (i < n) c[i] = a[i] + b[i];", "if (i < n) c[0] = a[i] + b[i];")
 
@@ -98,7 +98,7 @@ def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     ("block", "reason"),
     [
         (SHOW.replace("c[i] =", "d[i] ="), "'d\\[i\\] =' does not stand in add.cu"),
-        (SHOW.replace('" }', '", time = 2 }'), "is executed 1 times here, not 2"),
+        (SHOW.replace('" }', '", time = 2 }'), "is executed once here, not 2 times"),
         (SHOW.replace('line = "c[i] ="', "barrier = 1"), "There are 0 barriers here"),
         (SHOW.replace('line = "c[i] ="', 'phase = "tree"'), "There is no phase 'tree'"),
         (SHOW.replace('line = "c[i] ="', "launch = 2"), "There are 1 launches"),
@@ -158,10 +158,12 @@ def test_a_sound_lesson_has_no_faults_and_a_wrong_one_has_all_of_them(tmp_path: 
     assert not list(faults(read_lesson(lesson_in(tmp_path, SHOW + question, sound))))
     harmless = TASK + mistake.format("none at all", "i < n", "n > i")
     nowhere = SHOW.replace("c[i] =", "d[i] =") + question
-    told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, nowhere, harmless)))]
-    assert len(told) == 2
-    assert "does not stand in add.cu" in told[0]
-    assert "this mistake is accepted: none at all" in told[1]
+    needs = HEAD.replace("order = 1", 'order = 1\nneeds = ["06-reduction", "05-banks"]')
+    told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, nowhere, harmless, head=needs)))]
+    assert len(told) == 3
+    assert "there is no lesson '05-banks'" in told[0]
+    assert "does not stand in add.cu" in told[1]
+    assert "this mistake is accepted: none at all" in told[2]
     broken = KERNEL.replace("a[i] + b[i]", "a[i] - b[i]")
     told = [str(fault) for fault in faults(read_lesson(lesson_in(tmp_path, TASK, kernel=broken)))]
     assert "its own solution is rejected" in told[0]

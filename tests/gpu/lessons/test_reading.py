@@ -40,6 +40,7 @@ def test_a_lesson_is_read(tmp_path: Path) -> None:
         (SHOW + '[question]\nask = "lanes"\nanswer = 3\n', 28, "'answer' is nothing that"),
         (TASK.replace('"gap"', '"guess"'), 24, "'guess' is no kind of task"),
         (TASK.replace('"gap"', '"repair"'), 22, "A task of repair has mistakes"),
+        (SHOW + '[question]\nask = "lanes"\n' + TASK, 28, "A step has a question or a task"),
         (TASK + "limits = { speed = 3 }\n", 28, "'speed' is no counter"),
         (TASK.replace("[1, 7", "[0, 7"), 27, "sizes is a whole number from 1"),
         (TASK + "limits = 3\n", 28, "limits is a table"),
@@ -88,6 +89,7 @@ def test_a_wrong_step_is_told_with_its_line(tmp_path: Path, block: str, line: in
         ("expects", "tolerance = -1\nexpects", ":12: tolerance is a number from 0"),
         ('kernel = "add"', f'kernel = "{"x" * 600}"', ":8: A kernel's name has at most 500 characters"),
         ("order = 1", f"order = 0x{'f' * 5000}", ":3: order is a whole number from 0"),
+        ("Words.", "# Who?\n\n```toml\n[show]\n```", ":17: A block of TOML belongs to a step"),
     ],
 )
 def test_a_wrong_head_is_told_with_its_line(tmp_path: Path, before: str, after: str, reason: str) -> None:
@@ -109,6 +111,11 @@ def test_two_blocks_in_a_step_are_one_too_many(tmp_path: Path) -> None:
     (folder / "lesson.md").write_text(text + "```toml\n[show]\n```\n", "utf-8")
     with pytest.raises(InputError, match="A step has one block of TOML; this is the second"):
         read_lesson(folder)
+
+
+def test_a_task_s_name_is_another_s(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r":36: There is a task 'add' already"):
+        read_lesson(lesson_in(tmp_path, TASK, TASK))
 
 
 def test_our_lessons_are_as_many_as_they_should_be_and_need_what_is_there() -> None:
