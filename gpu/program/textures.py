@@ -25,6 +25,10 @@ Array = npt.NDArray[Any]
 
 _MODES: tuple[Addressing, ...] = ("wrap", "clamp", "mirror", "border")
 _ONLY_NORMALIZED = ("wrap", "mirror")
+_LAYERED, _SURFACES = 1, 2
+"""Flags of an array."""
+_FORMAT = 5
+"""Words of a cudaChannelFormatDesc."""
 
 
 @dataclass(frozen=True)
@@ -34,28 +38,45 @@ class CudaArray:
     Parameters
     ----------
     data : array of uint8
-    width, height : int
-        In elements; the height of a line is 0.
+    width, height, depth : int
+        In elements; the height of a line is 0, and so is the depth of what has one slice. Layers are slices.
     element : int
         Bytes of one.
-    takes_surfaces : bool
-        Whether it was made with cudaArraySurfaceLoadStore.
+    channels : tuple of int
+        Of its elements, as a cudaChannelFormatDesc has it.
+    flags : int
+        What it was made with.
     """
 
     data: Array
     width: int
     height: int
+    depth: int
     element: int
-    takes_surfaces: bool
+    channels: tuple[int, ...]
+    flags: int
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Elements in x, and, of rows, in y."""
-        return (self.width, self.height) if self.height else (self.width,)
+        """Elements in x, of rows in y, and slices."""
+        return tuple(each for each in (self.width, self.height, self.depth) if each)
 
-    def rows(self) -> Array:
-        """Return its bytes, row by row: a view."""
-        return self.data[: -self.element].reshape(max(self.height, 1), self.width * self.element)
+    @property
+    def takes_surfaces(self) -> bool:
+        """Whether it was made with cudaArraySurfaceLoadStore."""
+        return bool(self.flags & _SURFACES)
+
+    @property
+    def layered(self) -> bool:
+        """Whether its slices are layers."""
+        return bool(self.flags & _LAYERED)
+
+    def slice(self, z: int) -> Array:
+        """Return the bytes of a slice, row by row: a view."""
+        if not 0 <= z < max(self.depth, 1):
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        rows: Array = self.data[: -self.element].reshape(max(self.depth, 1), max(self.height, 1), -1)[z]
+        return rows
 
 
 @dataclass
@@ -80,12 +101,29 @@ class ProgramTextures:
         for read in self._read_again.values():
             read()
 
-    def do_array(self, target: int, width: int, height: int, element: int, takes_surfaces: int) -> None:
-        if width <= 0 or height < 0 or element <= 0:
+    def do_array(
+        self, target: int, width: int, height: int, depth: int, channels: int, element: int, flags: int
+    ) -> None:
+        if width <= 0 or min(height, depth) < 0 or element <= 0:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        data = np.zeros(width * max(height, 1) * element + element, np.uint8)
-        self._arrays[data.ctypes.data] = CudaArray(data, width, height, element, bool(takes_surfaces))
+        layered = bool(flags & _LAYERED)
+        if depth and not height and not layered:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        if flags & ~(_LAYERED | _SURFACES):
+            raise RefusedRoutineError(errors.NOT_SUPPORTED)
+        data = np.zeros(width * max(height, 1) * max(depth, 1) * element + element, np.uint8)
+        words = tuple((ctypes.c_int * _FORMAT).from_address(channels))
+        self._arrays[data.ctypes.data] = CudaArray(data, width, height, depth, element, words, flags)
         ctypes.c_longlong.from_address(target).value = data.ctypes.data
+
+    def do_array_info(self, channels: int, extent: int, flags: int, array: int) -> None:
+        held = self._array(array)
+        if channels:
+            (ctypes.c_int * _FORMAT).from_address(channels)[:] = [*held.channels]
+        if extent:
+            (ctypes.c_size_t * 3).from_address(extent)[:] = [held.width, held.height, held.depth]
+        if flags:
+            ctypes.c_uint.from_address(flags).value = held.flags
 
     def do_array_free(self, array: int) -> None:
         if array:
@@ -93,26 +131,46 @@ class ProgramTextures:
             del self._arrays[array]
 
     def do_to_array(
-        self, array: int, x: int, y: int, source: int, pitch: int, width: int, height: int, kind: int
+        self, array: int, x: int, y: int, z: int, source: int, pitch: int, width: int, height: int, kind: int
     ) -> None:
-        self._copy(array, x, y, source, pitch, width, height, kind, is_read=False)
+        self._copy(array, x, y, z, source, pitch, width, height, kind, is_read=False)
 
     def do_from_array(
-        self, target: int, pitch: int, array: int, x: int, y: int, width: int, height: int, kind: int
+        self, target: int, pitch: int, array: int, x: int, y: int, z: int, width: int, height: int, kind: int
     ) -> None:
-        self._copy(array, x, y, target, pitch, width, height, kind, is_read=True)
+        self._copy(array, x, y, z, target, pitch, width, height, kind, is_read=True)
+
+    def do_box_to_array(self, array: int, x: int, y: int, z: int, source: int, pitch: int, *rest: int) -> None:
+        width, height, kind = rest
+        element = self._array(array).element
+        self._copy(array, x * element, y, z, source, pitch, width * element, max(height, 1), kind, is_read=False)
+
+    def do_box_from_array(self, target: int, pitch: int, array: int, x: int, y: int, z: int, *rest: int) -> None:
+        width, height, kind = rest
+        element = self._array(array).element
+        self._copy(array, x * element, y, z, target, pitch, width * element, max(height, 1), kind, is_read=True)
+
+    def do_array_to_array(
+        self, target: int, x: int, y: int, z: int, source: int, from_x: int, from_y: int, from_z: int, *box: int
+    ) -> None:
+        to, held = self._array(target), self._array(source)
+        width, height = box[0] * held.element, max(box[1], 1)
+        if to.element != held.element:
+            raise RefusedRoutineError(errors.INVALID_VALUE)
+        rows = _part(held.slice(from_z), from_x * held.element, from_y, width, height)
+        _part(to.slice(z), x * to.element, y, width, height)[:] = rows.copy()
 
     def _copy(
-        self, array: int, x: int, y: int, place: int, pitch: int, width: int, height: int, kind: int, *, is_read: bool
-    ) -> None:
-        rows = self._array(array).rows()
+        self, array: int, x: int, y: int, z: int, place: int, pitch: int, width: int, height: int, kind: int, *,
+        is_read: bool,
+    ) -> None:  # fmt: skip
+        rows = self._array(array).slice(z)
         if height == 1 and x + width > rows.shape[1] and width % rows.shape[1] == 0:
             height, width = width // rows.shape[1], rows.shape[1]  # cudaMemcpyToArray of several rows at once
             pitch = width
-        if min(x, y, width, height) < 0 or x + width > rows.shape[1] or y + height > rows.shape[0] or width > pitch:
+        if width > pitch:
             raise RefusedRoutineError(errors.INVALID_VALUE)
-        for row in range(height):
-            held = rows[y + row, x : x + width]
+        for row, held in enumerate(_part(rows, x, y, width, height)):
             other = self.side(place + row * pitch, width, kind, (1, 3) if is_read else (2, 3), is_read)
             if is_read:
                 other[:] = held
@@ -121,7 +179,7 @@ class ProgramTextures:
 
     def do_texture_of_array(self, target: int, array: int, sampling: int) -> None:
         held = self._array(array)
-        self._enter(target, Texture(held.data, held.extents, held.element, _sampling(sampling)))
+        self._enter(target, Texture(held.data, held.extents, held.element, _sampling(sampling), held.layered))
 
     def do_texture_of_memory(
         self, target: int, pointer: int, size: int, pitch: int, width: int, height: int, element: int, sampling: int
@@ -180,6 +238,13 @@ class ProgramTextures:
         if read is not None:
             self._read_again[address] = read
         ctypes.c_longlong.from_address(target).value = address
+
+
+def _part(rows: Array, x: int, y: int, width: int, height: int) -> Array:
+    """Return a box of rows of bytes: a view."""
+    if min(x, y, width, height) < 0 or x + width > rows.shape[1] or y + height > rows.shape[0]:
+        raise RefusedRoutineError(errors.INVALID_VALUE)
+    return rows[y : y + height, x : x + width]
 
 
 def _sampling(address: int) -> Sampling:

@@ -94,8 +94,8 @@ def _texture(resource: Any, how: Any, view: Any = None) -> FlatMemory:
     else:
         raise wrong(name, NOT_SUPPORTED, "a texture is over an array or over linear memory")
     flags = int(how.flags)
-    if len(extents) > 2 or view is not None or (format_ not in (_HALF, _FLOAT) and not flags & _AS_INTEGER):
-        raise wrong(name, NOT_SUPPORTED, "a texture has one or two dimensions and is read as its elements are")
+    if view is not None or (format_ not in (_HALF, _FLOAT) and not flags & _AS_INTEGER):
+        raise wrong(name, NOT_SUPPORTED, "a texture has no view and is read as its elements are")
     addressing, normalized = ADDRESSING[int(how.addressMode[0])], bool(flags & _NORMALIZED)
     if kind == _LINEAR or (addressing in _ONLY_NORMALIZED and not normalized):
         addressing = "clamp"

@@ -22,6 +22,7 @@ enum cudaResourceType {
 #define cudaArrayDefault 0u
 #define cudaArrayLayered 1u
 #define cudaArraySurfaceLoadStore 2u
+#define cudaArrayCubemap 4u
 enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
 
 typedef unsigned long long cudaTextureObject_t;
@@ -117,19 +118,36 @@ static inline cudaChannelFormatDesc cudaCreateChannelDesc() {
 static inline size_t lockstep_element_bytes(const cudaChannelFormatDesc &format) {
     return (size_t)(format.x + format.y + format.z + format.w) / 8;
 }
+static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
+static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+static inline cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width, size_t height) {
+    return {pointer, pitch, width, height};
+}
+
+static inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *format, cudaExtent extent,
+                                            unsigned flags = 0) {
+    return ::lockstep_host::ask("array", array, extent.width, extent.height, extent.depth, format,
+                                lockstep_element_bytes(*format), flags);
+}
 static inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *format, size_t width,
                                           size_t height = 0, unsigned flags = 0) {
-    return ::lockstep_host::ask("array", array, width, height, lockstep_element_bytes(*format),
-                                (flags & cudaArraySurfaceLoadStore) != 0);
+    return cudaMalloc3DArray(array, format, {width, height, 0}, flags);
+}
+static inline cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *format, cudaExtent *extent, unsigned *flags,
+                                           cudaArray_t array) {
+    return ::lockstep_host::ask("array_info", format, extent, flags, array);
+}
+static inline cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *format, cudaArray_const_t array) {
+    return ::lockstep_host::ask("array_info", format, 0, 0, array);
 }
 static inline cudaError_t cudaFreeArray(cudaArray_t array) { return ::lockstep_host::ask("array_free", array); }
 static inline cudaError_t cudaMemcpyToArray(cudaArray_t array, size_t x, size_t y, const void *source, size_t bytes,
                                             cudaMemcpyKind kind) {
-    return ::lockstep_host::ask("to_array", array, x, y, source, bytes, bytes, 1, kind);
+    return ::lockstep_host::ask("to_array", array, x, y, 0, source, bytes, bytes, 1, kind);
 }
 static inline cudaError_t cudaMemcpy2DToArray(cudaArray_t array, size_t x, size_t y, const void *source, size_t pitch,
                                               size_t width, size_t height, cudaMemcpyKind kind) {
-    return ::lockstep_host::ask("to_array", array, x, y, source, pitch, width, height, kind);
+    return ::lockstep_host::ask("to_array", array, x, y, 0, source, pitch, width, height, kind);
 }
 static inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t array, size_t x, size_t y, const void *source,
                                                    size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
@@ -138,7 +156,7 @@ static inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t array, size_t x, 
 }
 static inline cudaError_t cudaMemcpy2DFromArray(void *target, size_t pitch, cudaArray_const_t array, size_t x, size_t y,
                                                 size_t width, size_t height, cudaMemcpyKind kind) {
-    return ::lockstep_host::ask("from_array", target, pitch, array, x, y, width, height, kind);
+    return ::lockstep_host::ask("from_array", target, pitch, array, x, y, 0, width, height, kind);
 }
 
 static inline cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
@@ -188,11 +206,6 @@ static inline cudaError_t cudaUnbindTexture(const texture<T, D, M> &) {
 }
 
 // Volumes are rows of a pitch, slice after slice.
-static inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) { return {width, height, depth}; }
-static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
-static inline cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width, size_t height) {
-    return {pointer, pitch, width, height};
-}
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
     cudaPos srcPos;
@@ -220,15 +233,27 @@ static inline cudaError_t cudaMemset3D(cudaPitchedPtr volume, int value, cudaExt
     }
     return cudaSuccess;
 }
+// Of an array places and extents are counted in its elements, of other memory in bytes.
 static inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *how) {
-    if (how->srcArray || how->dstArray) return ::lockstep_host::ask("not_supported");
-    for (size_t z = 0; z < how->extent.depth; z++) {
-        cudaError_t error = ::lockstep_host::ask("memcpy_2d", lockstep_row(how->dstPtr, how->dstPos, z),
-                                                 how->dstPtr.pitch, lockstep_row(how->srcPtr, how->srcPos, z),
-                                                 how->srcPtr.pitch, how->extent.width, how->extent.height, how->kind);
-        if (error) return error;
+    const cudaPos &from = how->srcPos, &to = how->dstPos;
+    const cudaPitchedPtr &source = how->srcPtr, &target = how->dstPtr;
+    const cudaExtent &box = how->extent;
+    cudaError_t error = cudaSuccess;
+    for (size_t z = 0; z < box.depth && !error; z++) {
+        if (how->srcArray && how->dstArray)
+            error = ::lockstep_host::ask("array_to_array", how->dstArray, to.x, to.y, to.z + z, how->srcArray, from.x,
+                                         from.y, from.z + z, box.width, box.height);
+        else if (how->dstArray)
+            error = ::lockstep_host::ask("box_to_array", how->dstArray, to.x, to.y, to.z + z,
+                                         lockstep_row(source, from, z), source.pitch, box.width, box.height, how->kind);
+        else if (how->srcArray)
+            error = ::lockstep_host::ask("box_from_array", lockstep_row(target, to, z), target.pitch, how->srcArray,
+                                         from.x, from.y, from.z + z, box.width, box.height, how->kind);
+        else
+            error = ::lockstep_host::ask("memcpy_2d", lockstep_row(target, to, z), target.pitch,
+                                         lockstep_row(source, from, z), source.pitch, box.width, box.height, how->kind);
     }
-    return cudaSuccess;
+    return error;
 }
 static inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *how, cudaStream_t = 0) {
     return cudaMemcpy3D(how);

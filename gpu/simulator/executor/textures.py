@@ -1,4 +1,4 @@
-"""Textures: memories of one or two dimensions, and which elements a fetch by coordinates reads, with which weights.
+"""Textures: memories of one to three dimensions, and which elements a fetch by coordinates reads, with which weights.
 
 And surfaces, whose elements are read and written by coordinates. As the CUDA C++ Programming Guide has it, chapters
 "Texture Fetching" and "Surface Functions".
@@ -55,17 +55,20 @@ class Texture:
     data : array of uint8
         Its elements' bytes, row after row.
     extents : tuple of int
-        Elements in x, and, of two dimensions, in y.
+        Elements in x, and, of more dimensions, in y and z.
     size : int
         Bytes of an element.
     sampling : Sampling
         Where the addressing is "border" one more element stands at the end, of zeros.
+    layered : bool
+        Whether its last extent is that of layers, which are chosen by their numbers.
     """
 
     data: Array
     extents: tuple[int, ...]
     size: int
     sampling: Sampling = Sampling()
+    layered: bool = False
 
     def memory(self, name: str) -> FlatMemory:
         """Return it as a memory of the device."""
@@ -120,8 +123,12 @@ def texel(
             numbers[part.lanes] = _surfel(expression, batch, address, places, part)[part.lanes]
             continue
         texture = _texture_of(expression, batch, address, part)
-        sampling, axes = texture.sampling, []
+        sampling = texture.sampling
+        axes: list[Any] = []
         for place, extent, second in zip(places, texture.extents, expression.beside or [0] * len(places), strict=True):
+            if texture.layered and len(axes) == len(places) - 1:
+                axes.append(_addressed(np.nan_to_num(np.asarray(place, np.float64)), extent, "clamp"))
+                continue
             first = np.floor(_element_of(place, extent, sampling, filtered=bool(expression.beside)))
             axes.append(_addressed(first + second, extent, sampling.addressing))
         number, beyond = np.zeros(mask.bits.size, np.int64), np.zeros(mask.bits.size, bool)
@@ -234,9 +241,9 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
         )
     if len(texture.extents) != len(expression.places):
         words = f"{name} is of {len(texture.extents)}, not of {len(expression.places)} dimensions"
-        raise _refused(expression, batch, mask, words, "An image has two; of a .npy file its array's shape counts.")
+        raise _refused(expression, batch, mask, words, "An image has two; of an array its shape counts.")
     if texture.sampling.linear and not expression.beside:
-        words = f"{name} is filtered, which only float and float4 are"
+        words = f"{name} is filtered, which only float, float2 and float4 are"
         raise _refused(expression, batch, mask, words, "Fetch floats, or leave linear out.")
     return texture
 

@@ -294,3 +294,125 @@ def test_surface_objects_are_written_and_read(program):
     assert "reaches x = 16, y = 2 of a surface of 16 x 3, x in bytes: out of bounds" in " ".join(
         ended.complained.split()
     )
+
+
+def test_arrays_of_slices_are_copied_and_read_between_their_elements(program):
+    """What a filter makes of a volume is compared with the three lines of its definition."""
+    ended = program(
+        """
+        #include <cmath>
+        #include <vector>
+        __global__ void sample(cudaTextureObject_t volume, const float3 *at, float *found, float3 whole) {
+            float3 here = at[threadIdx.x];
+            found[threadIdx.x] = tex3D<float>(volume, here.x / whole.x, here.y / whole.y, here.z / whole.z);
+        }
+        __global__ void layers(cudaTextureObject_t of, float *found) {
+            found[threadIdx.x] = tex2DLayered<float>(of, 1.0f / 4, 0.5f / 3, (int)threadIdx.x - 1);
+        }
+        __global__ void twice(cudaSurfaceObject_t of) {
+            float value;
+            surf3Dread(&value, of, threadIdx.x * 4, threadIdx.y, threadIdx.z);
+            surf3Dwrite(2 * value, of, threadIdx.x * 4, threadIdx.y, threadIdx.z);
+        }
+        const int W = 4, H = 3, D = 2;
+        float held[D][H][W];
+        float at(int x, int y, int z) {
+            auto within = [](int i, int n) { return std::min(std::max(i, 0), n - 1); };
+            return held[within(z, D)][within(y, H)][within(x, W)];
+        }
+        float between(float x, float y, float z) {
+            x -= 0.5f, y -= 0.5f, z -= 0.5f;
+            int i = (int)floorf(x), j = (int)floorf(y), k = (int)floorf(z);
+            float sum = 0;
+            for (int corner = 0; corner < 8; corner++) {
+                int a = corner & 1, b = corner >> 1 & 1, c = corner >> 2;
+                float weight = (a ? x - i : 1 - x + i) * (b ? y - j : 1 - y + j) * (c ? z - k : 1 - z + k);
+                sum += weight * at(i + a, j + b, k + c);
+            }
+            return sum;
+        }
+        cudaTextureObject_t over(cudaArray_t array, cudaTextureFilterMode filter) {
+            cudaResourceDesc what = {};
+            what.resType = cudaResourceTypeArray;
+            what.res.array.array = array;
+            cudaTextureDesc how = {};
+            for (auto &mode : how.addressMode) mode = cudaAddressModeClamp;
+            how.filterMode = filter;
+            how.normalizedCoords = filter == cudaFilterModeLinear;
+            cudaTextureObject_t texture;
+            CHECK(cudaCreateTextureObject(&texture, &what, &how, nullptr));
+            return texture;
+        }
+        int main() {
+            for (int i = 0; i < W * H * D; i++) (&held[0][0][0])[i] = i * i % 17;
+            auto format = cudaCreateChannelDesc<float>();
+            cudaArray_t volume, stack;
+            cudaExtent whole = make_cudaExtent(W, H, D);
+            CHECK(cudaMalloc3DArray(&volume, &format, whole, cudaArraySurfaceLoadStore));
+            CHECK(cudaMalloc3DArray(&stack, &format, whole, cudaArrayLayered));
+            cudaMemcpy3DParms how = {};
+            how.srcPtr = make_cudaPitchedPtr(held, W * sizeof(float), W, H);
+            how.dstArray = volume;
+            how.extent = whole;
+            how.kind = cudaMemcpyHostToDevice;
+            CHECK(cudaMemcpy3D(&how));
+            float3 places[] = {{2.25f, 1.5f, 1.0f}, {0.1f, 2.9f, 0.75f}, {9, -1, 0.5f}, {1.5f, 0.875f, 1.625f}};
+            float3 *given;
+            float *out, found[4], worst = 0;
+            CHECK(cudaMalloc(&given, sizeof places));
+            CHECK(cudaMalloc(&out, sizeof found));
+            CHECK(cudaMemcpy(given, places, sizeof places, cudaMemcpyHostToDevice));
+            cudaTextureObject_t smooth = over(volume, cudaFilterModeLinear);
+            sample<<<1, 4>>>(smooth, given, out, make_float3(W, H, D));
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            for (int i = 0; i < 4; i++)
+                worst = std::max(worst, std::abs(found[i] - between(places[i].x, places[i].y, places[i].z)));
+            printf("%d ", worst < 0.1f);
+            sample<<<1, 4>>>(over(volume, cudaFilterModePoint), given, out, make_float3(1, 1, 1));
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            for (int i = 0; i < 4; i++) {
+                float3 p = places[i];
+                printf("%d", found[i] == at((int)floorf(p.x), (int)floorf(p.y), (int)floorf(p.z)));
+            }
+
+            // From one array to the other, and a box home.
+            cudaMemcpy3DParms across = {};
+            across.srcArray = volume, across.dstArray = stack;
+            across.extent = whole;
+            across.kind = cudaMemcpyDeviceToDevice;
+            CHECK(cudaMemcpy3D(&across));
+            layers<<<1, 4>>>(over(stack, cudaFilterModeLinear), out);
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            for (int i = 0; i < 4; i++) {
+                int layer = std::min(std::max(i - 1, 0), D - 1);
+                printf("%d", found[i] == (held[layer][0][0] + held[layer][0][1]) / 2);
+            }
+            cudaResourceDesc what = {};
+            what.res.array.array = volume;
+            cudaSurfaceObject_t surface;
+            CHECK(cudaCreateSurfaceObject(&surface, &what));
+            twice<<<1, dim3(W, H, D)>>>(surface);
+            float box[2][2][5] = {};
+            cudaMemcpy3DParms home = {};
+            home.srcArray = volume, home.srcPos = make_cudaPos(1, 1, 0);
+            home.dstPtr = make_cudaPitchedPtr(box, 5 * sizeof(float), 5, 2), home.dstPos = make_cudaPos(4, 0, 0);
+            home.extent = make_cudaExtent(3, 2, 2), home.kind = cudaMemcpyDeviceToHost;
+            CHECK(cudaMemcpy3D(&home));
+            int wrong = 0;
+            for (int z = 0; z < 2; z++)
+                for (int y = 0; y < 2; y++)
+                    for (int x = 0; x < 5; x++)
+                        wrong += box[z][y][x] != (x < 1 || x > 3 ? 0 : 2 * held[z][y + 1][x]);
+            cudaChannelFormatDesc asked;
+            cudaExtent extent;
+            unsigned flags;
+            CHECK(cudaArrayGetInfo(&asked, &extent, &flags, stack));
+            printf(" %d %d %d %zu %zu %zu %u", wrong, asked.x, asked.f == cudaChannelFormatKindFloat, extent.width,
+                   extent.height, extent.depth, flags);
+            home.extent.depth = 3;
+            printf(" %s\\n", cudaGetErrorName(cudaMemcpy3D(&home)));
+        }
+        """
+    )
+    told = "1 11111111 0 32 1 4 3 2 1 cudaErrorInvalidValue\n"
+    assert (ended.code, ended.said) == (0, told), ended.complained

@@ -78,7 +78,7 @@ REFUSED = {
     "a struct that is printed": ('printf("%f", float2{1, 2});', 18),
     "a virtual function": ("struct B { __device__ virtual int f() { return 1; } } b; B *p = &b; out[0] = p->f();", 80),
     "a texture reference": ("out[0] = tex2D(picture, 3.0f, 4.0f);", 14),
-    "a texture object": ("out[0] = tex3D<float>(cudaTextureObject_t(), 0.5f, 1.5f, 2.5f);", 14),
+    "a texture object": ("out[0] = tex3DLod<float>(cudaTextureObject_t(), 0.5f, 1.5f, 2.5f, 0);", 14),
     "a host function's body elsewhere": ("out[0] = elsewhere(1);", 14),
 }
 

@@ -20,13 +20,18 @@ struct cudaPitchedPtr {
 LOCKSTEP_API void __lockstep_texture();
 LOCKSTEP_API long long __lockstep_texel(cudaTextureObject_t, size_t, float);
 LOCKSTEP_API long long __lockstep_texel(cudaTextureObject_t, size_t, float, float);
+LOCKSTEP_API long long __lockstep_texel(cudaTextureObject_t, size_t, float, float, float);
 // Of a texture that filters: the elements around a place, the weight of the second one along an axis, and what is
 // between two for a weight.
 LOCKSTEP_API bool __lockstep_texels_are_filtered(cudaTextureObject_t);
 LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, float);
 LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, int, float, float);
+LOCKSTEP_API long long __lockstep_texel_beside(cudaTextureObject_t, size_t, int, int, int, float, float, float);
 LOCKSTEP_API float __lockstep_texel_weight(cudaTextureObject_t, int, float);
 LOCKSTEP_API float __lockstep_between(float, float, float);
+LOCKSTEP_API inline float2 __lockstep_between(float2 first, float2 second, float weight) {
+    return make_float2(__lockstep_between(first.x, second.x, weight), __lockstep_between(first.y, second.y, weight));
+}
 LOCKSTEP_API inline float4 __lockstep_between(float4 first, float4 second, float weight) {
     return make_float4(__lockstep_between(first.x, second.x, weight), __lockstep_between(first.y, second.y, weight),
                        __lockstep_between(first.z, second.z, weight), __lockstep_between(first.w, second.w, weight));
@@ -40,30 +45,69 @@ template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex2D(cudaTextureObject_t texture, float x, float y) {
     return ((const LockstepT *)texture)[__lockstep_texel(texture, sizeof(LockstepT), x, y)];
 }
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT tex3D(cudaTextureObject_t texture, float x, float y, float z) {
+    return ((const LockstepT *)texture)[__lockstep_texel(texture, sizeof(LockstepT), x, y, z)];
+}
+// A layer is chosen by its number, and nothing is between two of them.
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT tex1DLayered(cudaTextureObject_t texture, float x, int layer) {
+    return ((const LockstepT *)texture)[__lockstep_texel(texture, sizeof(LockstepT), x, (float)layer)];
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT tex2DLayered(cudaTextureObject_t texture, float x, float y, int layer) {
+    return ((const LockstepT *)texture)[__lockstep_texel(texture, sizeof(LockstepT), x, y, (float)layer)];
+}
 
 #define LOCKSTEP_AT(type, ...) ((const type *)texture)[__lockstep_texel_beside(texture, sizeof(type), __VA_ARGS__)]
+#define LOCKSTEP_IN_X(first, second) __lockstep_between(first, second, __lockstep_texel_weight(texture, 0, x))
+#define LOCKSTEP_IN_Y(first, second) __lockstep_between(first, second, __lockstep_texel_weight(texture, 1, y))
+#define LOCKSTEP_ROW(type, y0, z0)                                                                                     \
+    LOCKSTEP_IN_X(LOCKSTEP_AT(type, 0, y0, z0, x, y, z), LOCKSTEP_AT(type, 1, y0, z0, x, y, z))
+#define LOCKSTEP_SLICE(type, z0) LOCKSTEP_IN_Y(LOCKSTEP_ROW(type, 0, z0), LOCKSTEP_ROW(type, 1, z0))
 #define LOCKSTEP_FILTERED(type)                                                                                        \
     template <>                                                                                                        \
     LOCKSTEP_API inline type tex1D<type>(cudaTextureObject_t texture, float x) {                                       \
         return __lockstep_texels_are_filtered(texture)                                                                 \
-                   ? __lockstep_between(LOCKSTEP_AT(type, 0, x), LOCKSTEP_AT(type, 1, x),                              \
-                                        __lockstep_texel_weight(texture, 0, x))                                        \
+                   ? LOCKSTEP_IN_X(LOCKSTEP_AT(type, 0, x), LOCKSTEP_AT(type, 1, x))                                   \
                    : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x)];                              \
     }                                                                                                                  \
     template <>                                                                                                        \
     LOCKSTEP_API inline type tex2D<type>(cudaTextureObject_t texture, float x, float y) {                              \
         return __lockstep_texels_are_filtered(texture)                                                                 \
-                   ? __lockstep_between(                                                                               \
-                         __lockstep_between(LOCKSTEP_AT(type, 0, 0, x, y), LOCKSTEP_AT(type, 1, 0, x, y),              \
-                                            __lockstep_texel_weight(texture, 0, x)),                                   \
-                         __lockstep_between(LOCKSTEP_AT(type, 0, 1, x, y), LOCKSTEP_AT(type, 1, 1, x, y),              \
-                                            __lockstep_texel_weight(texture, 0, x)),                                   \
-                         __lockstep_texel_weight(texture, 1, y))                                                       \
+                   ? LOCKSTEP_IN_Y(LOCKSTEP_IN_X(LOCKSTEP_AT(type, 0, 0, x, y), LOCKSTEP_AT(type, 1, 0, x, y)),        \
+                                   LOCKSTEP_IN_X(LOCKSTEP_AT(type, 0, 1, x, y), LOCKSTEP_AT(type, 1, 1, x, y)))        \
                    : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x, y)];                           \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    LOCKSTEP_API inline type tex3D<type>(cudaTextureObject_t texture, float x, float y, float z) {                     \
+        return __lockstep_texels_are_filtered(texture)                                                                 \
+                   ? __lockstep_between(LOCKSTEP_SLICE(type, 0), LOCKSTEP_SLICE(type, 1),                              \
+                                        __lockstep_texel_weight(texture, 2, z))                                        \
+                   : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x, y, z)];                        \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    LOCKSTEP_API inline type tex1DLayered<type>(cudaTextureObject_t texture, float x, int layer) {                     \
+        float y = (float)layer;                                                                                        \
+        return __lockstep_texels_are_filtered(texture)                                                                 \
+                   ? LOCKSTEP_IN_X(LOCKSTEP_AT(type, 0, 0, x, y), LOCKSTEP_AT(type, 1, 0, x, y))                       \
+                   : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x, y)];                           \
+    }                                                                                                                  \
+    template <>                                                                                                        \
+    LOCKSTEP_API inline type tex2DLayered<type>(cudaTextureObject_t texture, float x, float y, int layer) {            \
+        float z = (float)layer;                                                                                        \
+        return __lockstep_texels_are_filtered(texture)                                                                 \
+                   ? LOCKSTEP_SLICE(type, 0)                                                                           \
+                   : ((const type *)texture)[__lockstep_texel(texture, sizeof(type), x, y, z)];                        \
     }
 LOCKSTEP_FILTERED(float)
+LOCKSTEP_FILTERED(float2)
 LOCKSTEP_FILTERED(float4)
 #undef LOCKSTEP_FILTERED
+#undef LOCKSTEP_SLICE
+#undef LOCKSTEP_ROW
+#undef LOCKSTEP_IN_Y
+#undef LOCKSTEP_IN_X
 #undef LOCKSTEP_AT
 
 // A texture reference stands for the memory that it is bound to.
@@ -78,6 +122,10 @@ LOCKSTEP_API inline LockstepT tex1D(const texture<LockstepT, 1> &reference, floa
 template <typename LockstepT>
 LOCKSTEP_API inline LockstepT tex2D(const texture<LockstepT, 2> &reference, float x, float y) {
     return tex2D<LockstepT>((cudaTextureObject_t)&reference, x, y);
+}
+template <typename LockstepT>
+LOCKSTEP_API inline LockstepT tex3D(const texture<LockstepT, 3> &reference, float x, float y, float z) {
+    return tex3D<LockstepT>((cudaTextureObject_t)&reference, x, y, z);
 }
 
 #define LOCKSTEP_TEXTURE(name)                                                                                         \
@@ -95,13 +143,7 @@ LOCKSTEP_API inline LockstepT tex2D(const texture<LockstepT, 2> &reference, floa
 LOCKSTEP_TEXTURE(tex1Dfetch)
 LOCKSTEP_TEXTURE(tex1D)
 LOCKSTEP_TEXTURE(tex2D)
-template <typename LockstepT, cudaTextureReadMode Mode>
-LOCKSTEP_API LockstepT tex3D(const texture<LockstepT, 3, Mode> &, float, float, float) {
-    __lockstep_texture();
-    return LockstepT();
-}
-LOCKSTEP_TEXTURE_OBJECT(tex3D)
+LOCKSTEP_TEXTURE(tex3D)
 LOCKSTEP_TEXTURE_OBJECT(tex2DLod)
 LOCKSTEP_TEXTURE_OBJECT(tex3DLod)
-LOCKSTEP_TEXTURE_OBJECT(tex2DLayered)
 LOCKSTEP_TEXTURE_OBJECT(texCubemap)
