@@ -21,6 +21,7 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __restrict __restrict__
 #define __CUDACC__ 1
+#define __NVCC__ 1
 #define __CUDA_ARCH__ 900
 #define CUDART_VERSION 13000
 #define __CUDACC_VER_MAJOR__ 13
@@ -147,6 +148,7 @@ extern const __device__ dim3 gridDim;
 #include "lockstep/atomics.h"
 #include "lockstep/math.h"
 #include "lockstep/special.h"
+#include "lockstep/simd.h"
 #include "lockstep/warp.h"
 
 // Loads and stores that hint at the cache are loads and stores.

@@ -179,29 +179,3 @@ LOCKSTEP_DP2A(__dp2a_hi, int, short, signed char, 16)
 LOCKSTEP_DP2A(__dp2a_lo, unsigned int, unsigned short, unsigned char, 0)
 LOCKSTEP_DP2A(__dp2a_hi, unsigned int, unsigned short, unsigned char, 16)
 #undef LOCKSTEP_DP2A
-
-// Each byte, or each half, of a word by itself.
-template <int Bits, typename LockstepF>
-LOCKSTEP_API inline unsigned int __lockstep_each(unsigned int x, unsigned int y, LockstepF combine) {
-    const unsigned int mask = (1u << Bits) - 1;
-    unsigned int result = 0;
-    for (int shift = 0; shift < 32; shift += Bits) {
-        result |= (combine((x >> shift) & mask, (y >> shift) & mask) & mask) << shift;
-    }
-    return result;
-}
-#define LOCKSTEP_EACH(name, expression)                                                                                \
-    LOCKSTEP_API inline unsigned int name##2(unsigned int x, unsigned int y) {                                         \
-        return __lockstep_each<16>(x, y, [](unsigned int a, unsigned int b) { return (unsigned int)(expression); });   \
-    }                                                                                                                  \
-    LOCKSTEP_API inline unsigned int name##4(unsigned int x, unsigned int y) {                                         \
-        return __lockstep_each<8>(x, y, [](unsigned int a, unsigned int b) { return (unsigned int)(expression); });    \
-    }
-LOCKSTEP_EACH(__vadd, a + b)
-LOCKSTEP_EACH(__vsub, a - b)
-LOCKSTEP_EACH(__vmaxu, max(a, b))
-LOCKSTEP_EACH(__vminu, min(a, b))
-LOCKSTEP_EACH(__vabsdiffu, a > b ? a - b : b - a)
-LOCKSTEP_EACH(__vavgu, (a + b + 1) >> 1)
-LOCKSTEP_EACH(__vcmpeq, a == b ? 0xffffffffu : 0u)
-LOCKSTEP_EACH(__vcmpgtu, a > b ? 0xffffffffu : 0u)
