@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QUrl
+from PyQt6.QtCore import QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices
 
 from gpu.messages.distributed import DistributedRun, LostWorker
@@ -16,6 +16,9 @@ _SHARED = "Simulators share this machine's cores: their speed is no GPU's."
 class DevicesCard(Card):
     """The newest run on several devices."""
 
+    workers_wanted = pyqtSignal()
+    """Somebody wants to see which worker did what."""
+
     def __init__(self) -> None:
         super().__init__("Several devices", margins=(12, 4, 12, 6))
         self.body.setSpacing(2)
@@ -25,7 +28,10 @@ class DevicesCard(Card):
         self.dashboard = button("Dashboard", "link", tip="Open Dask's own page on this cluster in a browser")
         self.dashboard.clicked.connect(lambda: QDesktopServices.openUrl(QUrl(self._address)))
         self._address = ""
-        self.head.addWidget(self.dashboard)
+        self.see = button("See them", "link", tip="Which worker made what from what, and when", name="See the workers")
+        self.see.clicked.connect(self.workers_wanted)
+        for link in (self.dashboard, self.see):
+            self.head.addWidget(link)
         self.busy = ElidedLabel("", "Busy workers")
         self.exchanged = ElidedLabel("caption", "Bytes exchanged")
         self.lost = label("", wrap=True, name="Lost workers")

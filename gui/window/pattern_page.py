@@ -39,6 +39,7 @@ from gui.run_view.devices_card import DevicesCard
 from gui.run_view.examples import Examples
 from gui.run_view.modeled import ModeledCard, code_of
 from gui.run_view.numbers import NumbersCard
+from gui.step_view.machines.view import MachinesView
 from gui.step_view.recording.steppable import stepped_variant
 from gui.step_view.tab import StepTab
 from gui.step_view.warps.asked import Timed
@@ -54,6 +55,8 @@ _CODE = 100
 """Pixels that the code is high at least."""
 _LOW = 40
 """Lines of text that a window is high in which settings fold."""
+_WORKERS = "Workers"
+"""The tab of what several devices did."""
 
 
 class Caution(QFrame):
@@ -145,6 +148,8 @@ class PatternPage(Ground):
         self.numbers.larger_wanted.connect(self._enlarge)
         self.devices: DevicesCard | None = None
         """What a run on several devices came to, once there was one."""
+        self.machines: MachinesView | None = None
+        """Its tasks and workers."""
         self.modeled = ModeledCard()
         self.tabs = QTabBar()
         self.tabs.setExpanding(False)
@@ -363,10 +368,15 @@ class PatternPage(Ground):
         if self.devices is None and done is not None:
             self.devices = DevicesCard()
             self._beside_kernel.addWidget(self.devices)
-        if self.devices is not None:
+            self.devices.workers_wanted.connect(lambda: self.turn_to(_WORKERS))
+            self.machines = MachinesView(self.pattern.over_devices())
+            self.add_tab(_WORKERS, self.machines)
+        if self.devices is not None and self.machines is not None:
             self.devices.setVisible(done is not None)
+            self.tabs.setTabVisible(self.stack.indexOf(self.machines), done is not None)
             if done is not None:
                 self.devices.show_run(done, self._engine.dashboard)
+                self.machines.show_run(done)
 
     def show_check(self, outcome: FinishedRun) -> None:
         """Show what the checkers found in the text of the newest run."""

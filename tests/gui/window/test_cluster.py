@@ -6,28 +6,11 @@ import pytest
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.cluster import Asked, Tls
-from gpu.engines.base import PhaseTimes
-from gpu.messages.distributed import DistributedRun, LostWorker, Taken, TaskRecord, WorkerStatus
+from gpu.messages.distributed import LostWorker
 from gpu.messages.requests import Failure, Ready
 from gui.window.cluster_dialog import HERE, THERE, ClusterDialog
 from tests.gui.conftest import DEVICE, FakeHost
-
-WORKERS = tuple(WorkerStatus(str(each), f"tcp://127.0.0.1:{each}", "127.0.0.1", DEVICE) for each in (1, 2))
-
-
-def task(name, place, worker, begin, end, taken=(), elements=None, made=4000):
-    step = name.rpartition("-")[0].replace("_", " ")
-    address = WORKERS[worker].address
-    return TaskRecord(name, step, place, address, begin, end, PhaseTimes(), (("", made),), tuple(taken), elements)
-
-
-SCAN = (
-    task("chunk-0", 0, 0, 10.0, 11.0, elements=(0, 1000)),
-    task("chunk-1", 1, 1, 10.0, 12.0, elements=(1000, 2000)),
-    task("totals-2", 0, 0, 12.0, 12.5, [Taken("chunk-0"), Taken("chunk-1")], made=8),
-    task("carry-3", 0, 0, 12.5, 13.0, [Taken("chunk-0"), Taken("totals-2")]),
-    task("carry-4", 1, 1, 12.6, 13.4, [Taken("chunk-1"), Taken("totals-2")]),
-)
+from tests.gui.step_view.machines.records import WORKERS, run
 
 
 @pytest.fixture
@@ -114,18 +97,26 @@ def test_without_dask_one_sentence_says_how_to_install_it(window, monkeypatch):
 
 
 def test_a_run_says_who_was_busy_and_what_was_exchanged(window, qtbot):
-    on_cluster(window, qtbot, DistributedRun(WORKERS, SCAN, (LostWorker("tcp://127.0.0.1:3", 2),), 3.4, 8000))
+    on_cluster(window, qtbot, run(lost=[LostWorker("tcp://127.0.0.1:3", 2)]))
     card = window.page.devices
     assert card.workers.text() == "2 workers, 1 lost"
-    # 4.8 s of work in 3.4; a chunk's 4000 bytes to the totals, and these to the other worker.
-    assert card.busy.toolTip().startswith("1.4 of 2 busy")
+    # 4.4 s of work in 3.4; a chunk's 4000 bytes to the totals, and these to the other worker.
+    assert card.busy.toolTip().startswith("1.3 of 2 busy")
     assert card.exchanged.toolTip() == "4.01 kB exchanged, 8 kB gathered; 2 chunks, 5 tasks"
     assert card.lost.text() == "Worker tcp://127.0.0.1:3 was lost: others did its 2 tasks again."
     assert not card.dashboard.isHidden()
+    card.see.click()
+    assert window.page.tabs.tabText(window.page.tabs.currentIndex()) == "Workers"
+    window.bench.outcomes.clear()
+    window.set_engine("simulator")
+    window.run()
+    qtbot.waitUntil(lambda: "scan" in window.bench.outcomes)
+    assert card.isHidden()
+    assert not window.page.tabs.isTabVisible(window.page.stack.indexOf(window.page.machines))
 
 
 def test_a_lost_worker_and_a_lost_scheduler_are_told(window, qtbot):
-    host = on_cluster(window, qtbot, DistributedRun(WORKERS, SCAN, (), 3.4, 8000))
+    host = on_cluster(window, qtbot, run())
     window.run()
     qtbot.waitUntil(lambda: bool(host.open))
     number = next(iter(host.open))

@@ -1,0 +1,175 @@
+"""The tab of a run on several devices: its tasks, stepped one level above warps, and its workers in time."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QEvent, QSize, Qt
+from PyQt6.QtGui import QPainter, QPaintEvent
+from PyQt6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from gpu.declaration.distributed import DistributedProgram
+from gpu.distributed.layout import short_time
+from gpu.messages.distributed import DistributedRun
+from gui.painting.colors import warp_color
+from gui.painting.theme import look
+from gui.qt.events import is_of
+from gui.step_view.machines.graph import TaskGraph
+from gui.step_view.machines.lanes import KINDS, WorkerLanes, kind_colors
+from gui.step_view.machines.moments import MachineMoments
+from gui.step_view.time.player import Player
+from gui.step_view.time.transport import Transport
+from gui.widgets.basic import Card, ElidedLabel, label, row
+from gui.widgets.view_keys import ViewKeys
+
+MOST_TASKS = 256
+"""That are drawn as cells; of more the timeline alone is shown."""
+_RATE = 2.0
+"""Tasks a second, at the speed of 1."""
+_STAGES = (("Each alone", "local"), ("Told between them", "exchange"), ("Then", "fix_up"))
+
+
+class _Sample(QWidget):
+    """A piece of a lane, in the color of one of `KINDS`; None is what comes from another worker."""
+
+    def __init__(self, kind: int | None) -> None:
+        super().__init__()
+        self._kind = kind
+        self.setFixedSize(QSize(14, 10))
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        theme = look().theme
+        if self._kind is None:
+            painter.fillRect(self.rect().adjusted(0, 3, 0, -3), warp_color(theme, 1))
+        else:
+            painter.fillRect(self.rect(), kind_colors(warp_color(theme, 0))[self._kind])
+        painter.end()
+
+
+class MachinesView(QWidget):
+    """Shows a run of the pattern, whose program over several devices is given."""
+
+    def __init__(self, program: DistributedProgram) -> None:
+        super().__init__()
+        self.setAccessibleName("Workers")
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.moments: MachineMoments | None = None
+        self.player = Player(self, _RATE)
+        self.transport = Transport(self.player, "task")
+        self.graph, self.lanes = TaskGraph(), WorkerLanes()
+        self.words = label("", wrap=True, name="What the task does")
+        self.words.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self.many = label("", "muted", name="Why no cells are shown")
+        self._scroll = QScrollArea()
+        self._picked: str | None = None
+        self._lay_out(program)
+        self.player.moved.connect(self._show_moment)
+        for canvas in (self.graph, self.lanes):
+            canvas.task_picked.connect(self.pick)
+        player = self.player
+        ViewKeys(
+            self,
+            {
+                "Space": player.toggle,
+                "Left": lambda: player.step(-1),
+                "Right": lambda: player.step(1),
+                "Shift+Left": lambda: player.to_border(-1),
+                "Shift+Right": lambda: player.to_border(1),
+                "Home": lambda: player.to_end(last=False),
+                "End": lambda: player.to_end(last=True),
+            },
+            once=("Space",),
+        )
+
+    def _lay_out(self, program: DistributedProgram) -> None:
+        tasks = Card("Chunks, from worker to worker", margins=(14, 8, 14, 10))
+        tasks.head.addWidget(label("thick lines: to another worker", "caption"))
+        self.clock = ElidedLabel("caption", "Time since the first task began", right=True)
+        tasks.head.addWidget(self.clock, 1)
+        self._scroll.setWidget(self.graph)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        tasks.body.addWidget(self.many)
+        tasks.body.addWidget(self._scroll, 1)
+        line = row(self.transport.count, self.transport, 0, self.transport.speed, self.transport.loop)
+        tasks.body.addLayout(line)
+        time = Card("In time", margins=(14, 6, 14, 8))
+        time.head.addStretch(1)
+        kinds: list[tuple[int | None, str]] = [(None, "from a worker, in its color"), *enumerate(KINDS)]
+        for kind, name in kinds:
+            time.head.addWidget(_Sample(kind), 0, Qt.AlignmentFlag.AlignVCenter)
+            time.head.addWidget(label(name, "caption"))
+        time.body.addWidget(self.lanes)
+        left = QVBoxLayout()
+        left.setSpacing(8)
+        left.addWidget(tasks, 1)
+        left.addWidget(time)
+        self.side = Card("One level up", margins=(14, 8, 14, 12))
+        for title, name in _STAGES:
+            if text := getattr(program, name):
+                self.side.body.addWidget(label(title, "caption"))
+                self.side.body.addWidget(label(text, wrap=True))
+        self.side.body.addSpacing(8)
+        self.of = ElidedLabel("card-title", "Which task")
+        self.side.body.addWidget(self.of)
+        self.side.body.addWidget(self.words)
+        self.side.body.addStretch(1)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        layout.addLayout(left, 1)
+        layout.addWidget(self.side)
+        self._restyle()
+
+    def show_run(self, run: DistributedRun) -> None:
+        """Show another run, at its end: the whole picture is there."""
+        self.moments = moments = MachineMoments(run)
+        self._picked = None
+        few = moments.end <= MOST_TASKS
+        self._scroll.setVisible(few)
+        self.many.setText("" if few else f"{moments.end} tasks are more than can be seen as cells.")
+        self.many.setVisible(not few)
+        for canvas in (self.graph, self.lanes):
+            canvas.open(moments)
+        self.player.open(moments.end, moments.borders, moments.end)
+        self._show_moment(self.player.moment)
+
+    def pick(self, task: str | None) -> None:
+        """Let a task stand out until another is picked, or none."""
+        self._picked = task if task != self._picked else None
+        for canvas in (self.graph, self.lanes):
+            canvas.pick(self._picked)
+        self._say()
+
+    def _show_moment(self, moment: int) -> None:
+        if self.moments is None:
+            return
+        for canvas in (self.graph, self.lanes):
+            canvas.show_moment(moment)
+        now = self.moments.now(moment)
+        if now is not None:
+            place = self.graph.box(self.moments.layout.tasks[now.task]).center()
+            self._scroll.ensureVisible(int(place.x()), int(place.y()), 0, look().px(60))
+        whole = self.moments.until - self.moments.begin
+        self.clock.say(f"{short_time(self.moments.clock(moment))} of {short_time(whole)}")
+        self._say()
+
+    def _say(self) -> None:
+        """Say what the task that is picked does, else that which has just ended."""
+        if self.moments is None:
+            return
+        now = self.moments.now(self.player.moment)
+        if self._picked is not None:
+            now = self.moments.layout.tasks[self._picked].record
+        self.of.say(
+            "Picked" if self._picked is not None else "Just ended" if now is not None else "Before the first task"
+        )
+        self.words.setText("" if now is None else self.moments.words(now))
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self._restyle()
+
+    def _restyle(self) -> None:
+        self.side.setFixedWidth(look().px(270))
