@@ -36,8 +36,11 @@ GREETING_S = 5
 """How long a scheduler may take to say that it is one."""
 _START_SO = (
     "Start scheduler and workers in Lockstep's folder, each by its Python: "
-    "`python -m distributed.cli.dask_scheduler`, `python -m distributed.cli.dask_worker ADDRESS --nthreads 1`."
+    "`python -m distributed.cli.dask_scheduler`, "
+    "`python -m distributed.cli.dask_worker ADDRESS --nthreads 1 --memory-limit 0`."
 )
+_PROTECTED = "Something listens there; a protected scheduler wants tls://, --tls-ca, --tls-cert and --tls-key."
+_NOT_TRUSTED = "Something listens there, but trusts none of these certificates, or has none that they trust."
 
 
 @dataclass(frozen=True)
@@ -225,15 +228,16 @@ def _started(count: int, folder: str) -> Iterator[Any]:
 def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
     import distributed
 
-    security = _security(tls)
+    security, advice = _security(tls), _START_SO
     host, _, port = address.partition("://")[2].rpartition(":")
     try:
         # Dask asks again and again where nobody answers, and its client waits for ever for who says nothing.
         socket.create_connection((host.strip("[]"), int(port)), timeout=GREETING_S).close()
+        advice = _PROTECTED if tls is None else _NOT_TRUSTED
         kind = asyncio.run(asyncio.wait_for(_kind(address, security), GREETING_S))
     except Exception as error:  # who is no scheduler fails in a dozen ways
         raise EngineUnavailableError(
-            f"No Dask scheduler answers at {address}.", advice=_START_SO, detail=str(error)
+            f"No Dask scheduler answers at {address}.", advice=advice, detail=str(error)
         ) from error
     if kind != "Scheduler":
         raise EngineUnavailableError(f"At {address} is no scheduler but a Dask {kind.lower()[:40]}.", advice=_START_SO)

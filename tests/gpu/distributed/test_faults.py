@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -128,6 +129,12 @@ def test_who_is_no_scheduler_is_not_waited_for(monkeypatch, says):
 
 @pytest.fixture
 def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
+    with _by_hand(tmp_path) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def _by_hand(folder: Path, *tls: str) -> Iterator[tuple[str, subprocess.Popen]]:
     """A scheduler and a worker as somebody starts them by hand, in Lockstep's folder."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -136,9 +143,12 @@ def scheduler(tmp_path) -> Iterator[tuple[str, subprocess.Popen]]:
     here = ("--host", host, "--dashboard-address", f"{host}:0")
     options = {"cwd": ROOT, "stderr": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
     dask = [sys.executable, "-m"]
-    started = [subprocess.Popen([*dask, "distributed.cli.dask_scheduler", "--port", port, *here], **options)]
-    folder = ("--local-directory", str(tmp_path), "--nthreads", "1")
-    started.append(subprocess.Popen([*dask, "distributed.cli.dask_worker", address, *here, *folder], **options))
+    protocol = ("--protocol", "tls") if tls else ()
+    scheduler = [*dask, "distributed.cli.dask_scheduler", "--port", port, *here, *tls, *protocol]
+    started = [subprocess.Popen(scheduler, **options)]
+    to = f"tls://{address}" if tls else address
+    own = ("--local-directory", str(folder), "--nthreads", "1", "--memory-limit", "0", *tls, *protocol)
+    started.append(subprocess.Popen([*dask, "distributed.cli.dask_worker", to, *here, *own], **options))
     try:
         yield address, started[0]
     finally:
@@ -159,7 +169,7 @@ def test_a_scheduler_that_goes_away_is_one_sentence(scheduler):
             process.kill()
 
     variant = pattern.variant("three-kernels")
-    with _at(address) as there:
+    with _at(Asked(scheduler=address)) as there:
         assert [each.device.engine for each in there.workers] == ["simulator"]
         with pytest.raises(EngineUnavailableError, match=r"The scheduler is gone\.") as gone:
             run_distributed(there, pattern, variant, inputs, params, tell, chunks=(64,))
@@ -167,18 +177,60 @@ def test_a_scheduler_that_goes_away_is_one_sentence(scheduler):
 
 
 @contextlib.contextmanager
-def _at(address):
+def _at(asked):
     """Connect as soon as the scheduler and its worker are there."""
     end = time.monotonic() + 60
     while True:
         try:
-            with opened(Asked(scheduler=address), PLAIN) as there:
+            with opened(asked, PLAIN) as there:
                 yield there
             return
         except EngineUnavailableError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.1)
+
+
+def _certified(folder: Path, name: str, *authority: str) -> Path:
+    """Make a key and a certificate, signed by an authority's or by itself."""
+    openssl = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    files = ("-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem", "-days", "2", "-subj", f"/CN={name}")
+    subprocess.run([*openssl, *files, *authority], check=True, capture_output=True)
+    return folder / f"{name}.pem"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl, which makes certificates")
+def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
+    ca = _certified(tmp_path, "authority")
+    signed = ("-CA", str(ca), "-CAkey", str(tmp_path / "authority.key"))
+    for name in ("server", "user"):
+        _certified(tmp_path, name, *signed, "-addext", "basicConstraints=critical,CA:FALSE")
+    stranger = _certified(tmp_path, "stranger")
+    options = ("--tls-ca-file", ca, "--tls-cert", tmp_path / "server.pem", "--tls-key", tmp_path / "server.key")
+    mine = Tls(str(ca), str(tmp_path / "user.pem"), str(tmp_path / "user.key"))
+    with _by_hand(tmp_path, *map(str, options)) as (address, _):
+        with _at(Asked(scheduler=f"tls://{address}", tls=mine)) as there:
+            assert there.workers[0].address.startswith("tls://")
+            pattern = find_pattern("scan")
+            params = pattern.check({"n": 1000, "dtype": "int32"})
+            inputs = pattern.inputs({}, params, 3)
+            variant = pattern.variant(pattern.default_variant)
+            outcome, _ = run_distributed(there, pattern, variant, inputs, params, lambda progress: None, chunks=(3,))
+            assert outcome.report.verified
+        for asked, said in (
+            (Asked(scheduler=address), "a protected scheduler wants tls://"),
+            (
+                Asked(scheduler=address, tls=Tls(str(ca), str(stranger), str(tmp_path / "stranger.key"))),
+                "trusts none of these",
+            ),
+            (Asked(scheduler=address, tls=Tls(str(stranger), mine.cert, mine.key)), "none that they trust"),
+        ):
+            begun = time.monotonic()
+            with pytest.raises(EngineUnavailableError, match="No Dask scheduler answers") as refused, opened(asked):
+                pass
+            assert said in refused.value.advice
+            assert time.monotonic() - begun < 30
 
 
 def test_a_worker_with_several_threads_is_refused():
