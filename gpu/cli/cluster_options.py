@@ -116,8 +116,8 @@ def add_options(own: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--stream",
         action="store_true",
-        help="read --input and write --output a chunk at a time, as .npy, .raw, .zarr, .pgm or .ppm that all workers "
-        "see: for more than memory holds; nothing is gathered here, nor compared with a reference",
+        help="read --input and write --output a chunk at a time, as .npy, .raw, .zarr, .pgm, .ppm or .tif that all "
+        "workers see: for more than memory holds; nothing is gathered here, nor compared with a reference",
     )
     group.add_argument(
         "--raw", metavar="TYPE:SHAPE", help="with --stream: --input has no header, such as float32:1000000"

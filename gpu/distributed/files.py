@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpu.distributed.sources import Source
+from gpu.distributed.tiff import TIFF, TILE, create_tiff, open_tiff
 from gpu.distributed.zarr_arrays import ZARR, create_zarr, open_zarr, read_rows
 from gpu.engines.base import Array
 from gpu.errors import InputError
@@ -102,7 +103,7 @@ def open_streamed(path: str, raw: str = "") -> Streamed:
     Parameters
     ----------
     path : str
-        Of a .npy, .pgm or .ppm file, of a Zarr array's folder, or of any file of numbers without a header.
+        Of a .npy, .pgm, .ppm or TIFF file, of a Zarr array's folder, or of any file of numbers without a header.
     raw : str
         Of the last one type and shape, such as "float32:1000000" or "uint8:4096x4096".
 
@@ -126,12 +127,16 @@ def open_streamed(path: str, raw: str = "") -> Streamed:
         stored = header.dtype.newbyteorder(">")
         rows = RawRows(where, header.offset, stored.str, header.shape[1:])
         return Streamed(where, rows, header.shape, header.dtype, header.maxval)
+    if ending in TIFF:
+        image = open_tiff(where)
+        kind = np.dtype(image.dtype).newbyteorder("=")
+        return Streamed(where, image, image.shape, kind, int(np.iinfo(kind).max))
     if ending == ZARR:
         array = open_zarr(where)
         _refuse_single(path, array.shape)
         return Streamed(where, ZarrRows(where), tuple(array.shape), np.dtype(array.dtype))
     raise InputError(
-        f"{path} cannot be read a chunk at a time: .npy, .pgm, .ppm and .zarr can.",
+        f"{path} cannot be read a chunk at a time: .npy, .pgm, .ppm, .tif and .zarr can.",
         advice="A file of bare numbers needs --raw TYPE:SHAPE.",
     )
 
@@ -205,7 +210,7 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
     Parameters
     ----------
     path : str
-        Of a .npy, .pgm or .ppm file or a .zarr folder; any other is one of bare numbers, if it ends in .raw.
+        Of a .npy, .pgm, .ppm or TIFF file or a .zarr folder; any other is one of bare numbers, if it ends in .raw.
     shape : tuple of int
         Of the result; its first number may be changed in the `Output`, but for .zarr and images.
     dtype : str
@@ -225,6 +230,9 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
             create_zarr(str(unfinished), shape, dtype, chunk)
             yield Output(ZarrTarget(str(unfinished)), shape[0])
             return
+        if ending in TIFF:
+            yield Output(create_tiff(str(unfinished), shape, dtype), shape[0])
+            return
         header = _header(ending, shape, dtype, maxval)
         unfinished.write_bytes(header)
         stored = np.dtype(dtype).newbyteorder(">" if ending in _NETPBM else "<")
@@ -235,20 +243,38 @@ def writing(path: str, shape: tuple[int, ...], dtype: str, chunk: int, maxval: i
                 file.write(_header(ending, (output.rows, *shape[1:]), dtype, maxval))
 
 
-def check_streamed_target(path: str, *, image: bool, sized: bool) -> None:
-    """Raise InputError where a result cannot be written in parts; `sized` says that its length is known before."""
+def check_streamed_target(path: str, *, dtype: str, maxval: int, sized: bool) -> None:
+    """Raise InputError where a result cannot be written in parts.
+
+    Parameters
+    ----------
+    path : str
+    dtype : str
+        Of the input.
+    maxval : int
+        Of an image, the value of white; 0 for numbers.
+    sized : bool
+        Whether its length is known before.
+    """
     ending = Path(path).suffix.lower()
-    if ending not in (".npy", ".raw", ZARR, *(_NETPBM if image else ())):
-        images = " and the image's own kind" if image else ""
+    if ending not in (".npy", ".raw", ZARR, *((*_NETPBM, *TIFF) if maxval else ())):
+        images = "; of images .pgm, .ppm and .tif too" if maxval else ""
         raise InputError(f"{path} cannot be written a chunk at a time: .npy, .raw and .zarr can{images}.")
     if ending == ZARR and not sized:
         raise InputError(f"{path} cannot be written: how long the result is shows at the end; .npy and .raw can wait.")
+    if ending in TIFF and maxval != np.iinfo(dtype).max:
+        raise InputError(f"{path} cannot be written: white is {maxval}, and in a TIFF image {np.iinfo(dtype).max}.")
     check_target(path)
 
 
 def is_image(path: str) -> bool:
     """Whether a file of that name is written as an image."""
-    return Path(path).suffix.lower() in _NETPBM
+    return Path(path).suffix.lower() in (*_NETPBM, *TIFF)
+
+
+def written_together(path: str) -> int:
+    """Return how many rows are written by one worker: those of a row of tiles."""
+    return TILE if Path(path).suffix.lower() in TIFF else 1
 
 
 def _header(ending: str, shape: tuple[int, ...], dtype: str, maxval: int) -> bytes:

@@ -14,7 +14,16 @@ import numpy as np
 from gpu.declaration.distributed import OnWorker, Parts, Streaming
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
 from gpu.distributed.cluster import Cluster
-from gpu.distributed.files import Output, Streamed, Target, check_streamed_target, is_image, seen, writing
+from gpu.distributed.files import (
+    Output,
+    Streamed,
+    Target,
+    check_streamed_target,
+    is_image,
+    seen,
+    writing,
+    written_together,
+)
 from gpu.distributed.run import lengths_of, program_of
 from gpu.distributed.sources import Excerpt
 from gpu.distributed.tasks import Named, RunTasks
@@ -85,9 +94,10 @@ def stream(
     if total % together:
         file = Path(given.path).name
         raise InputError(f"{file} has {total} rows, no multiple of the {together} that belong together.")
-    lengths = (
-        lengths_of(total, chunks, 1, together) if len(chunks) > 1 else _equal(given, len(workers), chunks, together)
-    )
+    if len(chunks) > 1:
+        lengths = lengths_of(total, chunks, 1, together)
+    else:
+        lengths = _equal(given, len(workers), chunks, together * written_together(target))
     dtype = _checked_target(program.streaming, given, params, target, lengths)
     if not dtype:
         target = ""
@@ -164,7 +174,10 @@ def _checked_target(streaming: Streaming, given: Streamed, params: Params, targe
         return ""
     if not target:
         raise InputError("The result is as large as the input.", advice="Say by --output where it goes.")
-    check_streamed_target(target, image=bool(given.maxval), sized=streaming.sized(params))
+    check_streamed_target(target, dtype=given.dtype.name, maxval=given.maxval, sized=streaming.sized(params))
+    tiles = written_together(target)
+    if any(each % tiles for each in lengths[:-1]):
+        raise InputError(f"A TIFF image is written by rows of tiles: --chunks with it are multiples of {tiles}.")
     if Path(target).suffix.lower() == ZARR and len({*lengths[:-1]}) > 1:
         raise InputError("A Zarr array's chunks are equally long, and so are those of --chunks with it.")
     return given.dtype.name if is_image(target) else streaming.dtype(params)
@@ -189,7 +202,7 @@ def _beside(given: Streamed, name: str) -> dict[str, Array]:
 def _refuse_other(pattern: Pattern, params: Params, given: Streamed, name: str) -> None:
     wanted = pattern.takes(params)
     if wanted == "text" or (wanted == "image") != bool(given.maxval):
-        what = {"image": "an image, .pgm or .ppm", "text": "a text, which is not streamed"}.get(wanted, "numbers")
+        what = {"image": "an image, .pgm, .ppm or .tif", "text": "a text, which is not streamed"}.get(wanted, "numbers")
         raise InputError(f"{Path(given.path).name} is not what {pattern.title} takes here: {what}.")
     if name == "values" and len(given.shape) != max(pattern.dimensions, 1):
         shape = " x ".join(map(str, given.shape))

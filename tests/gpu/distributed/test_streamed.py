@@ -122,6 +122,20 @@ def test_an_image_is_filtered_and_counted_by_rows(cluster, tmp_path, maxval):
     assert np.abs(found - expected).max() <= (np.abs(expected % 1 - 0.5).min() < 1e-3)
 
 
+def test_a_tiled_image_is_filtered_by_rows_of_tiles(cluster, tmp_path):
+    tifffile = pytest.importorskip("tifffile", reason="requirements-dask.txt installs it")
+    pixels = np.random.default_rng(6).integers(0, 256, (300, 12, 3)).astype(np.uint8)
+    tifffile.imwrite(tmp_path / "in.tif", pixels, tile=(64, 16), photometric="rgb", compression=8)
+    run = streamed(cluster, "convolution", tmp_path / "in.tif", tmp_path / "out.tif", (5,), size=3)
+    pattern = find_pattern("convolution")
+    inputs = {"image": pixels, "maxval": np.array(255, np.uint8)}
+    expected = np.rint(pattern.reference(inputs, pattern.check({"size": 3})))
+    assert np.abs(tifffile.imread(tmp_path / "out.tif") - expected).max() <= 1
+    assert sorted(record.elements for record in run.done.tasks) == [(0, 256), (256, 300)], "no two write one tile"
+    with pytest.raises(InputError, match="--chunks with it are multiples of 256"):
+        streamed(cluster, "convolution", tmp_path / "in.tif", tmp_path / "out.tif", (100, 200), size=3)
+
+
 def test_nothing_is_there_of_a_result_that_was_not_finished(cluster, tmp_path):
     values = np.zeros(100)
     values[77] = np.nan
