@@ -194,31 +194,19 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     engine = plugin.engine
     engine.sources = dict(call.sources)
     engine.take_times()
-    read: list[Piece] = []
     pattern = find_pattern(call.pattern)
-
-    def opened(value: Any) -> Any:
-        match value:
-            case Chunk():
-                read.append(value.read())
-                if call.accept:
-                    _accept(pattern, read[-1], call.params)
-                return read[-1]
-            case Resident():
-                return value.on(plugin, engine)
-            case list():
-                return [opened(each) for each in value]
-        return value
-
+    read: list[Piece] = []
     variant = pattern.variant(call.variant)
     try:
         on_worker = OnWorker(engine, call.params, call.variant, variant.run)
         following, count = call.following or (None, 0)
         own = len(values) - count
-        result = call.step(on_worker, *(opened(value) for value in values[:own]))
+        result = call.step(on_worker, *(_opened(value, call, plugin, engine, read) for value in values[:own]))
         held = sum(piece.nbytes for piece in read) + sum(size for _, size in _sizes(result)) + worker.state.nbytes
         if following is not None:
-            result = following(on_worker, result, *(opened(value) for value in values[own:]))
+            result = following(
+                on_worker, result, *(_opened(value, call, plugin, engine, read) for value in values[own:])
+            )
         times = engine.take_times()
     except EngineLostError as error:
         # The device's context is ruined, and only a new process has another: the chunk is done again there.
@@ -256,6 +244,21 @@ def _fetched(worker: Any) -> tuple[Fetch, ...]:
         for each in islice(reversed(worker.transfer_incoming_log), _MOST_FETCHES)
         if not taken.isdisjoint(each["keys"])
     )
+
+
+def _opened(value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read: list[Piece]) -> Any:
+    """Return what a step takes for what Dask gives; chunks are read, and stand in `read` too."""
+    match value:
+        case Chunk():
+            read.append(value.read())
+            if call.accept:
+                _accept(find_pattern(call.pattern), read[-1], call.params)
+            return read[-1]
+        case Resident():
+            return value.on(plugin, engine)
+        case list():
+            return [_opened(each, call, plugin, engine, read) for each in value]
+    return value
 
 
 def _sizes(result: Any) -> tuple[tuple[str, int], ...]:

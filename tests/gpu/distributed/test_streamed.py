@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gpu.declaration.distributed import Piece
 from gpu.distributed.files import RawTarget, open_streamed
 from gpu.distributed.streamed import stream
 from gpu.errors import InputError
@@ -71,6 +73,21 @@ def test_no_worker_has_more_than_two_chunks(cluster, tmp_path):
     assert np.array_equal(np.load(tmp_path / "out.npy"), np.cumsum(values, dtype=np.int32))
     small = chunk // 2  # totals, with what Python adds to each
     assert max(record.held_bytes for record in run.done.tasks) <= 2 * chunk + small
+
+
+def test_what_a_task_read_goes_with_it(cluster, numbers, tmp_path):
+    folder, _ = numbers
+    assert {*cluster.client.run(gc.disable).values()} == {None}
+    try:
+        streamed(cluster, "scan", folder / "in.npy", tmp_path / "out.npy", (16,))
+        found = cluster.client.run(pieces)
+    finally:
+        cluster.client.run(gc.enable)
+    assert {*found.values()} == {0}, "nobody waits for Python to find circles"
+
+
+def pieces():
+    return sum(isinstance(each, Piece) for each in gc.get_objects())
 
 
 def kept(dask_worker):
