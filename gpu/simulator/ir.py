@@ -51,7 +51,7 @@ class Global:
 
 @dataclass(frozen=True)
 class Special:
-    """threadIdx, blockIdx, blockDim or gridDim along an axis (0, 1, 2)."""
+    """threadIdx, blockIdx, blockDim, gridDim or clusterDim along an axis (0, 1, 2)."""
 
     type: Scalar
     name: str
@@ -418,6 +418,25 @@ class GridBarrier:
 
 
 @dataclass(frozen=True)
+class ClusterBarrier:
+    """A barrier of all threads of a cluster of blocks: each of them arrives at it, and then waits for the others."""
+
+    type: Type
+    part: Literal["arrive", "wait"]
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
+class ClusterAddress:
+    """The pointer to where what a pointer into shared memory leads to is in the cluster's block of a rank."""
+
+    type: Pointer
+    pointer: Expression
+    rank: Expression
+    position: SourcePosition
+
+
+@dataclass(frozen=True)
 class Clock:
     """A number that only grows while a block runs."""
 
@@ -483,6 +502,8 @@ Expression = (
     | Call
     | IndirectCall
     | GridBarrier
+    | ClusterBarrier
+    | ClusterAddress
     | Clock
     | Texel
     | TexelWeight
@@ -635,6 +656,8 @@ class Function:
     shared: list[SharedVariable] = field(default_factory=list)
     calls: list[Function] = field(default_factory=list)
     syncs_grid: bool = False
+    cluster: tuple[int, int, int] | None = None
+    syncs_cluster: bool = False
     has_phases: bool = False
     body: Block = field(default_factory=lambda: Block(()))
 

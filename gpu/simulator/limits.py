@@ -24,6 +24,9 @@ class Limits:
     resident_threads : int
         Those of a grid that has a barrier of its own, which are on the device together.
 
+    cluster_blocks : int
+        The most blocks of a cluster; beyond 8 the host has to allow it.
+
     Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Up to `constant_bytes` they
     have been the same since compute capability 3.0.
     """
@@ -34,6 +37,21 @@ class Limits:
     shared_bytes: int = 48 * 1024
     constant_bytes: int = 64 * 1024
     resident_threads: int = 2**18
+    cluster_blocks: int = 16
+
+    def of_cluster(self, grid: Sequence[int], cluster: Sequence[int]) -> str:
+        """Return what is wrong with clusters of a grid, as the rest of a sentence; "" where nothing is."""
+        if min(cluster) < 1:
+            return f"a cluster of {tuple(cluster)} blocks is empty."
+        if prod(cluster) > self.cluster_blocks:
+            return (
+                f"a cluster of {prod(cluster)} blocks; at most 8 are possible on every GPU, and {self.cluster_blocks} "
+                "where the host allows them."
+            )
+        for axis, extent, of in zip("xyz", grid, cluster, strict=True):
+            if extent % of:
+                return f"a grid of {extent} blocks along {axis}, which is no multiple of its clusters' {of}."
+        return ""
 
     def obstacle(self, grid: Sequence[int], block: Sequence[int]) -> str:
         """Return what is wrong with the extents of a launch, as the rest of a sentence; "" where nothing is."""

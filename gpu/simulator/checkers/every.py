@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gpu.simulator.checkers.checker import Checker
+from gpu.simulator.checkers.clusters import ClusterChecker
 from gpu.simulator.checkers.heap import HeapChecker, HeapRecords
 from gpu.simulator.checkers.lifetimes import LifetimeChecker
 from gpu.simulator.checkers.races import RaceChecker
@@ -22,4 +23,11 @@ def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None
     heaps : HeapRecords or None
         What earlier launches allocated and freed; None where there were none.
     """
-    return RaceChecker(), UninitializedChecker(uninitialized), HeapChecker(heaps), WarpMaskChecker(), LifetimeChecker()
+    return (
+        RaceChecker(),
+        UninitializedChecker(uninitialized),
+        HeapChecker(heaps),
+        WarpMaskChecker(),
+        LifetimeChecker(),
+        ClusterChecker(),
+    )

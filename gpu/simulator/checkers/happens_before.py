@@ -119,6 +119,28 @@ class _Gathering:
         self.known = np.maximum(self.known, known.max(axis=0))
 
 
+class _ClusterTimes:
+    """When lanes arrived at the barriers of their clusters, and how many barriers each of them has passed."""
+
+    def __init__(self, lanes: int) -> None:
+        self.arrivals = np.zeros(lanes, np.int64)
+        self.passed = np.zeros(lanes, np.int64)
+        # Of three barriers one after the other: no lane is more than one ahead of another.
+        self._times = np.full((3, lanes), _FIRST, np.int64)
+
+    def arrive(self, time: int, lanes: Array) -> None:
+        """Take note of lanes that arrive once more."""
+        self.arrivals[lanes] += 1
+        self._times[self.arrivals[lanes] % 3, lanes] = time
+
+    def before(self, lanes: Array, others: Array, events: Array) -> Array:
+        """Whether events of others are ordered before what lanes do now: a lane that did not arrive had ended."""
+        passed = self.passed[lanes]
+        came = events < self._times[passed % 3, others]
+        ordered: Array = (passed > 0) & (came | (self.arrivals[others] < passed))
+        return ordered
+
+
 class HappensBefore:
     """Knows which earlier accesses are ordered before those of the batch that runs.
 
@@ -143,6 +165,11 @@ class HappensBefore:
         # that arrived in a phase of these.
         self._of_block: Array | None = None
         self._phases: dict[int, Array] = {}
+        # The cluster of each block, and where in what is known of a cluster its lanes begin.
+        self._cluster = batch.cluster_of_block
+        self._start = batch.rank_of_block * self._per_block
+        self._span = batch.cluster_blocks * self._per_block
+        self._clusters = _ClusterTimes(geometry.lanes) if batch.cluster_blocks > 1 else None
         self._everyone = _words(geometry.everyone.bits)
         self._acquired: Array | None = None
         self._waiting: dict[tuple[int, int], list[_Gathering]] = {}
@@ -158,7 +185,24 @@ class HappensBefore:
         if self._acquired is not None:
             rows = self._acquired.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
+        if self._clusters is not None:
+            rows = self._clusters.passed.reshape(self._shape)
+            rows[passed] = rows[passed].max(axis=1, keepdims=True)
+        if self._of_block is not None:
+            known = self._of_block.reshape(*self._shape, self._span)
+            known[passed] = known[passed].max(axis=1, keepdims=True)
         return passed
+
+    def cluster_arrives(self, time: int, mask: LaneMask) -> None:
+        """Take note of lanes that arrive at the barrier of their clusters."""
+        self.has_warp_times = True
+        if self._clusters is not None:
+            self._clusters.arrive(time, mask.lanes)
+
+    def cluster_passes(self, mask: LaneMask) -> None:
+        """Take note of lanes that know all others of their clusters to have arrived there."""
+        if self._clusters is not None:
+            self._clusters.passed[mask.lanes] = self._clusters.arrivals[mask.lanes]
 
     def warp_barrier(self, time: int, mask: LaneMask, named: Any, ended: LaneMask | None) -> None:
         """Take note of a `__syncwarp`; `named` are the lanes that it names, and `ended` those whose threads have.
@@ -182,7 +226,7 @@ class HappensBefore:
                 self._wait(lanes, np.broadcast_to(names, lanes.shape), due, apart)
         if self._of_block is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
-            met = np.zeros((group.max() + 1, self._per_block), np.int64)
+            met = np.zeros((group.max() + 1, self._span), np.int64)
             np.maximum.at(met, group, self._of_block[lanes])
             self._of_block[lanes] = met[group]
         if self._acquired is not None:
@@ -234,13 +278,14 @@ class HappensBefore:
     def arrive(self, time: int, phase: int, lane: int) -> None:
         """Take note of a lane that arrives at a barrier in memory, in a phase of it; what it knows others may learn."""
         if self._of_block is None:
-            self._of_block = np.full((self._warp_time.size, self._per_block), _FIRST, np.int64)
+            self._of_block = np.full((self._warp_time.size, self._span), _FIRST, np.int64)
         self.has_warp_times = True
         own = self._of_block[lane]
-        own[lane % self._per_block] = time
+        base = self._start[lane // self._per_block]
+        own[base + lane % self._per_block] = time
         first = lane // WARP * WARP
         warp = self._warp_time[first : first + WARP] if self._known is None else self._known[lane]
-        start = first % self._per_block
+        start = base + first % self._per_block
         own[start : start + WARP] = np.maximum(own[start : start + WARP], warp)
         known = self._phases.get(phase)
         self._phases[phase] = own.copy() if known is None else np.maximum(known, own)
@@ -301,10 +346,21 @@ class HappensBefore:
             met = self._warp_time[mine] if self._known is None else self._known[mine, others % WARP]
             ordered[neighbors] |= events[neighbors] < met
         if self._of_block is not None:
-            inside = np.flatnonzero(theirs // self._per_block == block)
-            known = self._of_block[lanes[inside], theirs[inside] % self._per_block]
+            inside = np.flatnonzero(self._share_cluster(lanes, theirs))
+            other = theirs[inside]
+            known = self._of_block[lanes[inside], self._start[other // self._per_block] + other % self._per_block]
             ordered[inside] |= events[inside] < known
+        if self._clusters is not None:
+            inside = np.flatnonzero(self._share_cluster(lanes, theirs))
+            ordered[inside] |= self._clusters.before(lanes[inside], theirs[inside], events[inside])
         return ordered
+
+    def _share_cluster(self, lanes: Array, theirs: Array) -> Array:
+        """Whether lanes of the batch and other threads, counted as lanes of it, are of one cluster."""
+        blocks = theirs // self._per_block
+        inside = (blocks >= 0) & (blocks < self._cluster.size)
+        found: Array = inside & (self._cluster[np.where(inside, blocks, 0)] == self._cluster[lanes // self._per_block])
+        return found
 
     def before(self, lanes: Array, threads: Array, events: Array, *, atomic: bool) -> Array:
         """Whether events of other threads, atomics or not, are ordered before what lanes do now."""

@@ -47,7 +47,8 @@ class _Now:
 class RaceChecker(Checker):
     """Finds data races in shared and global memory, within a warp, within a block and between blocks.
 
-    Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`. Accesses of
+    Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`, those of two
+    blocks of a cluster by the cluster's barrier. Other accesses of
     two blocks are ordered where the first thread, or one that it met at a barrier, then called `__threadfence`, and
     the second, or one that it met, changed global memory by an atomic after that, or read it as volatile. Atomics do
     not race with each other, nor with volatile reads, nor these with volatile writes of global memory; nor do the lanes
@@ -165,9 +166,17 @@ class RaceChecker(Checker):
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
+        if batch.cluster_blocks > 1:
+            return  # the block's shared memory is others' too
         for memory in batch.shared.values():
             if memory in self._shadows:
                 self._shadows[memory].forget(passed)
+
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+        self._order.cluster_arrives(self._time, mask)
+
+    def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
+        self._order.cluster_passes(mask)
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         if name in ("__threadfence", "__threadfence_system"):
@@ -405,7 +414,7 @@ class RaceChecker(Checker):
             return "instruction"
         theirs, per_block = thread - self._order.first_thread, now.batch.geometry.lanes_per_block
         if theirs // per_block != lane // per_block:
-            return "grid"
+            return "grid" if now.access.memory.space == "global" else "cluster"
         return "warp" if theirs // WARP == lane // WARP else "block"
 
     def _value(self, event: int, thread: int) -> str | None:

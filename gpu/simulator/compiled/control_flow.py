@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from gpu.errors import SourcePosition
+from gpu.simulator import ir
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.coroutines import MEETS, POLLS, WarpCoroutine
+from gpu.simulator.compiled.coroutines import GATHERS, MEETS, POLLS, WarpCoroutine
 from gpu.simulator.compiled.lanes import ExchangeLanes, Given
 from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
 from gpu.simulator.compiled.plan import (
     Bind,
     BlockMeeting,
+    ClusterMeeting,
     Exchange,
     Item,
     Once,
@@ -86,6 +88,8 @@ class ControlFlow:
                 self._phase_test(item)
             case BlockMeeting(position):
                 self._give_way(MEETS, "waits at a barrier to which others do not come", position, "0")
+            case ClusterMeeting(barrier):
+                self._meet_cluster(barrier)
             case PlannedIf():
                 self._if(item)
             case PlannedLoop():
@@ -161,6 +165,15 @@ class ControlFlow:
         who = asm.value(f"load i64, ptr {waiting}")
         with asm.when(asm.value(f"icmp sge i64 {who}, 0")):
             self._give_way(POLLS, "waits for a phase of a barrier that does not end", expression.position, who)
+
+    def _meet_cluster(self, barrier: ir.ClusterBarrier) -> None:
+        assert self._warp is not None
+        if barrier.part == "arrive":
+            self._warp.arrive()
+            return
+        what = "waits at the barrier of its cluster, to which others do not come"
+        with self._asm.when(self._warp.is_ahead()):
+            self._give_way(GATHERS, what, barrier.position, "0")
 
     def _give_way(self, reason: int, what: str, position: SourcePosition, thread: str) -> None:
         """Let other warps go on; where that never helps, the launch ends with what a thread does."""

@@ -16,8 +16,11 @@ from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.warp import WARP
 
-POLLS, MEETS = 1, 2
-"""What a warp waits for: it asks for a phase again, or all other warps of its block come to the barrier."""
+POLLS, MEETS, GATHERS = 1, 2, 3
+"""What a warp waits for: it asks for a phase again, or all other warps of its block, or of its cluster, come too."""
+
+SHARED_STRIDE = "lockstep.shared_stride"
+"""The variable that says, in 8 bytes, how far the shared memories of a cluster's blocks are apart."""
 
 _STUCK = -1
 """In the place of what is counted of progress: whoever still waits does so for ever."""
@@ -25,17 +28,26 @@ _FRUITLESS = 1 << 16
 """So often all warps may ask in vain: a loop that asks may do something else after some times."""
 
 _SIGNATURE = (
-    "ptr noalias %scratch, ptr %shared, ptr %args, i64 %number, i64 %warp, i32 %gx, i32 %gy, i32 %gz, "
-    "ptr %state, ptr %progress"
+    "ptr noalias %scratch, ptr %shared, ptr %args, i64 %number, i64 %rank, i64 %warp, i32 %gx, i32 %gy, i32 %gz, "
+    "ptr %state, ptr %progress, ptr %arrivals, ptr %gathered, ptr %cluster.shared, i64 %stride"
 )
 _ENDS, _CLEANS, _SUSPENDED = "ends", "cleans", "suspended"
 
 
 class WarpThreads(ThreadBlock):
-    """The lanes of one warp of a block; the number of a thread is that of its lane."""
+    """The lanes of one warp of a block; the number of a thread is that of its lane.
 
-    def __init__(self, asm: Assembly, shape: Sequence[int]) -> None:
+    Parameters
+    ----------
+    asm, shape
+        As of a block.
+    cluster : sequence of int
+        How many blocks a cluster has along x, y and z.
+    """
+
+    def __init__(self, asm: Assembly, shape: Sequence[int], cluster: Sequence[int]) -> None:
         super().__init__(asm, shape)
+        self.cluster = tuple(cluster)
         self.of_block = self.threads
         self.threads, self.in_line = WARP, True
 
@@ -52,6 +64,28 @@ class WarpThreads(ThreadBlock):
         self._asm.declare("i64 @llvm.smin.i64(i64, i64)")
         left = self._asm.value(f"sub i64 {self.of_block}, {self._asm.value(f'mul i64 %warp, {WARP}')}")
         return self._asm.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {WARP})")
+
+    def begin(self, number: str) -> None:
+        """Write what finds blockIdx from a cluster's number in the grid, and the block's rank in it."""
+        asm = self._asm
+        across, down = (
+            asm.value(f"udiv i64 {asm.value(f'zext i32 %g{axis} to i64')}, {self.cluster[at]}")
+            for at, axis in enumerate("xy")
+        )
+        row = asm.value(f"udiv i64 {number}, {across}")
+        corner = (f"urem i64 {number}, {across}", f"urem i64 {row}, {down}", f"udiv i64 {row}, {down}")
+        x, y, _ = self.cluster
+        inner = asm.value(f"udiv i64 %rank, {x}")
+        inside = (f"urem i64 %rank, {x}", f"urem i64 {inner}, {y}", f"udiv i64 {inner}, {y}")
+        places = []
+        for box, of, at in zip(corner, self.cluster, inside, strict=True):
+            start = asm.value(f"mul i64 {asm.value(box)}, {of}")
+            places.append(asm.value(f"add i64 {start}, {asm.value(at)}"))
+        self._block_index = [asm.value(f"trunc i64 {place} to i32", "bid") for place in places]
+
+    def special(self, name: str, axis: int) -> str:
+        """Return a value of threadIdx, blockIdx, blockDim, gridDim or clusterDim: i32."""
+        return str(self.cluster[axis]) if name == "clusterDim" else super().special(name, axis)
 
     def index_of(self, thread: str) -> list[str]:
         """Return threadIdx of a lane."""
@@ -94,6 +128,17 @@ class WarpCoroutine:
     def goes_on(self) -> None:
         """Take note that somebody has found what was waited for."""
         self._asm.update("%progress", "i64", "add", "1")
+
+    def arrive(self) -> None:
+        """Take note that the warp is at the barrier of its cluster."""
+        self._asm.update("%arrivals", "i64", "add", "1")
+        self.goes_on()
+
+    def is_ahead(self) -> str:
+        """Return whether the warp has arrived there and others have not, an i1."""
+        asm = self._asm
+        own, all_of = asm.value("load i64, ptr %arrivals"), asm.value("load i64, ptr %gathered")
+        return asm.value(f"icmp sgt i64 {own}, {all_of}")
 
     def begin(self) -> None:
         """Wait for the first turn."""
@@ -157,49 +202,52 @@ class WarpCoroutine:
 
 @dataclass(frozen=True)
 class WarpTurns:
-    """What lets the warps of a block go on in turns: the function `kernel`, written with the metadata of another one.
+    """What lets the warps of a cluster's blocks go on in turns: the function `kernel`.
 
     Parameters
     ----------
-    warps : int
-        Those of a block.
+    blocks, warps : int
+        How many blocks a cluster has, and warps a block.
     scratch_bytes : int
-        What each of them has.
+        What each warp has.
     failed : int
         Which of the arguments is the variable that takes word of a failure.
+    stride : int
+        Which is the one that says how far the blocks' shared memories are apart.
     """
 
+    blocks: int
     warps: int
     scratch_bytes: int
     failed: int
+    stride: int
 
     def text(self, signature: str, asm: Assembly) -> str:
-        """Return the function."""
+        """Return the function, whose metadata and declarations are those of another one too."""
         own = Assembly()
         own.metadata, own.declared = asm.metadata, asm.declared
         for each in ("void @llvm.coro.resume(ptr)", "void @llvm.coro.destroy(ptr)", "i1 @llvm.coro.done(ptr)"):
             own.declare(each)
         failed = own.value(f"load ptr, ptr {own.offset('%args', 8 * self.failed)}")
-        handles, states = own.alloca(8 * self.warps, "handles"), own.alloca(8 * self.warps, "states")
-        progress, before = own.alloca(8, "progress"), own.alloca(8, "before")
-        fruitless = own.alloca(8, "fruitless")
-        with own.loop("%blocks", "block", own.not_unrolled) as (index, _):
+        told = own.value(f"load ptr, ptr {own.offset('%args', 8 * self.stride)}")
+        stride = own.value(f"load i64, ptr {told}")
+        state = _TurnsState.new(own, self.blocks * self.warps, failed)
+        with own.loop("%blocks", "cluster", own.not_unrolled) as (index, _):
             number = own.value(f"add nsw i64 %first, {index}")
-            own.fill(states, 0, 8 * self.warps)
-            for each in (progress, before, fruitless):
-                own.emit(f"store i64 0, ptr {each}")
-            with own.loop(self.warps, "warp", own.not_unrolled) as (warp, _):
-                scratch = own.offset("%scratch", own.value(f"mul i64 {warp}, {self.scratch_bytes}"))
+            state.clear(own)
+            with self._each_warp(own) as (block, warp, place):
+                scratch = own.offset("%scratch", own.value(f"mul i64 {place}, {self.scratch_bytes}"))
+                shared = own.offset("%shared", own.value(f"mul i64 {block}, {stride}"))
                 given = (
-                    f"ptr {scratch}, ptr %shared, ptr %args, i64 {number}, i64 {warp}, i32 %gx, i32 %gy, i32 %gz, "
-                    f"ptr {_element(own, states, warp)}, ptr {progress}"
+                    f"ptr {scratch}, ptr {shared}, ptr %args, i64 {number}, i64 {block}, i64 {warp}, "
+                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element(own, state.waits, place)}, ptr {state.progress}, "
+                    f"ptr {_element(own, state.arrivals, place)}, ptr {state.gathered}, ptr %shared, i64 {stride}"
                 )
                 handle = own.value(f"call ptr @warp({given})")
-                own.emit(f"store ptr {handle}, ptr {_element(own, handles, warp)}")
-            over = self._rounds(own, handles, states, progress, before, fruitless, failed)
-            own.place(over)
-            with own.loop(self.warps, "warp", own.not_unrolled) as (warp, _):
-                handle = own.value(f"load ptr, ptr {_element(own, handles, warp)}")
+                own.emit(f"store ptr {handle}, ptr {_element(own, state.handles, place)}")
+            own.place(self._rounds(own, state))
+            with self._each_warp(own) as (_, _, place):
+                handle = own.value(f"load ptr, ptr {_element(own, state.handles, place)}")
                 own.emit(f"call void @llvm.coro.destroy(ptr {handle})")
         lines = [
             f"define void @kernel({signature}) nounwind {{",
@@ -213,48 +261,110 @@ class WarpTurns:
         ]
         return "\n".join(lines)
 
-    def _rounds(
-        self, own: Assembly, handles: str, states: str, progress: str, before: str, fruitless: str, failed: str
-    ) -> str:
+    @contextmanager
+    def _each_warp(self, own: Assembly) -> Iterator[tuple[str, str, str]]:
+        """Give the block, the warp in it, and its number among those of the cluster."""
+        with (
+            own.loop(self.blocks, "rank", own.not_unrolled) as (block, _),
+            own.loop(self.warps, "warp", own.not_unrolled) as (warp, _),
+        ):
+            yield block, warp, self._place(own, block, warp)
+
+    def _place(self, own: Assembly, block: str, warp: str) -> str:
+        return own.value(f"add i64 {own.value(f'mul i64 {block}, {self.warps}')}, {warp}")
+
+    def _rounds(self, own: Assembly, state: _TurnsState) -> str:
         """Let each warp go on that need not wait, again and again; return where to go on when none is left."""
         again, over, judge = own.fresh("again"), own.fresh("over"), own.fresh("judge")
-        left, meeting = own.alloca(8, "left"), own.alloca(8, "meeting")
+        left, here, meeting = (own.alloca(8, name) for name in ("left", "here", "meeting"))
+        arrived = own.alloca(8, "arrived")
         own.place(again)
-        for each in (left, meeting):
+        for each in (left, arrived):
             own.emit(f"store i64 0, ptr {each}")
-        with own.loop(self.warps, "warp", own.not_unrolled) as (warp, skip):
-            handle = own.value(f"load ptr, ptr {_element(own, handles, warp)}")
-            alive, waits, goes = own.fresh("alive"), own.fresh("waits"), own.fresh("goes")
-            own.branch(own.value(f"call i1 @llvm.coro.done(ptr {handle})"), skip, alive)
-            own.place(alive)
-            own.update(left, "i64", "add", "1")
-            state = own.value(f"load i64, ptr {_element(own, states, warp)}")
-            own.branch(own.value(f"icmp eq i64 {state}, {MEETS}"), waits, goes)
-            own.place(waits)
-            own.update(meeting, "i64", "add", "1")
-            own.jump(skip)
-            own.place(goes)
-            own.emit(f"call void @llvm.coro.resume(ptr {handle})")
-            own.branch(own.value(f"icmp eq i64 {own.value(f'load i64, ptr {failed}')}, 0"), skip, over)
-            own.ended = True
-        alive = own.value(f"load i64, ptr {left}")
-        own.branch(own.value(f"icmp eq i64 {alive}, 0"), over, judge)
+        with own.loop(self.blocks, "rank", own.not_unrolled) as (block, _):
+            for each in (here, meeting):
+                own.emit(f"store i64 0, ptr {each}")
+            with own.loop(self.warps, "warp", own.not_unrolled) as (warp, skip):
+                self._turn(own, state, self._place(own, block, warp), (here, meeting, arrived), skip, over)
+            alive = own.value(f"load i64, ptr {here}")
+            own.update(left, "i64", "add", alive)
+            # Who has come since to where the others are is counted in the next round.
+            met = own.value(f"icmp eq i64 {own.value(f'load i64, ptr {meeting}')}, {alive}")
+            with own.when(own.value(f"and i1 {met}, {own.value(f'icmp ne i64 {alive}, 0')}")):
+                own.fill(_element(own, state.waits, self._place(own, block, "0")), 0, 8 * self.warps)
+                own.update(state.progress, "i64", "add", "1")
+        all_left = own.value(f"load i64, ptr {left}")
+        own.branch(own.value(f"icmp eq i64 {all_left}, 0"), over, judge)
         own.place(judge)
-        # Who has come since to where the others are is counted in the next round.
-        with own.when(own.value(f"icmp eq i64 {own.value(f'load i64, ptr {meeting}')}, {alive}")):
-            own.fill(states, 0, 8 * self.warps)
-            own.update(progress, "i64", "add", "1")
-        reached, known = own.value(f"load i64, ptr {progress}"), own.value(f"load i64, ptr {before}")
-        own.emit(f"store i64 {reached}, ptr {before}")
-        count = own.value(f"add i64 {own.value(f'load i64, ptr {fruitless}')}, 1")
-        stands = own.value(f"icmp eq i64 {reached}, {known}")
-        count = own.value(f"select i1 {stands}, i64 {count}, i64 0")
-        own.emit(f"store i64 {count}, ptr {fruitless}")
+        with own.when(own.value(f"icmp eq i64 {own.value(f'load i64, ptr {arrived}')}, {all_left}")):
+            own.update(state.gathered, "i64", "add", "1")
+            own.update(state.progress, "i64", "add", "1")
+        reached, known = own.value(f"load i64, ptr {state.progress}"), own.value(f"load i64, ptr {state.before}")
+        own.emit(f"store i64 {reached}, ptr {state.before}")
+        count = own.value(f"add i64 {own.value(f'load i64, ptr {state.fruitless}')}, 1")
+        count = own.value(f"select i1 {own.value(f'icmp eq i64 {reached}, {known}')}, i64 {count}, i64 0")
+        own.emit(f"store i64 {count}, ptr {state.fruitless}")
         with own.when(own.value(f"icmp sgt i64 {count}, {_FRUITLESS}")):
-            own.fill(states, 0, 8 * self.warps)
-            own.emit(f"store i64 {_STUCK}, ptr {progress}")
+            own.fill(state.waits, 0, 8 * self.blocks * self.warps)
+            own.emit(f"store i64 {_STUCK}, ptr {state.progress}")
         own.jump(again)
         return over
+
+    def _turn(
+        self, own: Assembly, state: _TurnsState, place: str, counts: tuple[str, str, str], skip: str, over: str
+    ) -> None:
+        """Let a warp go on, unless it has ended or waits for others."""
+        here, meeting, arrived = counts
+        handle = own.value(f"load ptr, ptr {_element(own, state.handles, place)}")
+        alive, meets, gathers, goes = (own.fresh(name) for name in ("alive", "meets", "gathers", "goes"))
+        own.branch(own.value(f"call i1 @llvm.coro.done(ptr {handle})"), skip, alive)
+        own.place(alive)
+        own.update(here, "i64", "add", "1")
+        own_count = own.value(f"load i64, ptr {_element(own, state.arrivals, place)}")
+        ahead = own.value(f"icmp sgt i64 {own_count}, {own.value(f'load i64, ptr {state.gathered}')}")
+        own.update(arrived, "i64", "add", own.value(f"zext i1 {ahead} to i64"))
+        reason = own.value(f"load i64, ptr {_element(own, state.waits, place)}")
+        own.emit(f"switch i64 {reason}, label %{goes} [ i64 {MEETS}, label %{meets} i64 {GATHERS}, label %{gathers} ]")
+        own.ended = True
+        own.place(meets)
+        own.update(meeting, "i64", "add", "1")
+        own.jump(skip)
+        own.place(gathers)
+        own.branch(ahead, skip, goes)
+        own.place(goes)
+        own.emit(f"call void @llvm.coro.resume(ptr {handle})")
+        own.branch(own.value(f"icmp eq i64 {own.value(f'load i64, ptr {state.failed}')}, 0"), skip, over)
+
+
+@dataclass(frozen=True)
+class _TurnsState:
+    """Addresses of what is known of the warps of a cluster while they take turns."""
+
+    handles: str
+    waits: str
+    arrivals: str
+    gathered: str
+    """How often all have met at the cluster's barrier."""
+    progress: str
+    before: str
+    fruitless: str
+    failed: str
+    warps: int
+
+    @classmethod
+    def new(cls, own: Assembly, warps: int, failed: str) -> _TurnsState:
+        handles, waits, arrivals = (own.alloca(8 * warps, name) for name in ("handles", "waits", "arrivals"))
+        gathered, progress, before, fruitless = (
+            own.alloca(8, name) for name in ("gathered", "progress", "before", "fruitless")
+        )
+        return cls(handles, waits, arrivals, gathered, progress, before, fruitless, failed, warps)
+
+    def clear(self, own: Assembly) -> None:
+        """Write the state in which nobody has begun."""
+        for each in (self.waits, self.arrivals):
+            own.fill(each, 0, 8 * self.warps)
+        for each in (self.gathered, self.progress, self.before, self.fruitless):
+            own.emit(f"store i64 0, ptr {each}")
 
 
 def _element(asm: Assembly, array: str, index: str) -> str:

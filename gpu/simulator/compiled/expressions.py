@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from gpu.simulator import ir
@@ -31,6 +32,9 @@ _WORDS = {
 
 _SHARED_WINDOW = 1024
 """The number of the first byte of shared memory: it is not null."""
+
+_RANK_SHIFT = 27
+"""From this bit on, numbers of another block's memory have its rank, from 1."""
 
 
 class ExpressionWriter:
@@ -114,6 +118,8 @@ class ExpressionWriter:
                 return self._cast(frame, expression)
             case ir.SharedAddress(type, operand):
                 return self._shared_address(frame, type, operand)
+            case ir.ClusterAddress():
+                return self._cluster_address(frame, expression)
             case ir.Offset(type, pointer, index):
                 return self.accesses.moved(frame, self.scalar(frame, pointer), index, type.element.size)
             case ir.Member(_, pointer, offset):
@@ -214,16 +220,51 @@ class ExpressionWriter:
             return self._asm.value(f"inttoptr i64 {number} to ptr")
         return operand
 
+    def _cluster_address(self, frame: PlannedFrame, expression: ir.ClusterAddress) -> str:
+        asm, blocks = self._asm, prod(self._block.cluster)
+        pointer, rank = self.scalar(frame, expression.pointer), self._as_int64(frame, expression.rank)
+        there, nowhere = asm.fresh("there"), asm.fresh("nowhere")
+        asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), there, nowhere)
+        asm.place(nowhere)
+        what = f"names a block of its cluster beyond the {blocks} that it has"
+        failure = ThreadFailure(what, expression.position, "out-of-bounds", "Ranks go from 0 to num_blocks() - 1.")
+        self._memory.fail(failure, self._block.thread_index)
+        asm.place(there)
+        if blocks == 1:
+            return pointer
+        return asm.offset(pointer, asm.value(f"mul i64 {asm.value(f'sub i64 {rank}, %rank')}, %stride"))
+
     def _shared_address(self, frame: PlannedFrame, type: Scalar | Pointer, operand: ir.Expression) -> str:
-        """Numbers of shared memory begin where it does; what is larger than these is a pointer already."""
+        """Numbers of shared memory begin where it does; what is larger than these is a pointer already.
+
+        In a cluster those of the block of a rank lie above its own.
+        """
         asm, given = self._asm, self.scalar(frame, operand)
-        start = asm.value("ptrtoint ptr %shared to i64")
+        start, many = asm.value("ptrtoint ptr %shared to i64"), prod(self._block.cluster) > 1
         if isinstance(type, Scalar):
             number = asm.value(f"sub i64 {asm.value(f'ptrtoint ptr {given} to i64')}, {start}")
+            if many:
+                # Blocks before this one have negative distances; all are counted from the first one.
+                own = asm.value("mul i64 %rank, %stride")
+                whole = asm.value(f"add i64 {number}, {own}")
+                rank, inside = asm.value(f"udiv i64 {whole}, %stride"), asm.value(f"urem i64 {whole}, %stride")
+                above = asm.value(f"shl i64 {asm.value(f'add i64 {rank}, 1')}, {_RANK_SHIFT}")
+                is_own = asm.value(f"icmp eq i64 {rank}, %rank")
+                other = asm.value(f"add i64 {above}, {inside}")
+                number = asm.value(f"select i1 {is_own}, i64 {number}, i64 {other}")
             return arithmetic.cast(asm, INT64, type, asm.value(f"add i64 {number}, {_SHARED_WINDOW}"))
         assert isinstance(operand.type, Scalar)
         number = arithmetic.cast(asm, operand.type, INT64, given)
-        moved = asm.value(f"add i64 {asm.value(f'sub i64 {number}, {_SHARED_WINDOW}')}, {start}")
+        if many:
+            inside = asm.value(f"and i64 {number}, {(1 << _RANK_SHIFT) - 1}")
+            rank = asm.value(f"lshr i64 {number}, {_RANK_SHIFT}")
+            steps = asm.value(f"sub i64 {asm.value(f'sub i64 {rank}, 1')}, %rank")
+            far = asm.value(f"mul i64 {steps}, %stride")
+            is_own = asm.value(f"icmp eq i64 {rank}, 0")
+            start = asm.value(f"add i64 {start}, {asm.value(f'select i1 {is_own}, i64 0, i64 {far}')}")
+        else:
+            inside = number
+        moved = asm.value(f"add i64 {asm.value(f'sub i64 {inside}, {_SHARED_WINDOW}')}, {start}")
         whole = asm.value(f"select i1 {asm.value(f'icmp ult i64 {number}, {1 << 32}')}, i64 {moved}, i64 {number}")
         return asm.value(f"inttoptr i64 {whole} to ptr")
 

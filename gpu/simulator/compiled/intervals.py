@@ -90,6 +90,8 @@ class Intervals:
                 return 0, most - 1
             case "blockDim":
                 return threads, threads
+            case "clusterDim":
+                return 1, LIMITS.cluster_blocks
         return 1, most
 
     def _only_value(self, frame: PlannedFrame, slot: int) -> ir.Expression | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import prod
 
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.control_flow import ControlFlow
-from gpu.simulator.compiled.coroutines import WarpCoroutine, WarpThreads, WarpTurns
+from gpu.simulator.compiled.coroutines import SHARED_STRIDE, WarpCoroutine, WarpThreads, WarpTurns
 from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import FAILED, KernelMemory, ThreadFailure
 from gpu.simulator.compiled.planner import Planned, plan
@@ -34,7 +35,9 @@ class CompiledText:
     failures: tuple[ThreadFailure, ...]
 
 
-def compile_kernel(function: ir.Function, block: Sequence[int], constants: frozenset[str]) -> CompiledText:
+def compile_kernel(
+    function: ir.Function, block: Sequence[int], constants: frozenset[str], cluster: Sequence[int] = (1, 1, 1)
+) -> CompiledText:
     """Return a kernel as LLVM text, for blocks of one shape.
 
     Parameters
@@ -44,6 +47,8 @@ def compile_kernel(function: ir.Function, block: Sequence[int], constants: froze
         How many threads there are along x, y and z.
     constants : frozenset of str
         The names of `__constant__` variables.
+    cluster : sequence of int
+        How many blocks a cluster has along x, y and z.
 
     Raises
     ------
@@ -51,17 +56,21 @@ def compile_kernel(function: ir.Function, block: Sequence[int], constants: froze
         Where it does what this executor leaves to the other one.
     """
     replacement = ScalarReplacement()
-    return _KernelWriter(plan(function, constants, replacement), replacement, block).write()
+    return _KernelWriter(plan(function, constants, replacement), replacement, block, cluster).write()
 
 
 class _KernelWriter:
-    def __init__(self, planned: Planned, replacement: ScalarReplacement, block: Sequence[int]) -> None:
+    def __init__(
+        self, planned: Planned, replacement: ScalarReplacement, block: Sequence[int], cluster: Sequence[int]
+    ) -> None:
         self._planned = planned
         self._frame = planned.frames[""]
         self._function = self._frame.function
         self._asm = Assembly()
         self._warp = WarpCoroutine(self._asm) if go_by_warps(self._function) else None
-        self._block = WarpThreads(self._asm, block) if self._warp is not None else ThreadBlock(self._asm, block)
+        self._block = (
+            WarpThreads(self._asm, block, cluster) if self._warp is not None else ThreadBlock(self._asm, block)
+        )
         self._scratch = Scratch(self._asm, self._block.threads)
         self._memory = KernelMemory(self._asm, self._block, self._scratch, planned, replacement)
         self._masks = MaskStack(self._asm, self._block, self._scratch)
@@ -85,14 +94,16 @@ class _KernelWriter:
 
     def _by_warps(self, warp: WarpCoroutine, threads: WarpThreads) -> tuple[str, int]:
         """Write what each warp runs and what lets them take turns; return both, and the bytes of scratch memory."""
-        self._memory.variable_of_module(FAILED)
+        for each in (FAILED, SHARED_STRIDE):
+            self._memory.variable_of_module(each)
         warp.begin()
         self._run_block("%number", warp.end)
         function = warp.text(self._fetch_arguments())
-        failed = len(self._function.parameters) + list(self._memory.module_variables).index(FAILED)
-        own = -(-self._scratch.size // ALIGNMENT) * ALIGNMENT
-        turns = WarpTurns(threads.warps, own, failed).text(_SIGNATURE, self._asm)
-        return f"{function}\n{turns}", own * threads.warps
+        variables = list(self._memory.module_variables)
+        failed, stride = (len(self._function.parameters) + variables.index(each) for each in (FAILED, SHARED_STRIDE))
+        own, blocks = -(-self._scratch.size // ALIGNMENT) * ALIGNMENT, prod(threads.cluster)
+        turns = WarpTurns(blocks, threads.warps, own, failed, stride).text(_SIGNATURE, self._asm)
+        return f"{function}\n{turns}", own * threads.warps * blocks
 
     def _run_block(self, number: str, end: str) -> None:
         """Write what runs a block, or a warp of one, by the block's number in the grid."""

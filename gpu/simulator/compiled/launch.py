@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.coroutines import SHARED_STRIDE
 from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
 from gpu.simulator.compiled.memory import FAILED, ThreadFailure
 from gpu.simulator.compiled.walking import walk
-from gpu.simulator.executor.batches import reachable, waits
+from gpu.simulator.executor.batches import cluster_unit, reachable, waits
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]
@@ -88,9 +90,14 @@ class CompiledKernel:
         """
         self.prepare(grid, block)
         shape = self._shape(tuple(block))
-        failed = np.zeros(7, np.int64)
-        packed, kept = self._pack(arguments, shape.variables, {**self._variables, FAILED: failed})
-        chosen = range(grid[0] * grid[1] * grid[2]) if blocks is None else blocks
+        failed, stride = np.zeros(7, np.int64), np.array([shape.shared_stride(shared_bytes)])
+        memories = {**self._variables, FAILED: failed, SHARED_STRIDE: stride}
+        packed, kept = self._pack(arguments, shape.variables, memories)
+        chosen = range(prod(grid)) if blocks is None else blocks
+        if prod(shape.cluster) > 1:
+            # Clusters are what is counted then.
+            unit, of = cluster_unit(grid, shape.cluster), prod(shape.cluster)
+            chosen = range(chosen.start // unit * unit // of, -(-chosen.stop // unit) * unit // of)
         total = len(chosen)
         workers = 1 if self._in_order or blocks is not None else min(_workers(), total)
         pieces = np.linspace(chosen.start, chosen.stop, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
@@ -189,7 +196,7 @@ class _LaunchShape:
         found = native.kept(key)
         if found is None:
             on_compile()
-            compiled = compile_kernel(function, block, constants)
+            compiled = compile_kernel(function, block, constants, function.cluster or (1, 1, 1))
             found = _about(compiled), native.compile_text(compiled.text)
             native.keep(key, *found)
         about, code = found
@@ -199,11 +206,17 @@ class _LaunchShape:
             ThreadFailure(**{**failure, "position": SourcePosition(*failure["position"])})
             for failure in about["failures"]
         ]
-        self._scratch, self._shared = about["scratch_bytes"], about["shared_bytes"]
+        self._scratch: int = about["scratch_bytes"]
+        self._shared: int = about["shared_bytes"]
+        self.cluster = function.cluster or (1, 1, 1)
+
+    def shared_stride(self, dynamic_bytes: int) -> int:
+        """Return how far the shared memories of a cluster's blocks are apart."""
+        return -(-(self._shared + dynamic_bytes) // _ALIGNMENT) * _ALIGNMENT
 
     def memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
         """Return the memory that one worker needs."""
-        return _aligned(self._scratch), _aligned(self._shared + dynamic_bytes)
+        return _aligned(self._scratch), _aligned(self.shared_stride(dynamic_bytes) * prod(self.cluster))
 
 
 def _about(compiled: CompiledText) -> dict[str, Any]:

@@ -88,6 +88,13 @@ class BlockMeeting:
 
 
 @dataclass(frozen=True)
+class ClusterMeeting:
+    """A warp arrives at the barrier of its cluster, or waits there for the others of it."""
+
+    barrier: ir.ClusterBarrier
+
+
+@dataclass(frozen=True)
 class PlannedIf:
     """A branch around regions; where threads disagree, each side runs under a mask."""
 
@@ -119,7 +126,7 @@ class PlannedCall:
     body: Plan
 
 
-Item = Region | Once | Exchange | PhaseTest | BlockMeeting | PlannedIf | PlannedLoop | PlannedCall
+Item = Region | Once | Exchange | PhaseTest | BlockMeeting | ClusterMeeting | PlannedIf | PlannedLoop | PlannedCall
 Plan = list[Item]
 
 

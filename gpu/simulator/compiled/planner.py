@@ -13,6 +13,7 @@ from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.plan import (
     Bind,
     BlockMeeting,
+    ClusterMeeting,
     Exchange,
     Once,
     PhaseTest,
@@ -169,6 +170,8 @@ class _Planner:
                     self._statement(frame, inner, planned)
             case ir.Barrier(position):
                 planned.append(BlockMeeting(position) if self._by_warps else Region())
+            case ir.Evaluate(ir.ClusterBarrier() as barrier):
+                planned.append(ClusterMeeting(barrier))
             case ir.Evaluate(ir.Fence(_, "__syncwarp")):
                 planned.append(Region())
             case ir.If() if self._is_planned(frame, statement):

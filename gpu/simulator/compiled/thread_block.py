@@ -44,6 +44,7 @@ class ThreadBlock:
         self._asm = asm
         self.shape = tuple(shape)
         self.threads = shape[0] * shape[1] * shape[2]
+        self.cluster: tuple[int, ...] = (1, 1, 1)
         self.in_line = shape[1] == shape[2] == 1
         self.thread = ""
         self.latch = ""
@@ -80,7 +81,7 @@ class ThreadBlock:
         return [self._asm.value(f"trunc i64 {self._asm.value(axis)} to i32", "tid") for axis in axes]
 
     def special(self, name: str, axis: int) -> str:
-        """Return a value of threadIdx, blockIdx, blockDim or gridDim: i32."""
+        """Return a value of threadIdx, blockIdx, blockDim, gridDim or clusterDim: i32."""
         match name:
             case "threadIdx":
                 return self._thread_index[axis]
@@ -88,6 +89,8 @@ class ThreadBlock:
                 return self._block_index[axis]
             case "blockDim":
                 return str(self.shape[axis])
+            case "clusterDim":
+                return "1"
         return ("%gx", "%gy", "%gz")[axis]
 
     def quotient(self, frame: PlannedFrame, expression: ir.Binary) -> str | None:

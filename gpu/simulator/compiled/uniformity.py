@@ -31,6 +31,8 @@ class Uniformity:
                 return True
             case ir.Special(_, name, _):
                 return name != "threadIdx"
+            case ir.ClusterBarrier():
+                return False
             case ir.Local(_, slot, _):
                 shared = any(each.slot == slot for each in frame.function.shared)
                 return shared or (frame.path, slot) not in self._varying

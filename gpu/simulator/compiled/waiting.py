@@ -11,13 +11,14 @@ from gpu.simulator.executor.batches import reachable
 
 def go_by_warps(kernel: ir.Function) -> bool:
     """Whether warps of a kernel wait for each other where they stand in different places, so that each goes its way."""
-    return any(function.has_phases for function in reachable(kernel))
+    functions = reachable(kernel)
+    return any(each.has_phases or each.syncs_cluster or each.cluster is not None for each in functions)
 
 
 def exchanges(node: Any) -> bool:
     """Whether threads wait for each other, or exchange values, somewhere inside."""
     return any(
-        isinstance(each, ir.Barrier | ir.Warp)
+        isinstance(each, ir.Barrier | ir.Warp | ir.ClusterBarrier)
         or (isinstance(each, ir.BarrierPhase) and each.op == "test")
         or (isinstance(each, ir.Fence) and each.name == "__syncwarp")
         or (isinstance(each, ir.Call) and waits(each.function.body))

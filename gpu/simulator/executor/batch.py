@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -67,10 +68,21 @@ class Geometry:
 
 
 class BlockBatch:
-    """Whole blocks that advance together: blocks `first` to `first + geometry.blocks` of the grid, x fastest."""
+    """Whole blocks that advance together: blocks `first` to `first + geometry.blocks` of the grid, x fastest.
 
-    def __init__(self, geometry: Geometry, grid: Sequence[int], first: int, shared_bytes: int) -> None:
+    Of each cluster, which is `cluster` blocks along x, y and z, they are all.
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        grid: Sequence[int],
+        first: int,
+        shared_bytes: int,
+        cluster: Sequence[int] = (1, 1, 1),
+    ) -> None:
         self.geometry = geometry
+        self.cluster = tuple(cluster)
         self.shared_bytes = shared_bytes
         self.shared: dict[object, Any] = {}
         self.first = first
@@ -81,7 +93,42 @@ class BlockBatch:
             "blockIdx": self._block_index(),
             "blockDim": tuple(np.uint32(extent) for extent in geometry.block),
             "gridDim": extents,
+            "clusterDim": tuple(np.uint32(extent) for extent in cluster),
         }
+
+    @property
+    def cluster_blocks(self) -> int:
+        """How many blocks a cluster has."""
+        return math.prod(self.cluster)
+
+    @cached_property
+    def cluster_of_block(self) -> Array:
+        """The number of each block's cluster within the batch."""
+        return self._clusters[0]
+
+    @cached_property
+    def rank_of_block(self) -> Array:
+        """The number of each block within its cluster, x fastest."""
+        return self._clusters[1]
+
+    @cached_property
+    def block_of_rank(self) -> Array:
+        """The number within the batch of the block of each rank of each cluster: shape (clusters, ranks)."""
+        clusters, ranks = self._clusters
+        found = np.zeros((self.geometry.blocks // self.cluster_blocks, self.cluster_blocks), np.int64)
+        found[clusters, ranks] = np.arange(self.geometry.blocks)
+        return found
+
+    @cached_property
+    def _clusters(self) -> tuple[Array, Array]:
+        number = np.arange(self.first, self.first + self.geometry.blocks)
+        x, y, _ = self.grid
+        places = (number % x, number // x % y, number // (x * y))
+        across, down, _ = (extent // of for extent, of in zip(self.grid, self.cluster, strict=True))
+        box = [place // of for place, of in zip(places, self.cluster, strict=True)]
+        inside = [place % of for place, of in zip(places, self.cluster, strict=True)]
+        _, clusters = np.unique((box[2] * down + box[1]) * across + box[0], return_inverse=True)
+        return clusters, (inside[2] * self.cluster[1] + inside[1]) * self.cluster[0] + inside[0]
 
     def _block_index(self) -> tuple[Any, ...]:
         """blockIdx.x, .y and .z: one value where all blocks of the batch agree, else one a lane."""

@@ -28,6 +28,27 @@ def cut(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) ->
         first += count
 
 
+def cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
+    """Return how many blocks one after the other are whole clusters: with several rows, as many rows of the grid."""
+    if cluster[2] > 1:
+        return grid[0] * grid[1] * cluster[2]
+    return grid[0] * cluster[1] if cluster[1] > 1 else cluster[0]
+
+
+def cut_clusters(
+    grid: Sequence[int], cluster: Sequence[int], block: Sequence[int], lanes: int, blocks: range
+) -> Iterator[tuple[int, int]]:
+    """Cut blocks of the grid into runs of whole clusters, which take those around the blocks with them."""
+    unit = cluster_unit(grid, cluster)
+    together = max(1, lanes // (unit * Geometry(block, 1).lanes)) * unit
+    first = blocks.start // unit * unit
+    stop = -(-blocks.stop // unit) * unit
+    while first < stop:
+        count = min(together, stop - first)
+        yield first, count
+        first += count
+
+
 def waits(statement: ir.Statement) -> bool:
     """Whether a loop waits for another thread.
 

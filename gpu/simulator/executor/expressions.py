@@ -15,6 +15,7 @@ from gpu.simulator.executor.async_copies import CopiedBytes, of_each_value, star
 from gpu.simulator.executor.barriers import pass_barrier, pass_grid_barrier
 from gpu.simulator.executor.call_frame import Callee, CallFrame, Evaluator
 from gpu.simulator.executor.children import launch_lanes
+from gpu.simulator.executor.clusters import pass_cluster_barrier
 from gpu.simulator.executor.effects import (
     assert_lanes,
     meet_whole_warp,
@@ -28,7 +29,7 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.phases import phases_of
 from gpu.simulator.executor.pointers import PointerValue, from_number
-from gpu.simulator.executor.shared_addresses import from_shared, to_shared
+from gpu.simulator.executor.shared_addresses import from_shared, in_cluster, to_shared
 from gpu.simulator.executor.textures import texel, texel_weight
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import OperationCounter
@@ -172,6 +173,11 @@ class ExpressionCompiler:
                 return lambda frame, mask: frame.batch.special[name][axis]
             case ir.Cast(type, operand):
                 return self._pointer_cast(type, operand)
+            case ir.ClusterAddress(_, at_own, of_rank, position):
+                own_place, rank = self.expression(at_own), self.expression(of_rank)
+                return lambda frame, mask: in_cluster(
+                    frame.batch, own_place(frame, mask), rank(frame, mask), mask, position
+                )
             case ir.SharedAddress(type, operand, position):
                 return self._shared_address(type, self.expression(operand), position)
             case ir.Offset(type, pointer, index):
@@ -204,6 +210,8 @@ class ExpressionCompiler:
                 return lambda frame, mask: assert_lanes(frame, mask, holds(frame, mask), text, position)
             case ir.GridBarrier(_, position):
                 return lambda frame, mask: pass_grid_barrier(frame, mask, position)
+            case ir.ClusterBarrier(_, part, position):
+                return lambda frame, mask: pass_cluster_barrier(frame, mask, part, position)
             case ir.Clock(scalar):
                 dtype = scalar.dtype
                 return lambda frame, mask: read_clock(frame, dtype)

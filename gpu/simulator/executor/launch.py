@@ -15,7 +15,7 @@ from gpu.errors import LaunchError
 from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.executor.batch import Geometry
-from gpu.simulator.executor.batches import BATCH_LANES, cut, reachable, waits
+from gpu.simulator.executor.batches import BATCH_LANES, cut, cut_clusters, reachable, waits
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.children import HostLaunch
 from gpu.simulator.executor.lockstep import LockstepCompiler
@@ -43,6 +43,7 @@ class SimulatedKernel:
         self._compiler = compiler
         self._variables = variables
         self._syncs_grid = any(called.syncs_grid for called in reachable(function))
+        self._syncs_cluster = any(called.syncs_cluster for called in reachable(function))
         self._has_phases = any(called.has_phases for called in reachable(function))
         self._one_by_one = any(waits(called.body) for called in reachable(function))
 
@@ -183,11 +184,15 @@ class SimulatedKernel:
         if self._has_phases and order.chooser is None:
             # Who waits for others of the block needs them to go on meanwhile.
             order = Order(InTurn())
-        batches = cut(grid, block, self._batch_lanes(order), range(count) if blocks is None else blocks)
+        lanes, chosen = self._batch_lanes(order), range(count) if blocks is None else blocks
+        cluster = self._function.cluster or (1, 1, 1)
+        batches = (
+            cut(grid, block, lanes, chosen) if prod(cluster) == 1 else cut_clusters(grid, cluster, block, lanes, chosen)
+        )
         for first, together in [(0, count)] if self._syncs_grid else batches:
             if together not in geometries:
                 geometries[together] = Geometry(block, together)
-            batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer)
+            batch = RunningBatch(geometries[together], grid, first, shared_bytes, observer, cluster)
             tree.adopt(batch, depth)
             if observer is not None:
                 observer.batch_begins(batch)
@@ -236,6 +241,8 @@ class SimulatedKernel:
         if arguments is not None:
             self._bind(arguments)
         if obstacle := LIMITS.obstacle(grid, block):
+            raise LaunchError(f"{self.name}: {obstacle}")
+        if self._function.cluster is not None and (obstacle := LIMITS.of_cluster(grid, self._function.cluster)):
             raise LaunchError(f"{self.name}: {obstacle}")
         threads = prod(grid) * prod(block)
         if self._syncs_grid and threads > LIMITS.resident_threads:

@@ -190,6 +190,7 @@ class SharedMemory(FlatMemory):
         self._size = size
         self._stride = max(-(-size // 16) * 16, 16)
         self._blocks = batch.geometry.blocks
+        self._of_rank: dict[int, ClusterMemory] = {}
         data = np.full(self._blocks * self._stride, POISON, np.uint8)
         super().__init__(name, "shared", data, element_bytes=element_bytes)
         self._bases: dict[DType, Array] = {}
@@ -210,6 +211,57 @@ class SharedMemory(FlatMemory):
             return element if isinstance(element, int) else element.astype(np.intp)
         base = self._base(batch, dtype)
         return (base if lanes is None else base[lanes]) + element
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """The bytes of a block's variable, and how many lie from one block's to the next one's."""
+        return self._size, self._stride
+
+    def place(self, element: int, size: int) -> str:
+        """Return where an access is, counted within the block that it leads to."""
+        return super().place(element % (self._stride // size), size)
+
+    def of_rank(self, batch: BlockBatch, rank: int) -> ClusterMemory:
+        """Return the same variable of the block of a rank in each cluster."""
+        if rank not in self._of_rank:
+            self._of_rank[rank] = ClusterMemory(self, batch, rank)
+        return self._of_rank[rank]
+
+
+class ClusterMemory(SharedMemory):
+    """A `__shared__` variable of the block of one rank in each lane's cluster.
+
+    Elements are counted as those of the lane's own block: another block's lie so many blocks further on.
+    """
+
+    def __init__(self, own: SharedMemory, batch: BlockBatch, rank: int) -> None:
+        FlatMemory.__init__(self, own.name, "shared", own.data, element_bytes=own.element_bytes)
+        self.own = own
+        self._size, self._stride = own.extents
+        self.rank = rank
+        blocks = batch.block_of_rank[batch.cluster_of_block, rank] - np.arange(batch.geometry.blocks)
+        self.moved = np.repeat(blocks, batch.geometry.lanes_per_block) * self._stride
+        """By how many bytes the elements of a lane lie further on than those of its own block."""
+        self._flat = batch.geometry.block_of_lane * self._stride
+
+    def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
+        values = np.zeros(mask.bits.size, dtype)
+        index = self._checked(batch, _of_lanes(element, mask.lanes), dtype, mask.lanes, site)
+        values[mask.lanes] = self.view(dtype).take(index)
+        return values
+
+    def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
+        size, width = self._size // dtype.itemsize, dtype.itemsize
+        moved, flat = (each if lanes is None else each[lanes] for each in (self.moved, self._flat))
+        inside = element - moved // width
+        if ((inside < 0) | (inside >= size)).any():
+            self._out_of_bounds(batch, inside, size, dtype, lanes, site)
+        return (flat // width + element).astype(np.intp)
+
+
+def accessed(memory: DeviceMemory) -> DeviceMemory:
+    """Return the memory that an access to one is told of: of another block's variable, that of all blocks."""
+    return memory.own if isinstance(memory, ClusterMemory) else memory
 
 
 class LocalMemory:

@@ -187,6 +187,12 @@ class Observer:
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+        """Take note of lanes that arrive at the barrier of their clusters."""
+
+    def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
+        """Take note of lanes that know all others of their clusters to have arrived there, or to have ended."""
+
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
 
@@ -274,6 +280,14 @@ class Observers(Observer):
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:
             observer.barrier(batch, position, mask)
+
+    def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.cluster_arrives(batch, mask)
+
+    def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
+        for observer in self._observers:
+            observer.cluster_passes(batch, mask)
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         for observer in self._observers:

@@ -15,7 +15,7 @@ import numpy as np
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import Array
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import AccessSite
+from gpu.simulator.executor.memory import AccessSite, SharedMemory
 from gpu.simulator.executor.phase_words import MISUSE_ADVICE, MOST_ARRIVALS, TOO_MANY_ARRIVALS, UNINITIALIZED, PhaseWord
 from gpu.simulator.executor.pointers import PointerValue, unobserved
 from gpu.simulator.executor.running import RunningBatch
@@ -53,7 +53,7 @@ class BarrierPhases:
                 raise self._misused(lane, f"initializes a barrier for {int(counts[lane])} arrivals", position)
             words[lane] = PhaseWord(int(counts[lane]), int(counts[lane]), 0, 0).word
         values.write(at, self._batch, None, _WORD, values.lift(words), mask, AccessSite(position, "write"))
-        for number in set(self._numbers(at, mask).values()):
+        for number in set(self._numbers(at, mask, position).values()):
             self._bound.pop(number, None)
 
     def change(
@@ -68,7 +68,7 @@ class BarrierPhases:
         """
         amounts = np.broadcast_to(amount, self._batch.geometry.lanes)
         words, parities = self._words(at, mask, position), np.zeros(self._batch.geometry.lanes, _WORD)
-        for number, lanes in _groups(self._numbers(at, mask)):
+        for number, lanes in _groups(self._numbers(at, mask, position)):
             held = self._held(words, lanes[0], position)
             for lane in lanes:
                 count = int(amounts[lane])
@@ -93,7 +93,7 @@ class BarrierPhases:
         batch = self._batch
         asked = np.broadcast_to(parity, batch.geometry.lanes)
         words, over = self._words(at, mask, position), np.zeros(batch.geometry.lanes, bool)
-        for number, lanes in _groups(self._numbers(at, mask)):
+        for number, lanes in _groups(self._numbers(at, mask, position)):
             held = self._held(words, lanes[0], position)
             bound = self._bound.get(number, [])
             if bound and held.missing == sum(each.arrivals for each in bound):
@@ -127,7 +127,7 @@ class BarrierPhases:
         """Let a phase wait for what each lane copies: for bytes of it, or for its arrival, `more` than was expected."""
         words = self._words(at, mask, position)
         amounts = np.broadcast_to(size, self._batch.geometry.lanes)
-        for number, lanes in _groups(self._numbers(at, mask)):
+        for number, lanes in _groups(self._numbers(at, mask, position)):
             held = self._held(words, lanes[0], position)
             for lane in lanes:
                 bits = np.zeros(mask.bits.size, bool)
@@ -153,14 +153,16 @@ class BarrierPhases:
         site = AccessSite(position, "atomic")
         values.atomic(at, self._batch, None, _WORD, "exch", [values.lift(words)], mask, site, False)
 
-    def _numbers(self, at: PointerValue, mask: LaneMask) -> dict[int, int]:
+    def _numbers(self, at: PointerValue, mask: LaneMask, position: SourcePosition) -> dict[int, int]:
         """Return the number of the barrier of each lane: a shared one is another in each block."""
-        geometry = self._batch.geometry
-        pointers = np.broadcast_to(at.number(), geometry.lanes)
-        found = {}
-        for lane in mask.lanes.tolist():
-            key = (int(pointers[lane]), int(geometry.block_of_lane[lane]))
-            found[lane] = self._number.setdefault(key, len(self._number))
+        batch, found = self._batch, {}
+        for address, part in at.parts(mask):
+            memory, element = address.element(batch, _WORD.itemsize, part, AccessSite(position, "atomic"))
+            whole = memory.data.size // batch.geometry.blocks if isinstance(memory, SharedMemory) else 0
+            flat = element * _WORD.itemsize + whole * batch.geometry.block_of_lane
+            for lane in part.lanes.tolist():
+                key = (id(memory), int(flat[lane]))
+                found[lane] = self._number.setdefault(key, len(self._number))
         return found
 
     def _held(self, words: Array, lane: int, position: SourcePosition) -> PhaseWord:

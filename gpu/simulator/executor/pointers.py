@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu.errors import LaunchError
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, accessed
 from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.running import RunningBatch
 
@@ -64,7 +64,7 @@ class PointerValue:
             else:
                 found, register = batch.registers.load(memory, element, dtype, mask, site)
             if batch.observer is not None:
-                access = Access(site, memory, element, dtype.itemsize, mask, found, register=register)
+                access = Access(site, accessed(memory), element, dtype.itemsize, mask, found, register=register)
                 batch.observer.access(batch, access)
             return found
         values = np.zeros(mask.bits.size, dtype)
@@ -87,7 +87,7 @@ class PointerValue:
                 return
             memory.store(batch, element, dtype, value, mask, site)
             if batch.observer is not None:
-                batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, value))
+                batch.observer.access(batch, Access(site, accessed(memory), element, dtype.itemsize, mask, value))
             return
         for address, part in self.parts(mask):
             address.store(batch, index, dtype, value, part, site)
@@ -110,7 +110,8 @@ class PointerValue:
                 batch.registers.before_atomic(memory, element, dtype, mask)
             before = memory.atomic(batch, element, dtype, op, values, mask, site, used)
             if batch.observer is not None:
-                batch.observer.access(batch, Access(site, memory, element, dtype.itemsize, mask, values[-1], used))
+                access = Access(site, accessed(memory), element, dtype.itemsize, mask, values[-1], used)
+                batch.observer.access(batch, access)
             return before
         old = np.zeros(mask.bits.size, dtype)
         for address, part in self.parts(mask):
@@ -197,8 +198,9 @@ class PointerValue:
         )
 
     def element(self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite) -> tuple[DeviceMemory, Any]:
-        """Return the memory, and which element of `size` bytes this is the address of."""
-        return self._element(batch, None, size, mask, site)
+        """Return the memory that is told of, and which element of `size` bytes this is the address of."""
+        memory, element = self._element(batch, None, size, mask, site)
+        return accessed(memory), element
 
 
 @contextmanager

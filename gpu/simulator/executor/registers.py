@@ -18,7 +18,7 @@ import numpy as np
 from gpu.errors import SourcePosition
 from gpu.simulator.executor.batch import Array, BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, FlatMemory
+from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, FlatMemory, accessed
 from gpu.simulator.executor.observe import Access, IssuedStep, Observer
 
 # What part of the accesses keep their values: a seed has one of these, but 0, with which all do.
@@ -101,7 +101,7 @@ class Registers:
         batch = self._batch
         if not _is_kept(memory):
             memory.store(batch, element, dtype, value, mask, site)
-            return Access(site, memory, element, dtype.itemsize, mask, value)
+            return Access(site, accessed(memory), element, dtype.itemsize, mask, value)
         places = self._places(memory, element, dtype, mask)
         keeps = not site.volatile and not site.vector and self._keeps(site)
         access = Access(site, memory, element, dtype.itemsize, mask, value, register=mask.bits & keeps)
@@ -194,4 +194,4 @@ class Registers:
 
 
 def _is_kept(memory: DeviceMemory) -> bool:
-    return memory.space in ("global", "shared")
+    return memory.space in ("global", "shared") and accessed(memory) is memory

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from gpu.errors import SourcePosition
+from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
@@ -57,6 +57,12 @@ class Scheduler(Protocol):
     def meet(self, op: str, mask: LaneMask, named: Any, brought: Sequence[Any]) -> Meeting:
         """Wait for the lanes of the warp that are named, and return what all of them brought."""
 
+    def wait_until(self, holds: Callable[[], bool], otherwise: Callable[[], LaunchError]) -> None:
+        """Let others go on until something holds; where it never does, the launch ends with an error."""
+
+    def wake(self) -> None:
+        """Let those look again that wait until something holds."""
+
     @property
     def ended(self) -> LaneMask | None:
         """The lanes of those that have come to their end."""
@@ -101,16 +107,22 @@ class RunningBatch(BlockBatch):
 
     Parameters
     ----------
-    geometry, grid, first, shared_bytes
+    geometry, grid, first, shared_bytes, cluster
         As of a batch.
     observer : Observer or None
         Who watches.
     """
 
     def __init__(
-        self, geometry: Geometry, grid: Sequence[int], first: int, shared_bytes: int, observer: Observer | None = None
+        self,
+        geometry: Geometry,
+        grid: Sequence[int],
+        first: int,
+        shared_bytes: int,
+        observer: Observer | None = None,
+        cluster: Sequence[int] = (1, 1, 1),
     ) -> None:
-        super().__init__(geometry, grid, first, shared_bytes)
+        super().__init__(geometry, grid, first, shared_bytes, cluster)
         self.observer = observer
         # Who says which warp, or lane, goes on; None where all go in lockstep.
         self.scheduler: Scheduler | None = None
@@ -119,6 +131,8 @@ class RunningBatch(BlockBatch):
         self.bulk_copies: Copies | None = None
         # The barriers that its blocks have in memory; None where they have none.
         self.phases: Any = None
+        # Who has come to the barriers of its clusters; None where nobody has.
+        self.clusters: Any = None
         # What its threads keep of memory; None where each access goes there.
         self.registers: Registers | None = None
         # What its threads have launched that has not run yet, and how many launches it is away from the host.

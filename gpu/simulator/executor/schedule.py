@@ -204,6 +204,8 @@ class WarpScheduler:
         self._current: _WarpPart | None = None
         self._ready: list[_WarpPart] = []
         self._locals: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
+        self._blocked: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
+        self._woken = False
         self._meetings: dict[tuple[int, str, int], _Rendezvous] = {}
         self._alive = batch.geometry.everyone.bits.copy()
         blocks = [_Block() for _ in range(batch.geometry.blocks)]
@@ -228,7 +230,7 @@ class WarpScheduler:
             # NumPy's error state is part of the context, and a greenlet would start with an empty one.
             part.running.gr_context = copy_context()
         try:
-            while self._ready or self._meetings:
+            while self._ready or self._meetings or self._blocked:
                 self._resume(self._next())
             self._batch.rounds = max(self._batch.rounds, *(part.rounds for part in everyone))
         finally:
@@ -342,6 +344,20 @@ class WarpScheduler:
         assert meeting.held is not None
         return meeting.held
 
+    def wait_until(self, holds: Callable[[], bool], otherwise: Callable[[], LaunchError]) -> None:
+        """Let other parts go on until something holds; where none can, and it does not, that is an error."""
+        if holds():
+            return
+        part = self._current
+        assert part is not None
+        self._ready.remove(part)
+        self._blocked.append((part, holds, otherwise))
+        self._resume(self._next())
+
+    def wake(self) -> None:
+        """Let those look again that wait until something holds."""
+        self._woken = True
+
     @property
     def ended(self) -> LaneMask | None:
         """The lanes of the parts that have come to their end."""
@@ -369,12 +385,20 @@ class WarpScheduler:
         part.block.parts.remove(part)
         self._ready.remove(part)
         self._alive &= ~part.mask.bits
+        self.wake()
         self._let_pass(part.block)
         warp = int(part.mask.lanes[0]) // WARP
         for key in [key for key in self._meetings if key[0] == warp]:
             self._let_meet(key)
 
     def _next(self) -> _WarpPart:
+        if self._woken and self._blocked:
+            self._woken = False
+            for blocked in [each for each in self._blocked if each[1]()]:
+                self._blocked.remove(blocked)
+                self._ready.append(blocked[0])
+        if not self._ready and self._blocked:
+            raise self._blocked[0][2]()
         if not self._ready:
             raise self._stuck()
         return self._ready[self._chooser.choose(len(self._ready))]

@@ -202,6 +202,8 @@ class OperationCounter:
                 yield from ((part, INDEX) for part in (to, source, size, barrier) if part is not None)
             case ir.BarrierPhase(_, _, pointer, argument):
                 yield from ((part, INDEX) for part in (pointer, argument))
+            case ir.ClusterAddress(_, pointer, rank):
+                yield from ((part, INDEX) for part in (pointer, rank))
             case ir.AsyncCopy(_, to, source, size, given):
                 yield from ((part, INDEX) for part in (to, source, size, given) if part is not None)
             case _:

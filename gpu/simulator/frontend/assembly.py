@@ -12,7 +12,7 @@ from gpu.simulator import ir
 from gpu.simulator.frontend import ptx
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
 from gpu.simulator.frontend.conversions import convert, number_of
-from gpu.simulator.frontend.cuda_functions import phase
+from gpu.simulator.frontend.cuda_functions import cluster_barrier, phase
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.matrix_instructions import product
 from gpu.simulator.frontend.types import refuse
@@ -189,7 +189,7 @@ class _Assembly:
             return ir.Special(_UINT32, _SPECIAL[word], _AXES.index(axis))
         if word in ("clock", "clock64", "globaltimer"):
             return ir.Clock(INT64)
-        return self._call(each, name, [])
+        return self._call(each, name.replace(".", "_"), [])
 
     def _as(self, value: ir.Expression, type: Type) -> ir.Expression:
         if isinstance(type, Pointer):
@@ -577,7 +577,23 @@ class _Assembly:
             self.made.append(ir.Barrier(start_of(self.cursor)))
 
     def _do_barrier(self, each: ptx.Instruction) -> None:
-        self._do_bar(each)
+        match each.words:
+            case ("cluster", "arrive" | "wait" as part, *_):
+                self.made.append(self._evaluated(cluster_barrier(self.lower, part, start_of(self.cursor))))
+            case _:
+                self._do_bar(each)
+
+    def _do_mapa(self, each: ptx.Instruction) -> None:
+        """Lower an address of another block of the cluster: a number of shared memory's, or a pointer."""
+        target, address, rank = each.operands
+        position, at = start_of(self.cursor), self._value(rank, _UINT32, each)
+        type = self._type(each.types[-1], each)
+        is_number = "shared::cluster" in each.words
+        pointer: ir.Expression = ir.Cast(Pointer(_UINT8), self._value(address, type, each))
+        if is_number:
+            pointer = ir.SharedAddress(Pointer(_UINT8), self._value(address, type, each), position)
+        mapped: ir.Expression = ir.ClusterAddress(Pointer(_UINT8), pointer, at, position)
+        self._store(target, ir.SharedAddress(type, mapped, position) if is_number else mapped, each)
 
     def _do_membar(self, each: ptx.Instruction) -> None:
         name = next((_FENCES[word] for word in each.words if word in _FENCES), "__threadfence")

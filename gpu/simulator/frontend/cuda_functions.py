@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
@@ -18,15 +19,9 @@ _TEXTURES = (
     "One or two dimensions are, read by element; or read from a pointer to global memory: a[y * width + x].",
 )
 
-CLUSTERS = (
-    "clusters of thread blocks",
-    "Let blocks exchange through global memory, with another launch or a barrier of the grid between.",
-)
-
 # What the shim declares so that it is refused by name: the construct, and what to write instead.
 _REFUSED = {
     "__lockstep_texture": _TEXTURES,
-    "__lockstep_cluster": CLUSTERS,
 }
 
 
@@ -48,6 +43,12 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name == "__lockstep_grid_sync":
         lower.scope.function.syncs_grid = True
         return ir.GridBarrier(VOID, start_of(cursor))
+    if name in ("__lockstep_cluster_arrive", "__lockstep_cluster_wait"):
+        return cluster_barrier(lower, "wait" if name.endswith("wait") else "arrive", start_of(cursor))
+    if name == "__lockstep_cluster_map":
+        assert isinstance(type, Pointer)
+        pointer, rank = (lower.value(each) for each in arguments)
+        return ir.ClusterAddress(type, pointer, rank, start_of(cursor))
     if name in ("clock", "clock64"):
         assert isinstance(type, Scalar)
         return ir.Clock(type)
@@ -104,6 +105,12 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         f"a call of {name or 'this'}, which has no body here",
         instead="Define it in this file or in one that it includes.",
     )
+
+
+def cluster_barrier(lower: Lowering, part: Literal["arrive", "wait"], position: SourcePosition) -> ir.Expression:
+    """Return an arrival at the barrier of the cluster, or the wait at it."""
+    lower.scope.function.syncs_cluster = True
+    return ir.ClusterBarrier(VOID, part, position)
 
 
 def phase(

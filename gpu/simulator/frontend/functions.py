@@ -10,7 +10,6 @@ from gpu.simulator import ir
 from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
 from gpu.simulator.frontend.closures import THIS, is_in_closure
 from gpu.simulator.frontend.construction import array_values, default
-from gpu.simulator.frontend.cuda_functions import CLUSTERS
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.scope import Scope, TranslationUnit
 from gpu.simulator.frontend.statements import Statements
@@ -18,17 +17,15 @@ from gpu.simulator.frontend.types import decayed, is_reference, refuse, value_ty
 from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
-_CLUSTER = "lockstep cluster"
-"""How the shim marks a kernel that has __cluster_dims__."""
+_CLUSTER = "lockstep cluster "
+"""How the shim marks a kernel that has __cluster_dims__: the extents follow."""
 
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
 
 
 def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cursor) -> None:
     """Fill in a function's parameters and its body from its definition."""
-    if any(each.kind == CursorKind.ANNOTATE_ATTR and each.spelling == _CLUSTER for each in definition.children):
-        construct, instead = CLUSTERS
-        raise refuse(definition, construct, instead=instead)
+    function.cluster = _cluster(definition)
     scope = Scope(unit, function, definition)
     expressions = Expressions(scope)
     this = _declare_this(scope)
@@ -38,6 +35,21 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
     body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
     statements = Statements(expressions).block(body)
     function.body = ir.Block((*moved, *scope.declared_first, *initial, *statements), scope=True)
+
+
+def _cluster(definition: Cursor) -> tuple[int, int, int] | None:
+    """Return the extents of a kernel's clusters of blocks, where it says them."""
+    marks = [each.spelling for each in definition.children if each.kind == CursorKind.ANNOTATE_ATTR]
+    written = next((mark.removeprefix(_CLUSTER) for mark in marks if mark.startswith(_CLUSTER)), None)
+    if written is None:
+        return None
+    extents = [each.strip().rstrip("uU") for each in written.split(",")]
+    if not all(each.isdecimal() for each in extents) or len(extents) > 3:
+        raise refuse(
+            definition, f"__cluster_dims__({written})", instead="Write one to three numbers, or macros of them."
+        )
+    x, y, z = [int(each) for each in extents] + [1] * (3 - len(extents))
+    return x, y, z
 
 
 def _declare_this(scope: Scope) -> list[tuple[str, Type]]:

@@ -21,7 +21,7 @@ from gpu.simulator.frontend.scope import Scope, referred_place
 from gpu.simulator.frontend.types import decayed, refuse
 from gpu.simulator.types import FUNCTION_POINTER, INT32, ArrayOf, Pointer, Scalar, Struct, Type, has_union, leaves
 
-_SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+_SPECIAL = ("threadIdx", "blockIdx", "blockDim", "gridDim", "__lockstep_clusterDim")
 _AXES = ("x", "y", "z")
 
 
@@ -91,7 +91,8 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower `a.b` and `a->b` to the member's value, of threadIdx and the like too."""
     owner = next(iter(cursor.children), None)
     if owner is not None and owner.spelling in _SPECIAL and _is_of_cuda(lower, owner):
-        return ir.Special(Scalar("uint32"), owner.spelling, _AXES.index(cursor.spelling))
+        name = owner.spelling.removeprefix("__lockstep_")
+        return ir.Special(Scalar("uint32"), name, _AXES.index(cursor.spelling))
     place = place_of_member(lower, cursor)
     if place is not None:
         return read(place)

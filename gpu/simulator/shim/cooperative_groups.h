@@ -92,22 +92,47 @@ struct grid_group {
 };
 __device__ inline grid_group this_grid() { return grid_group(); }
 
-// Declared so that it is refused by name.
-__device__ void __lockstep_cluster();
 struct cluster_group {
-    __device__ static unsigned int num_blocks() { return 1; }
-    __device__ static unsigned int block_rank() { return 0; }
-    __device__ static void sync() { __lockstep_cluster(); }
+    struct arrival_token {};
+    __device__ static dim3 dim_blocks() {
+        return dim3(__lockstep_clusterDim.x, __lockstep_clusterDim.y, __lockstep_clusterDim.z);
+    }
+    __device__ static dim3 dim_threads() {
+        return dim3(__lockstep_clusterDim.x * blockDim.x, __lockstep_clusterDim.y * blockDim.y,
+                    __lockstep_clusterDim.z * blockDim.z);
+    }
+    __device__ static dim3 block_index() {
+        return dim3(__lockstep_ptx_cluster_ctaid_x(), __lockstep_ptx_cluster_ctaid_y(),
+                    __lockstep_ptx_cluster_ctaid_z());
+    }
+    __device__ static dim3 thread_index() {
+        return dim3(__lockstep_ptx_cluster_ctaid_x() * blockDim.x + threadIdx.x,
+                    __lockstep_ptx_cluster_ctaid_y() * blockDim.y + threadIdx.y,
+                    __lockstep_ptx_cluster_ctaid_z() * blockDim.z + threadIdx.z);
+    }
+    __device__ static unsigned int num_blocks() { return __lockstep_ptx_cluster_nctarank(); }
+    __device__ static unsigned int block_rank() { return __lockstep_ptx_cluster_ctarank(); }
+    __device__ static unsigned int num_threads() { return num_blocks() * thread_block::size(); }
+    __device__ static unsigned int size() { return num_threads(); }
+    __device__ static unsigned int thread_rank() {
+        return block_rank() * thread_block::size() + thread_block::thread_rank();
+    }
+    __device__ static void sync() {
+        __lockstep_cluster_arrive();
+        __lockstep_cluster_wait();
+    }
+    __device__ static arrival_token barrier_arrive() {
+        __lockstep_cluster_arrive();
+        return arrival_token();
+    }
+    __device__ static void barrier_wait() { __lockstep_cluster_wait(); }
+    __device__ static void barrier_wait(arrival_token &&) { __lockstep_cluster_wait(); }
     template <typename LockstepT>
-    __device__ LockstepT *map_shared_rank(LockstepT *, int) const {
-        __lockstep_cluster();
-        return nullptr;
+    __device__ static LockstepT *map_shared_rank(LockstepT *pointer, int rank) {
+        return (LockstepT *)__lockstep_cluster_map((void *)pointer, (unsigned int)rank);
     }
 };
-__device__ inline cluster_group this_cluster() {
-    __lockstep_cluster();
-    return cluster_group();
-}
+__device__ inline cluster_group this_cluster() { return cluster_group(); }
 
 template <unsigned int Size, typename Parent = void>
 struct thread_block_tile;

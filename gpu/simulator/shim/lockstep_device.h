@@ -14,7 +14,8 @@
 #define __constant__ __attribute__((constant))
 #define __managed__ __attribute__((device))
 #define __grid_constant__
-#define __cluster_dims__(...) __attribute__((annotate("lockstep cluster")))
+#define LOCKSTEP_CLUSTER_DIMS(...) __attribute__((annotate("lockstep cluster " #__VA_ARGS__)))
+#define __cluster_dims__(...) LOCKSTEP_CLUSTER_DIMS(__VA_ARGS__)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
@@ -144,6 +145,7 @@ extern const __device__ uint3 threadIdx;
 extern const __device__ uint3 blockIdx;
 extern const __device__ dim3 blockDim;
 extern const __device__ dim3 gridDim;
+extern const __device__ dim3 __lockstep_clusterDim;
 
 #include "lockstep/atomics.h"
 #include "lockstep/math.h"

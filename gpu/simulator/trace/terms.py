@@ -209,6 +209,10 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("call", "wait", "", _terms(left))
         case ir.HeapChange(_, pointer, size):
             return Term("call", "free" if size is None else "malloc", "", _terms(pointer))
+        case ir.ClusterBarrier(_, part):
+            return Term("other", f"cluster.barrier_{part}()")
+        case ir.ClusterAddress(_, pointer, rank):
+            return Term("call", "map_shared_rank", "", _terms(pointer, rank))
         case ir.GridBarrier():
             return Term("other", "grid.sync()")
         case ir.Texel(_, _, places):

@@ -295,6 +295,8 @@ class ThreadWriter:
             case ir.Global(_, name):
                 return self._global(name)
             case ir.Special(type, name, axis):
+                if name not in _SPECIALS:
+                    raise NotCompiled("clusters of blocks")
                 number = self._call("i32", f"llvm.nvvm.read.ptx.sreg.{_SPECIALS[name]}.{_AXES[axis]}", [])
                 return arithmetic.cast(asm, Scalar("uint32"), type, number)
             case ir.Unary(_, op, operand):

@@ -10,7 +10,7 @@ import pytest
 from gpu.errors import CompileError, LaunchError
 from gpu.simulator.checkers.races import RaceChecker
 from tests.gpu.simulator.checking import watch
-from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.running import build, run_kernel
 
 Array = np.ndarray[Any, Any]
 
@@ -224,18 +224,3 @@ def test_a_tile_of_a_tile_is_counted_within_it_and_a_barrier_has_two_parts() -> 
     [out] = run_kernel(source, "k", ints(64), block=64)
     lanes = np.arange(64) % 32
     np.testing.assert_array_equal(out, (lanes // 8 * 100 + 40 + lanes % 8)[::-1])
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        "__global__ void __cluster_dims__(2, 1, 1) k(int *out) { out[0] = 1; }",
-        "__global__ void k(int *out) { __shared__ int s; *cg::this_cluster().map_shared_rank(&s, 1) = out[0]; }",
-    ],
-)
-def test_clusters_of_blocks_are_refused_and_other_kernels_of_the_file_are_not(kernel: str) -> None:
-    module = build(HEAD + kernel + "\n__global__ void other(int *out) { out[0] = 3; }")
-    with pytest.raises(CompileError, match=r"test\.cu:3:.* does not support clusters of thread blocks") as caught:
-        module.kernel("k")
-    assert "barrier of the grid" in caught.value.advice
-    assert launch(module, "other", ints(1), block=1)[0][0] == 3

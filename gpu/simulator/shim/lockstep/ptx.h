@@ -223,6 +223,26 @@ LOCKSTEP_PTX(stmatrix_trans, void)(unsigned long long own, unsigned int matrix, 
     low[lane / 4] = (unsigned short)value;
     high[lane / 4] = (unsigned short)(value >> 16);
 }
+// A cluster's blocks are those of a box of the grid.
+__device__ void __lockstep_cluster_arrive();
+__device__ void __lockstep_cluster_wait();
+__device__ void *__lockstep_cluster_map(void *pointer, unsigned int rank);
+#define LOCKSTEP_PTX_CLUSTER(axis)                                                                                     \
+    LOCKSTEP_PTX(cluster_nctaid_##axis, unsigned int)() { return __lockstep_clusterDim.axis; }                         \
+    LOCKSTEP_PTX(cluster_ctaid_##axis, unsigned int)() { return blockIdx.axis % __lockstep_clusterDim.axis; }          \
+    LOCKSTEP_PTX(clusterid_##axis, unsigned int)() { return blockIdx.axis / __lockstep_clusterDim.axis; }              \
+    LOCKSTEP_PTX(nclusterid_##axis, unsigned int)() { return gridDim.axis / __lockstep_clusterDim.axis; }
+LOCKSTEP_PTX_CLUSTER(x)
+LOCKSTEP_PTX_CLUSTER(y)
+LOCKSTEP_PTX_CLUSTER(z)
+LOCKSTEP_PTX(cluster_nctarank, unsigned int)() {
+    return __lockstep_clusterDim.x * __lockstep_clusterDim.y * __lockstep_clusterDim.z;
+}
+LOCKSTEP_PTX(cluster_ctarank, unsigned int)() {
+    return (__lockstep_ptx_cluster_ctaid_z() * __lockstep_clusterDim.y + __lockstep_ptx_cluster_ctaid_y()) *
+               __lockstep_clusterDim.x +
+           __lockstep_ptx_cluster_ctaid_x();
+}
 // Blocks are dealt out to the multiprocessors in turn.
 LOCKSTEP_PTX(nsmid, unsigned int)() { return 132; }
 LOCKSTEP_PTX(smid, unsigned int)() {
