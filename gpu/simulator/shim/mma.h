@@ -75,10 +75,10 @@ struct fragment;
 // What matrix_a and matrix_b have in common.
 template <int M, int N, int K, typename LockstepT, typename Layout>
 struct lockstep_factor {
-    static_assert(lockstep_is_operand<LockstepT> && lockstep_is_shape(M, N, K) &&
-                      K == lockstep_element<LockstepT>::depth,
-                  "there is no such fragment of matrix_a or matrix_b: half, __nv_bfloat16, signed or unsigned char have "
-                  "16x16x16, 32x8x16 and 8x32x16, precision::tf32 has 16x16x8, double has 8x8x4");
+    static_assert(
+        lockstep_is_operand<LockstepT> && lockstep_is_shape(M, N, K) && K == lockstep_element<LockstepT>::depth,
+        "there is no such fragment of matrix_a or matrix_b: half, __nv_bfloat16, signed or unsigned char have "
+        "16x16x16, 32x8x16 and 8x32x16, precision::tf32 has 16x16x8, double has 8x8x4");
     static_assert(std::is_same_v<Layout, row_major> || std::is_same_v<Layout, col_major>,
                   "matrix_a and matrix_b are row_major or col_major");
     static const bool is_row_major = std::is_same_v<Layout, row_major>;
