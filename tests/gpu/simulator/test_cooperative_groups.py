@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu.errors import CompileError, LaunchError
+from gpu.errors import LaunchError
 from gpu.simulator.checkers.races import RaceChecker
 from tests.gpu.simulator.checking import watch
-from tests.gpu.simulator.running import build, run_kernel
+from tests.gpu.simulator.running import run_kernel
 
 Array = np.ndarray[Any, Any]
 
