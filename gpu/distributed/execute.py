@@ -83,7 +83,14 @@ class ClusterSession:
         variant = pattern.variant(request.variant)
         try:
             outcome, done = run_distributed(
-                self._open(), pattern, variant, inputs, params, tell, sources=request.sources
+                self._open(),
+                pattern,
+                variant,
+                inputs,
+                params,
+                tell,
+                chunks=request.chunks,
+                sources=request.sources,
             )
         except EngineUnavailableError:
             self.close()  # the next request asks for another

@@ -94,6 +94,8 @@ class RunPattern:
         Whether to take pictures between launches, where the pattern offers them.
     side : int
         Rows and columns that an image is cut or repeated to; 0 leaves it as it is.
+    chunks : tuple of int
+        On several devices, as `gpu.distributed.run.run_distributed` takes them; one device has no chunks.
 
     The Result's arrays are the host program's outputs, and what the pattern presents of them: `picture` for a screen,
     `image` with the input's levels where the result is an image; outlines of an array pattern's `input` and `output`;
@@ -110,6 +112,7 @@ class RunPattern:
     sources: Mapping[str, str] = field(default_factory=dict)
     frames: bool = False
     side: int = 0
+    chunks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,14 @@ from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE, Device
 from gpu.errors import InputError
 from gpu.messages.modeled import article, as_duration, short_name
-from gpu.messages.requests import ModelPattern
+from gpu.messages.requests import ModelPattern, RunPattern
 from gpu.messages.shared_arrays import SharedArray
 from gpu.timing.gpus import Supposed, find_gpu
 from gui.compare_view.kinds import ComparedBy, comparisons, other_settings, points_of
 from gui.compare_view.modeled import VIEWS, Modelable, ModeledViews
 from gui.compare_view.modeled_beside import ModeledBeside
 from gui.compare_view.sweep import Point, Sweep
+from gui.compare_view.workers import WorkersView
 from gui.editor.sources import KernelSources
 from gui.model.jobs import Jobs
 from gui.model.modeling import REST_MS, Modeling
@@ -56,7 +57,7 @@ _UNITS_OF_WORK = {
     "pixel": ("Mpixels/s", "GB/s"),
     "interaction": ("Minteractions/s", "GB/s"),
 }
-CURVES = "Curves"
+CURVES, WORKERS = "Curves", "Workers"
 _UP_TO, _AT = "Up to n =", "At n ="
 _IN_MS = f"ms {TO_SIMULATE}"
 
@@ -211,12 +212,16 @@ class CompareTab(QWidget):
         self._why: dict[str, str] = {}
         self._size: int | None = None
         self._modeling = modeling
-        self.views = Segments((CURVES, *VIEWS), "Compare by")
+        self.views = Segments((CURVES, *VIEWS, WORKERS), "Compare by")
+        self.views.buttons[WORKERS].hide()
         self.views.picked.connect(lambda _: self._take_view())
         self.modeled = ModeledViews(modeling)
         self.modeled.figured.connect(self._show_modeled)
         self.modeled.busy_changed.connect(lambda _: self._name_button())
         self.modeled.stale.connect(self._model_again)
+        self.workers = WorkersView(jobs)
+        self.workers.busy_changed.connect(lambda _: self._end_workers())
+        self.workers.failed.connect(self.failed)
         modeling.gpu_changed.connect(lambda _: self._take_gpu())
         sources.touched.connect(self._take_edit)
         self.sweep = Sweep(jobs, modeling, self)
@@ -289,6 +294,7 @@ class CompareTab(QWidget):
         self.shown = QStackedWidget()
         self.shown.addWidget(plot)
         self.shown.addWidget(self.modeled)
+        self.shown.addWidget(self.workers)
         ladder = Card("Variants", margins=(12, 8, 12, 12))
         self.at = ElidedLabel("caption", "Size that the figures are of", right=True)
         ladder.head.addWidget(self.at, 1)
@@ -326,7 +332,7 @@ class CompareTab(QWidget):
     @property
     def busy(self) -> bool:
         """Whether anything is measured, counted or modeled."""
-        return self.sweep.running or self.modeled.busy or self.beside.sweep.running
+        return self.sweep.running or self.modeled.busy or self.beside.sweep.running or self.workers.busy
 
     @property
     def sizes(self) -> list[int]:
@@ -340,8 +346,11 @@ class CompareTab(QWidget):
 
     def measure(self) -> None:
         """Measure or count anew what is ticked."""
-        if self.views.chosen != CURVES:
+        if self.views.chosen in VIEWS:
             self._model_again()
+            return
+        if self.views.chosen == WORKERS:
+            self._measure_workers()
             return
         if self._by.recorded is not None:
             self.quantity.setCurrentIndex(self.quantity.findText(self._here.name))
@@ -366,6 +375,25 @@ class CompareTab(QWidget):
         self._model_beside()
         self._name_button()
 
+    def _measure_workers(self) -> None:
+        """Measure the variant that is chosen on more and more workers."""
+        params, inputs = self._asked()
+        if inputs is None:
+            self.failed.emit("There is no image to measure with.", "Open one with Ctrl+O.")
+            return
+        n, variant = self.sizes[-1], self._pattern.variant(self._seen())
+        params |= self._pattern.with_value(Role.SIZE, n)
+        sources = self._sources.edits(self._pattern.file_of(variant.name))
+        side = n if inputs else 0
+        request = RunPattern(self._pattern.name, variant.name, params, inputs, n, sources=sources, side=side)
+        of = f"{n} × {n} pixels" if inputs else f"n = {as_power(n)}"
+        self.workers.start(request, f"{variant.title}, {of}")
+
+    def _end_workers(self) -> None:
+        self._name_button()
+        if self.workers.plot.speeds:
+            self.succeeded.emit()
+
     def _asked(self) -> tuple[dict[str, Any], dict[str, SharedArray] | None]:
         """Return with which parameters and images variants are compared; None where there is no image."""
         params = dict(self._params())
@@ -382,6 +410,7 @@ class CompareTab(QWidget):
         self.sweep.stop()
         self.modeled.stop()
         self.beside.sweep.stop()
+        self.workers.stop()
 
     # --- modeling
 
@@ -416,23 +445,30 @@ class CompareTab(QWidget):
     def _take_view(self) -> None:
         """Show curves, or one of the views of what is modeled, which is modeled at once."""
         curves = self.views.chosen == CURVES
-        self.shown.setCurrentIndex(0 if curves else 1)
+        self.shown.setCurrentWidget(
+            self.card if curves else self.workers if self.views.chosen == WORKERS else self.modeled
+        )
         self.heading.setText(_UP_TO if curves else _AT)
         self._offer_sizes()
         if curves:
             self.modeled.stop()
             self._show()
             self._say_at_rest()
+        elif self.views.chosen == WORKERS:
+            self.stop()
+            self._show_figures({})
+            self.at.say("the variant that is chosen above")
         else:
             self.sweep.stop()
             self.beside.sweep.stop()
+            self.workers.stop()
             self.modeled.show_view(self.views.chosen)
             self._model_again()
         self._name_button()
 
     def _model_again(self) -> None:
         """Model what is ticked, where that is looked at: what is known already comes at once."""
-        if self.views.chosen == CURVES or not self.isVisible():
+        if self.views.chosen not in VIEWS or not self.isVisible():
             self.modeled.forget()
             return
         params, inputs = self._asked()
@@ -494,7 +530,7 @@ class CompareTab(QWidget):
 
     def _show_modeled(self) -> None:
         """Show each variant's modeled time beside it."""
-        if self.views.chosen == CURVES:
+        if self.views.chosen not in VIEWS:
             return
         times, refusals = self.modeled.modeled, self.modeled.refusals
         best = min((each.time_us for each in times.values()), default=0.0)
@@ -511,7 +547,9 @@ class CompareTab(QWidget):
         """Say on the button what it does."""
         if self.busy:
             self.measure_button.setText("Stop")
-        elif self.views.chosen != CURVES or self._by.modeled:
+        elif self.views.chosen == WORKERS:
+            self.measure_button.setText("Measure")
+        elif self.views.chosen in VIEWS or self._by.modeled:
             self.measure_button.setText("Model")
         else:
             self.measure_button.setText("Count" if self._counted else "Measure")
@@ -520,6 +558,7 @@ class CompareTab(QWidget):
         """Drop all points: they are another engine's."""
         self.stop()
         self.points, self._why = [], {}
+        self.workers.forget()
         self.curves.begin(self._shown_sizes, self._unit)
         self._show()
         self._say_at_rest()
@@ -595,8 +634,10 @@ class CompareTab(QWidget):
         kind = "pixels" if image else "sides" if self._of_matrices else "elements"
         size = self._pattern.size
         self.curves.name_sizes("pixels of a side" if image or size is None else size.unit)
-        modeled = self.views.chosen != CURVES or bool(self._by.modeled)
-        offered = (_MODELED if modeled else _COUNTED if self._counted else _MEASURED)[kind]
+        on_workers = self.views.chosen == WORKERS
+        modeled = self.views.chosen in VIEWS or (bool(self._by.modeled) and not on_workers)
+        counted = self._counted and not on_workers
+        offered = (_MODELED if modeled else _COUNTED if counted else _MEASURED)[kind]
         if offered == self._range and self.largest.count() and not anew:
             return
         self._range = offered
@@ -605,7 +646,7 @@ class CompareTab(QWidget):
         self.largest.clear()
         for exponent in fitting:
             self.largest.addItem(as_power(2**exponent), exponent)
-        measured = not self._counted and not modeled
+        measured = not counted and not modeled
         wanted = max(offered.default, self._comparable_from(image)) if measured else offered.default
         self.largest.setCurrentIndex(
             self.largest.findData(next((each for each in fitting if each >= wanted), fitting[-1]))
@@ -632,6 +673,10 @@ class CompareTab(QWidget):
             self._offer_sizes(anew=True)
         for each in self.rows:
             each.show_libraries(device.no_library)
+        several = bool(self._jobs.workers) and self._pattern.distributed is not None
+        self.views.buttons[WORKERS].setVisible(several)
+        if self.views.chosen == WORKERS and not several:
+            self.views.choose(CURVES)
 
     def _end(self) -> None:
         self._name_button()
@@ -749,7 +794,7 @@ class CompareTab(QWidget):
         if not self.sweep.running:  # what is chosen on the Run tab may be other settings by now
             self._offer_sizes()
             self._say_at_rest()
-        if self.views.chosen != CURVES:
+        if self.views.chosen in VIEWS:
             self._model_again()
 
     def hideEvent(self, event: QHideEvent | None) -> None:

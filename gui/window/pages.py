@@ -235,7 +235,9 @@ class Pages(QObject):
                 tab.failed.connect(self._say_of_study)
                 tab.succeeded.connect(lambda: self._messages.banner.over("study"))
         if page.compare is not None:
-            for changed in (page.compare.sweep.measuring, page.compare.sweep.ended, page.compare.modeled.busy_changed):
+            compare = page.compare
+            begun = compare.sweep.measuring, compare.modeled.busy_changed, compare.workers.busy_changed
+            for changed in (*begun, compare.sweep.ended):
                 changed.connect(lambda *_: self.playing_changed.emit())
         image = self._bench.image
         if page.atomics is not None and image is not None:

@@ -1,0 +1,154 @@
+"""How much faster a variant is on more workers: run on one, two and so on of a cluster's, beside the ideal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import median
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from gpu.messages.requests import Failure, Report, Result, RunPattern
+from gui.model.jobs import Jobs
+from gui.plots.scaling_plot import ScalingPlot
+from gui.widgets.basic import Badge, Card, ElidedLabel, as_figure, label
+
+CHANNEL = "workers"
+REPEATS = 3
+_ALL = 8
+"""Up to so many workers each number is measured, of more the powers of two."""
+_SIMULATED = "Simulators share this machine's cores: this says nothing of GPUs."
+_MEASURED = "From the first task's submission to the last result, with what is brought to and from the devices."
+
+
+def counts_of(workers: int) -> list[int]:
+    """Return the numbers of workers that are measured of so many."""
+    if workers <= _ALL:
+        return list(range(1, workers + 1))
+    return sorted({*(2**power for power in range(workers.bit_length())), workers})
+
+
+class WorkersView(Card):
+    """Measures one variant on more and more of the workers there are.
+
+    Parameters
+    ----------
+    jobs : Jobs
+        The cluster's queue.
+    """
+
+    busy_changed = pyqtSignal(bool)
+    failed = pyqtSignal(str, str)
+    """What is the matter, and what to do."""
+
+    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+        super().__init__("Speed over workers", margins=(12, 8, 12, 6))
+        self._jobs = jobs
+        self._request: RunPattern | None = None
+        self._todo: list[int] = []
+        self._turn = 0
+        self._seconds: dict[int, list[float]] = {}
+        self._of = ""
+        self.badge = Badge()
+        self.head.addWidget(self.badge)
+        self.about = ElidedLabel("caption", "What is measured", right=True)
+        self.head.addWidget(self.about, 1)
+        self.plot = ScalingPlot()
+        self.body.addWidget(self.plot, 1)
+        self.words = label("", "muted", wrap=True, name="Speed at a number of workers")
+        self.body.addWidget(self.words)
+        self.plot.hovered.connect(self._read)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is a run to come."""
+        return bool(self._todo)
+
+    @property
+    def seconds(self) -> dict[int, float]:
+        """The median time of a run by the number of workers."""
+        return {count: median(times) for count, times in self._seconds.items()}
+
+    def start(self, request: RunPattern, of: str) -> None:
+        """Measure a run anew; `of` says of what."""
+        self.forget()
+        counts = counts_of(len(self._jobs.workers))
+        self._request, self._of = request, of
+        self.plot.begin(counts[-1])
+        # First all of them: each has to make its kernels' machine code, which is no part of the work.
+        self._todo = [counts[-1], *(count for count in counts for _ in range(REPEATS))]
+        self.about.say(of)
+        self.busy_changed.emit(True)
+        self._ask(counts=False)
+
+    def stop(self) -> None:
+        """Ask for nothing more."""
+        if not self.busy:
+            return
+        self._turn += 1
+        self._todo = []
+        self._jobs.drop(CHANNEL)
+        if self._jobs.age(CHANNEL):
+            self._jobs.stop()
+        self.busy_changed.emit(False)
+
+    def forget(self) -> None:
+        """Drop what was measured: it is another cluster's, or another run's."""
+        self.stop()
+        self._seconds = {}
+        self.plot.begin(max(len(self._jobs.workers), 1))
+        self.badge.say("", "neutral")
+        self.about.say("")
+        self.words.setText("")
+
+    def _ask(self, *, counts: bool) -> None:
+        turn, request = self._turn, self._request
+        assert request is not None
+
+        def done(event: Result | Failure) -> None:
+            if turn == self._turn:
+                self._take(event, counts=counts)
+
+        self._jobs.post(CHANNEL, replace(request, chunks=(self._todo[0],)), done)
+
+    def _take(self, event: Result | Failure, *, counts: bool) -> None:
+        if isinstance(event, Failure):
+            self.stop()
+            if event.kind != "cancelled":
+                self.failed.emit(event.message, event.advice)
+            return
+        assert event.report is not None
+        assert event.distributed is not None
+        if not event.report.verified:
+            self.stop()
+            self.failed.emit("The result is wrong: how fast it came does not count.", "")
+            return
+        count = self._todo.pop(0)
+        if counts:
+            self._seconds.setdefault(count, []).append(event.distributed.wall_s)
+            self._show(event.report)
+        if self._todo:
+            self._ask(counts=True)
+        else:
+            self._turn += 1
+            self.busy_changed.emit(False)
+
+    def _show(self, report: Report) -> None:
+        one = self.seconds[1]
+        self.plot.show_speeds({count: one / seconds for count, seconds in self.seconds.items()})
+        kind, tip = ("simulated", _SIMULATED) if report.simulated else ("measured", _MEASURED)
+        self.badge.say(kind, "warn" if report.simulated else "neutral", tip)
+        self.about.say(f"{self._of}, {report.device}")
+        self._read(None)
+
+    def _read(self, count: int | None) -> None:
+        """Say how fast so many workers are, else the most that were measured."""
+        seconds = self.seconds
+        if not seconds:
+            return
+        count = count if count in seconds else max(seconds)
+        times = self._seconds[count]
+        simulated = f" {_SIMULATED}" if self.badge.text() == "simulated" else ""
+        self.words.setText(
+            f"{count} worker{'s' if count > 1 else ''}: {as_figure(seconds[1] / seconds[count])} times as fast as one; "
+            f"{as_figure(1e3 * seconds[count])} ms, median of {len(times)}, dashed is the ideal.{simulated}"
+        )
