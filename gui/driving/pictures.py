@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 from PyQt6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
 from gpu.declaration.pattern import Array
@@ -30,6 +31,8 @@ BESIDE = ("kogge-stone", "brent-kung")
 LESSON = "02-divergence"
 """The lesson whose first question README shows, answered wrong."""
 SETTLES_MS = 600
+_MOST_COLORS = 256
+"""Of a GIF."""
 BODIES, FRAMES, STEPS_A_FRAME = 5000, 84, 16
 MOTION = Motion(time_step=0.01, softening=0.03)
 """Two galaxies that README plays: frames, steps from one to the next, and how they move."""
@@ -69,7 +72,7 @@ def take(folder: Path) -> None:
             for pattern, variant in PLAYED.items():
                 _play(window, pattern, variant, folder)
             window.choose_pattern("scan")
-            _both_themes(window, folder, "step")
+            _step(window, folder)
             _lecture(window, folder)
             _beside(window, folder)
             _lesson(window, folder)
@@ -85,6 +88,12 @@ def _both_themes(window: MainWindow, folder: Path, stem: str) -> None:
         window.grab().save(str(folder / f"{stem}-{theme}.png"))
 
 
+def _step(window: MainWindow, folder: Path) -> None:
+    for theme in ("light", "dark"):
+        window.appearance.set_theme(theme)
+        _save(window, folder / f"step-{theme}.png")
+
+
 def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
     """Step through a variant: save it as a film, and leave the window at two thirds of it."""
     window.choose_pattern(pattern)
@@ -96,6 +105,7 @@ def _play(window: MainWindow, pattern: str, variant: str, folder: Path) -> None:
     wait(lambda: tab.models is not None and tab.at_rest)
     tab.exports.write_film(folder / f"{pattern}.gif")
     wait(lambda: tab.exports.film is None)
+    _pack(folder / f"{pattern}.gif")
     tab.player.go(tab.player.end * 2 // 3)
 
 
@@ -142,7 +152,9 @@ def _lesson(window: MainWindow, folder: Path) -> None:
 
 
 def _settle(window: MainWindow) -> None:
-    """Wait until the window looks the same for a while: rows of Flow are painted when there is time."""
+    """Wait until the window looks the same for a while, and rows of Flow, painted when there is time, are there."""
+    from gui.step_view.dataflow.view import FlowView
+
     same = QElapsedTimer()
     same.start()
     before = window.grab().toImage()
@@ -150,7 +162,7 @@ def _settle(window: MainWindow) -> None:
     def stands_still() -> bool:
         nonlocal before
         now = window.grab().toImage()
-        if now != before:
+        if now != before or not all(each.complete for each in window.findChildren(FlowView) if each.isVisible()):
             before = now
             same.restart()
         return same.elapsed() > SETTLES_MS
@@ -167,6 +179,20 @@ def _save(window: MainWindow, path: Path) -> None:
     with Image.open(path) as shown:
         few = shown.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
+
+
+def _pack(film: Path) -> None:
+    """Write a GIF anew with the colors that it has: what is left of its palette takes a part of the bytes."""
+    from PIL import Image, ImageSequence
+
+    with Image.open(film) as before:
+        frames = [(frame.convert("RGB"), frame.info["duration"]) for frame in ImageSequence.Iterator(before)]
+    used = {color for frame, _ in frames for _, color in frame.getcolors(_MOST_COLORS) or ()}
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(np.array(sorted(used)).ravel().tolist())
+    first, *others = (frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame, _ in frames)
+    durations = [duration for _, duration in frames]
+    first.save(film, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
 
 
 def _collide(folder: Path) -> None:
