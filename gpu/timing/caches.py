@@ -26,10 +26,20 @@ _LOAD, _STORE, _PAST = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class CachedRequest:
-    """A request, and what of it misses the first cache: sectors, one number for each of its warps."""
+    """A request, and what of it misses the first cache: one number for each of its warps.
+
+    Parameters
+    ----------
+    request : Request
+    missed : array
+        Sectors.
+    alone : array
+        Those of them whose pair of 64 bytes is otherwise not wanted.
+    """
 
     request: Request
     missed: Array
+    alone: Array
 
 
 @dataclass
@@ -54,6 +64,8 @@ class ArrayTraffic:
         As of DistinctSectors.
     scattered : float
         How much longer memory takes for these sectors than for as many side by side.
+    alone : float
+        Which share of what loads ask of the last cache are sectors whose pair of 64 bytes is otherwise not wanted.
     """
 
     loaded: float = 0.0
@@ -64,6 +76,7 @@ class ArrayTraffic:
     added: float = 0.0
     wanted_by: float = 1.0
     alike: bool = False
+    alone: float = 0.0
 
 
 @dataclass
@@ -99,8 +112,12 @@ def flat(steps: Sequence[Step], copies: Callable[[Repeated], int]) -> Iterator[V
                 yield from flat(step.round, copies)
 
 
-def through_first_cache(steps: Sequence[Step], warps: int, size: int) -> dict[int, CachedRequest]:
+def through_first_cache(
+    steps: Sequence[Step], warps: int, size: int, waits: Callable[[int], Sequence[int]]
+) -> dict[int, CachedRequest]:
     """Run what some warps ask for through one multiprocessor's first cache.
+
+    Of the loads of a basic block a warp makes those that do not wait for each other before another warp has its turn.
 
     Parameters
     ----------
@@ -109,6 +126,8 @@ def through_first_cache(steps: Sequence[Step], warps: int, size: int) -> dict[in
         The first so many of the sample are on that multiprocessor.
     size : int
         Of the cache, in bytes.
+    waits : callable
+        A basic block -> of each instruction how many loads it waits for, one behind the other.
 
     Returns
     -------
@@ -118,10 +137,13 @@ def through_first_cache(steps: Sequence[Step], warps: int, size: int) -> dict[in
     asked: list[tuple[Request, int]] = []
     pieces: list[Array] = []
     kinds: list[Array] = []
+    turns: list[Array] = []
+    turn = 0
     for step in steps:
         if not isinstance(step, Visit):
             continue
-        for request in step.requests:
+        levels = waits(step.block)
+        for place, request in zip(step.places, step.requests, strict=True):
             if request.space not in ("global", "local"):
                 continue
             here = int(np.searchsorted(request.warps, warps))
@@ -131,28 +153,54 @@ def through_first_cache(steps: Sequence[Step], warps: int, size: int) -> dict[in
             past = request.kind in ("atom", "red") or request.volatile
             kind = _PAST if past else _STORE if request.kind == "st" else _LOAD
             kinds.append(np.full(sectors.size, kind, np.uint8))
+            turns.append(np.repeat(turn + levels[place] * warps + request.warps[:here], request.counts[:here]))
+        turn += (max(levels, default=0) + 1) * warps
     if not pieces:
         return {}
-    all_sectors, all_kinds = np.concatenate(pieces), np.concatenate(kinds)
-    ways = max(1, size // _LINE // _SETS)
-    hits = np.zeros(max(all_sectors.size, 1), np.uint8)
-    if all_sectors.size:
-        room = _SETS * ways
-        native.run(
-            "first_cache", all_sectors, all_kinds, np.int64(all_sectors.size), np.int64(_SETS), np.int64(ways),
-            np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint8), hits,
-        )  # fmt: skip
+    hits = _hits(np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns), size)
     found: dict[int, CachedRequest] = {}
     place = 0
     for request, here in asked:
-        counts = request.counts[:here]
-        own = hits[place : place + int(request.starts[here])]
+        starts = request.starts[: here + 1]
+        sectors, own = request.sectors[: starts[-1]], hits[place : place + int(starts[-1])]
         place += own.size
-        sums = np.concatenate(([0], np.cumsum(own, dtype=np.int64)))
-        missed = counts - np.diff(sums[request.starts[: here + 1]])
-        found[id(request)] = CachedRequest(request, missed)
+        missed = _in_each(~own, starts)
+        found[id(request)] = CachedRequest(request, missed, _in_each(_without_neighbor(sectors, ~own, starts), starts))
     _forget_jumps(steps, found)
     return found
+
+
+def _hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:
+    """Return which sectors are in the first cache when it is their turn."""
+    ways = max(1, size // _LINE // _SETS)
+    found = np.zeros(max(sectors.size, 1), np.uint8)
+    order = np.argsort(turns, kind="stable")
+    if sectors.size:
+        room = _SETS * ways
+        native.run(
+            "first_cache", sectors[order], kinds[order], np.int64(sectors.size), np.int64(_SETS), np.int64(ways),
+            np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint8), found,
+        )  # fmt: skip
+    hits = np.zeros(sectors.size, np.bool_)
+    hits[order] = found[: sectors.size] != 0
+    return hits
+
+
+def _in_each(which: Array, starts: Array) -> Array:
+    """Return how many there are between each start and the next."""
+    sums = np.concatenate(([0], np.cumsum(which, dtype=np.int64)))
+    return np.diff(sums[starts])
+
+
+def _without_neighbor(sectors: Array, which: Array, starts: Array) -> Array:
+    """Return those of some ascending sectors whose other half of 64 bytes the same warp does not want."""
+    alone = which.copy()
+    if sectors.size > 1:
+        beside = which[1:] & which[:-1] & (sectors[1:] == sectors[:-1] + 1) & (sectors[1:] % 2 == 1)
+        beside[starts[(starts > 0) & (starts < sectors.size)] - 1] = False
+        alone[1:] &= ~beside
+        alone[:-1] &= ~beside
+    return alone
 
 
 def _forget_jumps(steps: Sequence[Step], found: dict[int, CachedRequest]) -> None:
@@ -180,7 +228,8 @@ def _forget_jumps(steps: Sequence[Step], found: dict[int, CachedRequest]) -> Non
             own, before = found.get(id(request)), usual.get((step.block, place), [])
             alike = [each.missed for each in before if own is not None and each.missed.size == own.missed.size]
             if own is not None and alike:
-                found[id(request)] = CachedRequest(request, np.minimum(own.missed, np.mean(alike, axis=0)))
+                missed = np.minimum(own.missed, np.mean(alike, axis=0))
+                found[id(request)] = CachedRequest(request, missed, np.minimum(own.alone, missed))
 
 
 def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
@@ -194,14 +243,17 @@ def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
     return dict(found)
 
 
-def missed(path: SampledPath, cached: Mapping[int, CachedRequest]) -> dict[tuple[int, str], float]:
-    """Return those of them that are not in the first cache, of requests that were run through it."""
+def missed(
+    path: SampledPath, cached: Mapping[int, CachedRequest], *, alone: bool = False
+) -> dict[tuple[int, str], float]:
+    """Return those of them that are not in the first cache, or that are alone there, of what was run through it."""
     found: dict[tuple[int, str], float] = defaultdict(float)
     for visit, times in visits(path.steps):
         for request in visit.requests:
             through = cached.get(id(request))
             if through is not None and request.space == "global" and request.sectors.size:
-                found[window_of(request), request.kind] += times * float(through.missed.sum())
+                counted = through.alone if alone else through.missed
+                found[window_of(request), request.kind] += times * float(counted.sum())
     return dict(found)
 
 

@@ -59,12 +59,16 @@ class GpuDescription:
         For the warps of a block to go on when all are there.
     last_cache_gb_s, memory_gb_s, copy_gb_s : float
         Read from the last cache, from memory, and read and written in a copy.
+    last_cache_random_gb_s : float
+        Sectors that lie here and there in the last cache, of each of which all bytes are wanted.
     last_cache_mp_gb_s, memory_mp_gb_s : float
         What one multiprocessor alone can read.
     random_gb_s : float
         Sectors that lie here and there in memory, of each of which all bytes are wanted.
     atomic_same_ns, atomic_ns : float
         Between two atomics on one word of global memory, and on different sectors.
+    atomic_lane_ns : float
+        Between two lanes of a warp with atomics on one word, where each warp has a word of its own; on the whole GPU.
     launch_us : float
         An empty kernel, from event to event.
     block_ns : float
@@ -107,6 +111,7 @@ class GpuDescription:
     shared_atomic_cycles: float
     barrier_cycles: float
     last_cache_gb_s: float
+    last_cache_random_gb_s: float
     memory_gb_s: float
     copy_gb_s: float
     last_cache_mp_gb_s: float
@@ -114,6 +119,7 @@ class GpuDescription:
     random_gb_s: float
     atomic_same_ns: float
     atomic_ns: float
+    atomic_lane_ns: float
     launch_us: float
     block_ns: float
     sources: dict[str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +17,8 @@ from gpu.timing.caches import CachedRequest, GridSharing
 from gpu.timing.costs import BARRIER
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import Occupancy, occupancy
+from gpu.timing.ptx.census import GridCensus
+from gpu.timing.ptx.chains import loads_before
 from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import Repeated, SampledPath, Visit
@@ -40,7 +42,12 @@ _MOST_SPANS, _SPANS_OF_ALL = 300_000, 3_000_000
 """Spans that are written down of one timeline, and of all those of a launch."""
 _MOST_LANES = 4096
 _REGION_SHIFT = 4  # of sectors: atomics on 512 bytes queue at one place
+_FLOAT_SUM = 2.4
+"""How much longer than a sum of integers one of floats takes at its word: of an H200 and an H100."""
 _WAVES = 3
+_MOST_COUNTED, _LONG = (1 << 19, 1 << 24), 2.0
+"""Lanes of which it is counted what each warp has to do: a part of the grid, and where some block's longest warp has so
+many times the mean of them, all of it, or of larger grids so many."""
 _SPREAD, _EVEN = ((10, 2560), (80, 20480)), 0.05
 """Blocks all over the grid, and lanes of them, that are sampled to see whether all do as much: few, and where these
 differ, many; what counts as the same."""
@@ -106,6 +113,33 @@ class LaunchEstimate:
 
 
 @dataclass(frozen=True, eq=False)
+class _CountedGrid:
+    """What blocks have to do that do not do the same.
+
+    Parameters
+    ----------
+    blocks : array
+        Those that were counted.
+    work : array
+        What each issues.
+    longest : int
+        The one with the longest warp.
+    """
+
+    blocks: Array
+    work: Array
+    longest: int
+
+
+@dataclass(frozen=True, eq=False)
+class _LongestBlock:
+    """The block that may still run when all others have ended, and which share of the grid starts before it."""
+
+    path: SampledPath
+    before: float
+
+
+@dataclass(frozen=True, eq=False)
 class _Sample:
     """What blocks of one multiprocessor do, and what they find.
 
@@ -118,8 +152,12 @@ class _Sample:
     path : SampledPath
     wide : SampledPath or None
         That of blocks all over the grid, where they do not do the same.
+    of_wide : float
+        How many blocks of the grid each of those stands for.
     uneven : float
         What those do, as a share of what the others do.
+    longest : _LongestBlock or None
+        The block with the longest warp, where they do not do the same and all could be counted.
     cached : mapping of int to CachedRequest
         What each request misses in the first cache, by its id.
     traffic : LaunchTraffic
@@ -137,7 +175,9 @@ class _Sample:
     per_machine: int
     path: SampledPath
     wide: SampledPath | None
+    of_wide: float
     uneven: float
+    longest: _LongestBlock | None
     cached: Mapping[int, CachedRequest]
     traffic: caches.LaunchTraffic
     share: Mapping[tuple[int, int], float]
@@ -180,6 +220,8 @@ class LaunchModel:
             any(cost == BARRIER for cost in self._code.kinds[first:end])
             for first, end in pairwise(self._code.first_operation)
         ]
+        self._waits_for = [loads_before(block) for block in self._unrolled.blocks]
+        self._census = GridCensus(machine.kernel, machine.addresses, self._code.slots_of_block[: len(blocks)])
         self._depends_on_data = any(
             each.opcode == "bra" and each.guard for block in blocks for each in block.instructions
         )
@@ -250,30 +292,71 @@ class LaunchModel:
         slots = max(1, min(held.blocks, per_machine, _MOST_LANES // (shape.warps * WARP) or 1))
         chosen, sharing = _chosen(shape, gpu, slots, max(held.blocks, 1))
         path = self._path_of(shape, parameters, chosen, memory)
-        wide, uneven = self._everywhere(shape, parameters, memory, path, slots), 1.0
+        wide, uneven, longest, of_wide = self._everywhere(shape, parameters, memory, path, slots), 1.0, None, 1.0
+        counted = self._count(shape, parameters, memory) if self._may_differ(shape, slots) else None
+        if wide is None and counted is not None:
+            wide = self._path_of(shape, parameters, _spread(shape, *_SPREAD[-1]), memory)
         if wide is not None:
-            work = self._slots(wide, len(wide.blocks))
-            chosen, sharing = _with_neighbors(_by_work(wide.blocks, work, slots), shape, sharing.at_once)
+            of_wide = shape.blocks / len(wide.blocks)
+            blocks, work = np.asarray(wide.blocks), self._slots(wide, len(wide.blocks))
+            if counted is not None:
+                blocks, work = counted.blocks, counted.work
+                of_sample = self._census.count(shape, parameters, wide.blocks, memory)
+                assert of_sample is not None
+                of_wide *= float(work.mean() / of_sample.sum(axis=1).mean())
+                alone = self._path_of(shape, parameters, [counted.longest], memory)
+                longest = _LongestBlock(alone, counted.longest / shape.blocks)
+            places = _by_work(work, slots)
+            chosen, sharing = _with_neighbors(blocks[places].tolist(), shape, sharing.at_once)
             path = self._path_of(shape, parameters, chosen, memory)
-            uneven = float(work.mean()) / max(float(self._slots(path, slots).mean()), 1.0)
+            uneven = float(work.mean()) / max(float(work[places].mean()), 1.0)
         warps, scale = slots * shape.warps, shape.blocks / slots
-        size = caches.first_cache_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
-        cached = caches.through_first_cache(path.steps, warps, size)
-        traffic = self._traffic(path, wide, shape, cached, sharing, warps, memory)
-        share = self._memory_shares(path, traffic)
+        cached = self._through_first_cache(path, shape, slots, slots)
+        traffic = self._traffic(path, wide, of_wide, shape, cached, sharing, warps, memory)
         active = min(shape.blocks, gpu.multiprocessors)
-        clock = gpu.clock_ghz
-        rates = multiprocessor.SharedRates(
-            _SECTOR * clock / min(gpu.last_cache_gb_s / active, gpu.last_cache_mp_gb_s),
+        rates = self._rates(active)
+        share = self._memory_shares(path, traffic, rates.alone)
+        atomics, hot_us, atomic_us = self._atomics(path, slots, shape.warps, scale, active)
+        return _Sample(
+            shape, held, slots, per_machine, path, wide, of_wide, uneven, longest, cached, traffic, share, rates,
+            atomics, uneven * hot_us, uneven * atomic_us,
+        )  # fmt: skip
+
+    def _through_first_cache(
+        self, path: SampledPath, shape: GridShape, blocks: int, slots: int
+    ) -> dict[int, CachedRequest]:
+        """Run what some blocks ask for through the first cache of a multiprocessor that has room for so many."""
+        gpu, shared_bytes = self._gpu, self._machine.kernel.shared_bytes + shape.shared_bytes
+        size = caches.first_cache_bytes(gpu, slots * (shared_bytes + gpu.shared_reserved_bytes) if shared_bytes else 0)
+        return caches.through_first_cache(path.steps, blocks * shape.warps, size, self._waits_for.__getitem__)
+
+    def _rates(self, active: int) -> multiprocessor.SharedRates:
+        """Return what one multiprocessor has of what so many share."""
+        gpu, clock = self._gpu, self._gpu.clock_ghz
+        together = min(gpu.last_cache_gb_s / active, gpu.last_cache_mp_gb_s)
+        return multiprocessor.SharedRates(
+            _SECTOR * clock / together,
             _SECTOR * clock / min(gpu.memory_gb_s / active, gpu.memory_mp_gb_s),
             _STORE_LINE,
             gpu.block_ns * clock * gpu.multiprocessors,
+            together / min(gpu.last_cache_random_gb_s / active, together) - 1,
         )
-        atomics, hot_us, atomic_us = self._atomics(path, slots, shape.warps, scale, active)
-        return _Sample(
-            shape, held, slots, per_machine, path, wide, uneven, cached, traffic, share, rates, atomics,
-            uneven * hot_us, uneven * atomic_us,
-        )  # fmt: skip
+
+    def _count(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> _CountedGrid | None:
+        """Return what blocks have to do; None where all warps do about as much, or where it cannot be foreseen."""
+        for most in _MOST_COUNTED:
+            apart = max(1, -(-shape.blocks * shape.warps * WARP // most))
+            blocks = np.arange(0, shape.blocks, apart)
+            issued = self._census.count(shape, parameters, blocks.tolist(), memory)
+            if issued is None:
+                return None
+            work = issued.sum(axis=1)
+            longest = issued.max(axis=1)
+            if longest.max() <= _LONG * longest.mean():
+                return None
+            if apart == 1:
+                break
+        return _CountedGrid(blocks, work, int(blocks[longest.argmax()]))
 
     def _path_of(
         self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory
@@ -284,22 +367,22 @@ class LaunchModel:
             memory.restore()
         return unrolling.in_rounds(path, self._machine.kernel, self._several)
 
+    def _may_differ(self, shape: GridShape, slots: int) -> bool:
+        """Whether there may be blocks that do something else than those of one multiprocessor."""
+        return shape.blocks > 2 * slots and self._depends_on_data
+
     def _everywhere(
         self, shape: GridShape, parameters: Array, memory: SampledMemory, path: SampledPath, slots: int
     ) -> SampledPath | None:
         """Return what blocks all over the grid do; None where that is what those of one multiprocessor do, too."""
-        if shape.blocks <= 2 * slots or not self._depends_on_data:
+        if not self._may_differ(shape, slots):
             return None
         here = float(self._slots(path, slots).mean())
         wide = None
         for most, lanes in _SPREAD:
-            count = min(most, max(2, lanes // (shape.warps * 32)), shape.blocks)
-            # One block of each of so many parts of the grid.
-            parts = np.linspace(0, shape.blocks, count + 1).astype(np.int64)
-            chosen = np.random.default_rng(0).integers(parts[:-1], parts[1:]).tolist()
-            chosen[0] = 0  # where a grid is too large for its work, the first blocks have it
+            chosen = _spread(shape, most, lanes)
             wide = self._path_of(shape, parameters, chosen, memory)
-            work = self._slots(wide, count)
+            work = self._slots(wide, len(chosen))
             if abs(float(work.mean()) - here) <= _EVEN * here and abs(float(work[0]) - here) <= here:
                 return None
         return wide
@@ -315,15 +398,20 @@ class LaunchModel:
     def _put_together(self, sample: _Sample) -> LaunchEstimate:
         gpu, shape, path, traffic = self._gpu, sample.shape, sample.path, sample.traffic
         total, hot_us = shape.blocks, sample.hot_us
-        seen_in, blocks = (path, sample.slots) if sample.wide is None else (sample.wide, len(sample.wide.blocks))
-        counted = self._counted(seen_in, blocks * shape.warps, total / blocks)
-        lines = self._lines_run(seen_in, blocks * shape.warps, total / blocks)
+        seen_in, blocks, scale = path, sample.slots, total / sample.slots
+        if sample.wide is not None:
+            seen_in, blocks, scale = sample.wide, len(sample.wide.blocks), sample.of_wide
+        counted = self._counted(seen_in, blocks * shape.warps, scale)
+        lines = self._lines_run(seen_in, blocks * shape.warps, scale)
         executed = sass.executed(self._instructions, lines, float(total * shape.warps))
         instructions = counted["slots"] if executed is None else executed
         active = min(total, gpu.multiprocessors)
         clock = gpu.clock_ghz
         cycles = sample.uneven * self._cycles(sample)
+        if sample.longest is not None:
+            cycles = max(cycles, sample.longest.before * cycles + self._cycles_alone(sample, sample.longest.path))
         loaded = sum(each.loaded for each in traffic.arrays.values())
+        slower = sum(sample.rates.alone * each.alone * each.loaded for each in traffic.arrays.values())
         stored = sum(each.stored for each in traffic.arrays.values())
         memory_sectors = sum(each.from_memory + each.to_memory for each in traffic.arrays.values())
         slowed = sum((each.from_memory + each.to_memory) * each.scattered for each in traffic.arrays.values())
@@ -331,7 +419,7 @@ class LaunchModel:
         issue = counted["slots"] / gpu.schedulers / gpu.multiprocessors / clock / 1e3
         breakdown = {
             "memory": dram_us,
-            "last cache": (loaded + stored) * _SECTOR / gpu.last_cache_gb_s / 1e3,
+            "last cache": (loaded + slower + stored) * _SECTOR / gpu.last_cache_gb_s / 1e3,
             "first cache and shared memory": (counted["passes"] + counted["lines"]) / active / clock / 1e3,
             "issue": issue,
             "arithmetic": counted["busiest"] / gpu.schedulers / active / clock / 1e3,
@@ -371,6 +459,7 @@ class LaunchModel:
         self,
         path: SampledPath,
         wide: SampledPath | None,
+        of_wide: float,
         shape: GridShape,
         cached: Mapping[int, CachedRequest],
         sharing: GridSharing,
@@ -382,10 +471,10 @@ class LaunchModel:
         scale = shape.blocks * width / warps
         everywhere: dict[tuple[int, str], float] = {}
         if wide is not None:
-            of_wide = shape.blocks / len(wide.blocks)
             everywhere = {key: amount * of_wide for key, amount in caches.asked(wide, len(wide.blocks) * width).items()}
         amounts = {key: amount * scale for key, amount in caches.asked(path, warps).items()}
         missed = {key: amount * scale for key, amount in caches.missed(path, cached).items()}
+        alone = {key: amount * scale for key, amount in caches.missed(path, cached, alone=True).items()}
         more = {key: everywhere[key] / amounts[key] for key in everywhere if amounts.get(key)}
         for window, kind in dict.fromkeys((*amounts, *everywhere)):
             own = traffic.arrays.setdefault(window, caches.ArrayTraffic())
@@ -393,6 +482,7 @@ class LaunchModel:
             amount = everywhere.get(key, amounts.get(key, 0.0))
             if kind == "ld":
                 own.loaded = missed.get(key, 0.0) * more.get(key, 1.0) if key in amounts else amount
+                own.alone = alone[key] / missed[key] if missed.get(key) else 0.0
             elif kind == "st":
                 own.stored = amount
             else:
@@ -459,7 +549,9 @@ class LaunchModel:
                     run[window] = run.get(window, 0.0) + request.sectors.size
         return {window: amount / run[window] for window, amount in whole.items() if run.get(window)}
 
-    def _memory_shares(self, path: SampledPath, traffic: caches.LaunchTraffic) -> dict[tuple[int, int], float]:
+    def _memory_shares(
+        self, path: SampledPath, traffic: caches.LaunchTraffic, alone: float
+    ) -> dict[tuple[int, int], float]:
         shares: dict[tuple[int, int], float] = {}
         for step, _ in caches.visits(path.steps):
             for place, request in zip(step.places, step.requests, strict=True):
@@ -470,7 +562,7 @@ class LaunchModel:
                 if own is None:
                     continue
                 if request.kind == "ld":
-                    all_loaded = own.loaded + own.added
+                    all_loaded = own.loaded * (1 + alone * own.alone) + own.added
                     shares[key] = own.from_memory * own.scattered / all_loaded if all_loaded else 0.0
                 elif request.kind == "st":
                     shares[key] = own.to_memory * own.scattered / own.stored if own.stored else 0.0
@@ -482,38 +574,44 @@ class LaunchModel:
         """Return what each request's atomics cost each warp, the time of the busiest place, and of all together."""
         gpu = self._gpu
         costs: dict[int, Array] = {}
-        per_operation = gpu.atomic_ns * gpu.clock_ghz * active
         regions: list[Array] = []
         loads: list[Array] = []
         blocks: list[Array] = []
-        operations = 0.0
+        atomic_ns = 0.0
         for visit, times in caches.visits(path.steps):
             for place, request in zip(visit.places, visit.requests, strict=True):
                 if request.kind not in ("atom", "red") or request.space != "global":
                     continue
                 counts = request.counts
-                costs[id(request)] = np.maximum(counts * per_operation, 1.0)
-                operations += times * float(counts[request.warps < slots * width].sum())
+                slower = _FLOAT_SUM if self._is_float(visit.block, place) else 1.0
+                # Lanes that want one word are added one by one, and the words of a line at once.
+                lines = multiprocessor.lines(request, request.warps.size)
+                turns = np.minimum(request.lanes, request.passes * lines)
+                taken = np.maximum(counts * gpu.atomic_ns, turns * gpu.atomic_lane_ns * slower)
+                costs[id(request)] = np.maximum(taken * gpu.clock_ghz * active, 1.0)
+                atomic_ns += times * float(taken[request.warps < slots * width].sum())
                 of_warp = np.repeat(request.warps, counts)
                 # Lanes that want one word go one after the other; other words of a sector go together.
                 queue = np.maximum(1.0, np.repeat(request.passes / np.maximum(counts, 1), counts))
-                float_adds = self._is_float(visit.block, place)
                 regions.append(request.sectors >> _REGION_SHIFT)
-                loads.append(queue * times * (2.4 if float_adds else 1.0))
+                loads.append(queue * times * slower)
                 blocks.append(of_warp // width)
         if not regions:
             return costs, 0.0, 0.0
         everything, of_blocks, amounts = np.concatenate(regions), np.concatenate(blocks), np.concatenate(loads)
+        # Neighbors may have a place in common that no other has: blocks that lie apart say what all have in common.
+        sampled = slots if slots > 1 else len(path.blocks)
+        apart = of_blocks < sampled
+        everything, of_blocks, amounts = everything[apart], of_blocks[apart], amounts[apart]
         places, which = np.unique(everything, return_inverse=True)
         sums = np.bincount(which, amounts)
         pairs = np.unique(np.stack([which, of_blocks], axis=1), axis=0)
         seen_in = np.bincount(pairs[:, 0], minlength=places.size)
-        sampled = len(path.blocks)
         common = seen_in >= max(2 if sampled > 1 else 1, sampled / 2)
         hottest = float(sums[common].max()) if common.any() else 0.0
         total_blocks = scale * slots
         hot_us = hottest / sampled * total_blocks * gpu.atomic_same_ns / 1e3
-        return costs, hot_us, operations * scale * gpu.atomic_ns / 1e3
+        return costs, hot_us, atomic_ns * scale / 1e3
 
     def _is_float(self, block: int, instruction: int) -> bool:
         return self._unrolled.blocks[block].instructions[instruction].type.startswith("f")
@@ -602,6 +700,14 @@ class LaunchModel:
         one, two = simulated(less, blocks), simulated(more, blocks)
         return two + (whole - many) * max(two - one, 0.0) / max(many - few, 1.0)
 
+    def _cycles_alone(self, sample: _Sample, path: SampledPath) -> float:
+        """Return the cycles of a block that all others have left alone."""
+        cached = self._through_first_cache(path, sample.shape, 1, sample.slots)
+        atomics, _, _ = self._atomics(path, 1, sample.shape.warps, 1.0, 1)
+        return self._cycles(
+            replace(sample, slots=1, per_machine=1, path=path, cached=cached, rates=self._rates(1), atomics=atomics)
+        )
+
     @staticmethod
     def _whole_grid(ended: Array, slots: int, per_machine: int) -> float:
         """Return when so many blocks would end, where the first ones ended at these cycles."""
@@ -646,10 +752,21 @@ def _with_neighbors(chosen: list[int], shape: GridShape, at_once: int) -> tuple[
     return chosen, GridSharing((across, rows), at_once, 0, beside, below)
 
 
-def _by_work(blocks: Sequence[int], work: Array, count: int) -> list[int]:
-    """Return so many of some blocks that each stands for as much of what all of them do."""
+def _spread(shape: GridShape, most: int, lanes: int) -> list[int]:
+    """Return one block of each of some parts of the grid."""
+    count = min(most, max(2, lanes // (shape.warps * WARP)), shape.blocks)
+    parts = np.linspace(0, shape.blocks, count + 1).astype(np.int64)
+    chosen: list[int] = np.random.default_rng(0).integers(parts[:-1], parts[1:]).tolist()
+    chosen[0] = 0  # where a grid is too large for its work, the first blocks have it
+    return chosen
+
+
+def _by_work(work: Array, count: int) -> list[int]:
+    """Return so many places of some blocks' work that each stands for as much of what all of them do."""
     ends = np.cumsum(np.maximum(work, 1e-9))
     wanted = (np.arange(count) + 0.5) / count * ends[-1]
     found = list(dict.fromkeys(np.searchsorted(ends, wanted).tolist()))
-    others = [place for place in np.argsort(-work, kind="stable").tolist() if place not in found]
-    return [blocks[place] for place in (found + others)[:count]]
+    if len(found) < count:
+        known = set(found)
+        found += [place for place in np.argsort(-work, kind="stable").tolist() if place not in known]
+    return found[:count]

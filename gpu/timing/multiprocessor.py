@@ -112,12 +112,17 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
 
 @dataclass(frozen=True)
 class SharedRates:
-    """What one multiprocessor has of what all share: cycles a 32-byte sector, a line stored, and between blocks."""
+    """What one multiprocessor has of what all share: cycles a 32-byte sector, a line stored, and between blocks.
+
+    `alone` is which share of its time a sector takes in the last cache besides, where the other half of 64 bytes is not
+    wanted.
+    """
 
     per_last_sector: float
     per_memory_sector: float
     per_store_line: float
     between_blocks: float
+    alone: float
 
 
 @dataclass(frozen=True)
@@ -208,7 +213,8 @@ def run(
             else:
                 # A request goes through the first cache a line at a time, four sectors each.
                 passes[row, which] = np.maximum(1, lines(request, here))
-                from_last[row, which] = found.missed if request.kind == "ld" else request.counts[:here]
+                wanted = found.missed + rates.alone * found.alone if request.kind == "ld" else request.counts[:here]
+                from_last[row, which] = wanted
     shares = np.zeros(len(code.kinds))
     for (block, place), share in memory_share.items():
         asked = code.requests[block].get(place)

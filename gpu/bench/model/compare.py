@@ -18,16 +18,21 @@ from gpu.errors import LockstepError
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.validation import ELSEWHERE, OURS, ValidatedCase, Validation
 
-HELD_OUT = ("compaction", "nbody", "softmax", "sort", "spmv", "stencil", "transpose")
+HELD_OUT = ("compaction", "nbody", "softmax", "sort", "stencil", "transpose")
 """Patterns that nothing was tuned on. Nor was anything on the kernels from elsewhere."""
+
+HELD_OUT_CASES = {"spmv": ("262144 rows of 100", "blocks of 64")}
+"""Of a pattern by which it was seen what is missing: the cases that were not looked at, by a part of what they say."""
 
 _SAME = 0.02
 _ABOUT = """\
 The timing model's figures for {gpu} beside measured ones: each variant at several sizes and block sizes, and kernels
 that are not ours. No constant was fitted to what is held out; what two kernels from elsewhere showed to be missing was
 added, the cost of a store that touches many lines (a naive transposition) and blocks that differ in length
-(Mandelbrot). Tau is Kendall's, of the order of a ladder's variants at one size, the mean of the sizes; what measures
-within 2 % has no order. Errors are of the modeled time, as shares of the measured one."""
+(Mandelbrot), and what some cases of the sparse product did: sectors that lie alone in the last cache, lanes of a warp
+that add to one word, both as microbenchmarks measure them, and the longest row, which is counted. Tau is Kendall's, of
+the order of a ladder's variants at one size, the mean of the sizes; what measures within 2 % has no order. Errors are
+of the modeled time, as shares of the measured one."""
 _ABOUT_LLVM = """\
 The same cases modeled as where nvcc is not installed: PTX that LLVM makes of the simulator's IR, with registers that
 are estimated. Nothing was fitted to these."""
@@ -52,6 +57,11 @@ class Compared:
     @property
     def ratio(self) -> float:
         return self.modeled_us / self.measured_us if self.modeled_us is not None else math.nan
+
+
+def is_held_out(of: str, work: str) -> bool:
+    """Whether nothing was tuned on a pattern's case."""
+    return of in HELD_OUT or any(part in work for part in HELD_OUT_CASES.get(of, ()))
 
 
 def compare(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = True) -> Iterator[Compared]:
@@ -123,8 +133,12 @@ def _summary(rows: Sequence[Compared]) -> list[str]:
         (name, "yes" if name in HELD_OUT else "", [row for row in ours if row.of == name]) for name in names
     ]
     groups += [
+        (f"{name}, held-out cases", "yes", [row for row in ours if row.of == name and is_held_out(name, row.work)])
+        for name in HELD_OUT_CASES
+    ]
+    groups += [
         ("all of ours", "", ours),
-        ("ours, held out", "yes", [row for row in ours if row.of in HELD_OUT]),
+        ("ours, held out", "yes", [row for row in ours if is_held_out(row.of, row.work)]),
         ("from elsewhere", "yes", others),
     ]
     return lines + [_line(*group) for group in groups if group[2]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gpu.bench.model import elsewhere
-from gpu.bench.model.compare import HELD_OUT
+from gpu.bench.model.compare import HELD_OUT, is_held_out
 from gpu.bench.model.measure import variants
 from gpu.bench.model.measured import MeasuredTimes
 from gpu.engines.modeling import ModeledLaunch, ModelingEngine
@@ -203,7 +203,7 @@ def tables(rows: Sequence[ProfiledLaunch]) -> str:
     ]
     groups += [
         ("all of ours", [row for row in rows if row.of in own]),
-        ("ours, held out", [row for row in rows if row.of in HELD_OUT]),
+        ("ours, held out", [row for row in rows if is_held_out(row.of, row.work)]),
         ("from elsewhere, held out", [row for row in rows if row.of not in own]),
     ]
     names = [counter.name for counter in COUNTERS]

@@ -54,9 +54,9 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         value for name, value in figures.items() if name.startswith("last cache read") and "multiprocessor" not in name
     )
     blocks = "launch of 262144 blocks of 256 us"
-    same, apart = (
+    same, apart, of_lanes = (
         next(value for name, value in figures.items() if name.startswith(f"global atomics adding {place} of 16777216"))
-        for place in ("one word", "anywhere")
+        for place in ("one word", "anywhere", "a word a warp")
     )
     driver, measured = "measured: driver", "measured"
     guide = "CUDA C++ Programming Guide"
@@ -96,6 +96,7 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("shared_atomic_cycles", f"{figure('latency shared atomic cycles'):.0f}", measured),
         ("barrier_cycles", f"{figure('barrier of 1 warps cycles'):.1f}", "measured: one warp"),
         ("last_cache_gb_s", f"{bandwidth:.0f}", measured),
+        ("last_cache_random_gb_s", f"{figure('random sectors of the last cache GB/s'):.0f}", measured),
         ("memory_gb_s", f"{figure('memory read GB/s'):.0f}", measured),
         ("copy_gb_s", f"{figure('memory copied GB/s'):.0f}", measured),
         ("last_cache_mp_gb_s", f"{figure('last cache read by one multiprocessor GB/s'):.1f}", measured),
@@ -103,6 +104,7 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("random_gb_s", f"{figure('random sectors of 1024 MB GB/s'):.0f}", "measured: a sector here and there"),
         ("atomic_same_ns", f"{same:.3f}", measured),
         ("atomic_ns", f"{apart:.4f}", measured),
+        ("atomic_lane_ns", f"{of_lanes:.4f}", measured),
         ("launch_us", f"{figure('launch of 1 blocks of 32 us'):.2f}", measured),
         ("block_ns", f"{figure(blocks) * 1e3 / 262144:.3f}", "measured: 262144 blocks of 256 threads"),
     ]

@@ -259,10 +259,11 @@ def _bandwidth(bench: _Bench) -> Iterator[tuple[str, float]]:
     given = (from_, bench.ends, np.uint64((1 << 24) // 16), np.int32(1))
     yield "memory read by one multiprocessor GB/s", rate("read_vectors", 1, 1024, 1 << 24, *given)
     threads, rounds = full * 1024, 64
-    for size in (_SMALL, 1 << 28, _LARGE):
+    half = 1 << (int(dict(_attributes(bench))["attribute l2_cache_size"]) // 2).bit_length() - 1
+    for size, where in ((half, "the last cache"), *((size, f"{size >> 20} MB") for size in (1 << 28, _LARGE))):
         given = (from_, bench.ends, np.uint32(size // 32), np.int32(rounds))
         figure = 32 * threads * rounds / bench.time_us(bench.kernel("read_sectors"), full, 1024, *given) / 1e3
-        yield f"random sectors of {size >> 20} MB GB/s", figure
+        yield f"random sectors of {where} GB/s", figure
     bench.engine.free(from_)
     bench.engine.free(to)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
 _SPACES = ("global", "shared", "local", "const")
@@ -16,19 +18,67 @@ def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
     What is loaded decides where it was computed before and stored, so that what is stored there decides, too: of the
     state spaces each for itself, what may be in any of them in all.
     """
-    instructions = [each for block in kernel.blocks for each in block.instructions]
-    wanted: set[str] = set()
+    return _found(kernel, {name for each in _instructions(kernel) for name in _of_the_way(each)}, _spaces)
+
+
+def leading(kernel: PtxKernel) -> set[PtxInstruction] | None:
+    """Return the instructions whose values decide a jump; None where what the kernel itself stores does."""
+    instructions = _instructions(kernel)
+    wanted = {name for each in instructions if each.ends_block or each.opcode in _ALWAYS for name in each.read}
+    found = _found(kernel, wanted, lambda store: ())
+    looked_at = [each for each in found if each.opcode in ASKS and "param" not in each.words]
+    changed = [each for each in instructions if each.opcode in ("st", "atom", "red")]
+    if any(each.opcode == "call" for each in instructions) or not set(changed).isdisjoint(found):
+        return None
+    makers: dict[str, list[PtxInstruction]] = {}
+    for each in instructions:
+        for name in each.written:
+            makers.setdefault(name, []).append(each)
+    for store in changed:
+        for load in looked_at:
+            if not set(_spaces(store)).isdisjoint(_spaces(load)) and not _are_apart(store, load, makers):
+                return None
+    return found
+
+
+def _are_apart(one: PtxInstruction, other: PtxInstruction, makers: Mapping[str, Sequence[PtxInstruction]]) -> bool:
+    """Whether two addresses are in arrays that the kernel was given as different arguments."""
+    arrays = [_arguments(each, makers) for each in (one, other)]
+    return all(arrays) and arrays[0].isdisjoint(arrays[1])
+
+
+def _arguments(instruction: PtxInstruction, makers: Mapping[str, Sequence[PtxInstruction]]) -> set[str]:
+    """Return the pointers among a kernel's arguments that an address is made of."""
+    waiting = [name for name in instruction.read if any(_addresses(name, each) for each in instruction.operands)]
+    seen, found = set(waiting), set[str]()
+    while waiting:
+        for maker in makers.get(waiting.pop(), ()):
+            if maker.opcode in ("ld", "ldu") and "param" in maker.words:
+                found.update(maker.operands[1:] if maker.type[1:] == "64" else ())
+            elif maker.opcode not in ASKS:
+                waiting += [name for name in maker.read if name not in seen]
+                seen.update(maker.read)
+    return found
+
+
+def _instructions(kernel: PtxKernel) -> list[PtxInstruction]:
+    return [each for block in kernel.blocks for each in block.instructions]
+
+
+def _found(
+    kernel: PtxKernel, wanted: set[str], stores_to: Callable[[PtxInstruction], Sequence[str]]
+) -> set[PtxInstruction]:
+    """Return the instructions that make some registers' values, and what is stored where those are loaded from."""
+    instructions = _instructions(kernel)
     read_spaces: set[str] = set()
     found: set[PtxInstruction] = set()
-    for each in instructions:
-        wanted.update(_of_the_way(each))
     before = -1
     while before != len(found) + len(wanted):
         before = len(found) + len(wanted)
         for each in instructions:
             if each in found:
                 continue
-            stores = each.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(_spaces(each))
+            stores = each.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(stores_to(each))
             if not stores and wanted.isdisjoint(each.written):
                 continue
             found.add(each)

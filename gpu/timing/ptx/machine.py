@@ -33,7 +33,6 @@ _ROUNDS_BEHIND = 2
 _MOST_TURNS = 4
 """Different rounds in which a loop's comparisons turn, that are heeded: lanes that turn one by one would leave nothing
 out."""
-_KEPT = (*ASKS, "bar", "barrier")
 _DEVICE_RUNTIME = "__cudaCDP2"
 """How the names of what CUDA's device runtime has begin: launches, streams."""
 _MOST_SPINS = 6
@@ -54,18 +53,20 @@ class PtxMachine:
         Whether what decides neither a way nor an address is computed, too, and stored.
     """
 
+    kept: tuple[str, ...] = (*ASKS, "bar", "barrier")
+    """What is run though its value decides nothing."""
+
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], *, values: bool = True) -> None:
         self.kernel = kernel
-        everything = values or _has_own_registers(kernel)
-        self._deciding = None if everything else deciding(kernel)
-        self._addresses = addresses
+        self._deciding = None if values or has_own_registers(kernel) else self.deciding(kernel)
+        self.addresses = addresses
         self._joins = joins(kernel.blocks)
-        self._loops = loops(kernel.blocks)
+        self.loops = loops(kernel.blocks)
         self._local, self._local_bytes = placed([each for each in kernel.variables if each.space == "local"])
         self._shared, self._shared_bytes = placed(kernel.shared)
         self._private = _private_registers(kernel)
         self._ever_read = {name for block in kernel.blocks for each in block.instructions for name in each.read}
-        self._waiting = {loop for loop in self._loops.values() if _only_waits(kernel, loop)}
+        self._waiting = {loop for loop in self.loops.values() if _only_waits(kernel, loop)}
         self._code = [
             [
                 code
@@ -74,6 +75,11 @@ class PtxMachine:
             ]
             for block in kernel.blocks
         ]
+
+    @staticmethod
+    def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
+        """Return the instructions whose values are wanted."""
+        return deciding(kernel)
 
     def run(
         self,
@@ -99,10 +105,10 @@ class PtxMachine:
         """
         run = SampledBlocks(BlockMemory(self.kernel.shared_bytes, self._local_bytes), shape, parameters, blocks, memory)
         with np.errstate(all="ignore"):
-            self._follow(run, most_visits)
+            self.follow(run, most_visits)
         return run.path
 
-    def _follow(self, run: SampledBlocks, most_visits: int) -> None:
+    def follow(self, run: SampledBlocks, most_visits: int) -> None:
         """Lead lanes through the basic blocks: those that part wait for each other where their ways meet."""
         frames: list[_Meeting] = [_Meeting(END)]
         at, mask = 0, run.everyone
@@ -138,9 +144,9 @@ class PtxMachine:
             target = follows[0]
             behind = follows[-1] if last.guard else target
             if taken is not None and target <= at:
-                taken, other = self._look_at_loop(run, at, target, taken, other)
+                taken, other = self.look_at_loop(run, at, target, taken, other)
             elif target <= at:
-                run.loops.pop(self._loops[at, target], None)  # who comes to it again begins anew
+                run.loops.pop(self.loops[at, target], None)  # who comes to it again begins anew
             if other is None:
                 at, live = target, taken
             elif taken is None:
@@ -167,11 +173,11 @@ class PtxMachine:
 
     # Loops.
 
-    def _look_at_loop(
+    def look_at_loop(
         self, run: SampledBlocks, last: int, header: int, taken: SampleLanes, other: SampleLanes | None
     ) -> tuple[SampleLanes | None, SampleLanes | None]:
         """Leave rounds out where they can be foreseen; return who goes round again, and who goes on."""
-        loop = self._loops[last, header]
+        loop = self.loops[last, header]
         state = run.loops.get(loop)
         if state is None or state.mask.count != taken.count or not np.array_equal(state.mask.bits, taken.bits):
             state = run.loops[loop] = LoopState(taken)
@@ -197,6 +203,11 @@ class PtxMachine:
 
     def _rounds_left(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
         """Return how many rounds all lanes are still to go, as far as their registers tell."""
+        rounds = self.rounds_of_lanes(run, loop, state)
+        return 0 if rounds is None else int(np.min(rounds))
+
+    def rounds_of_lanes(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> Array | None:
+        """Return how many rounds each lane is still to go, or one number for all; None if registers do not tell."""
         block = self.kernel.blocks[loop.last]
         jump = block.instructions[-1]
         negated, guard = jump.negated, jump.guard
@@ -209,10 +220,10 @@ class PtxMachine:
                 decides = each
                 break
         if decides is None or decides.opcode != "setp" or len(decides.operands) != 3:
-            return 0
+            return None
         moving = self._distance(run, loop, state, decides)
         if moving is None:
-            return 0
+            return None
         distance, change = moving
         comparison = decides.words[0]
         if negated:
@@ -222,14 +233,14 @@ class PtxMachine:
             distance, change = -distance, -change
             comparison = {"gt": "lt", "ge": "le"}[comparison]
         if not np.all(change):
-            return 0
+            return None
         if comparison == "ne":
             rounds = np.where((-distance % change == 0) & (-distance // change > 0), -distance // change, 0)
         elif comparison in ("lt", "le") and np.all(change > 0):
             rounds = -(distance // change) if comparison == "lt" else -distance // change + 1
         else:
-            return 0
-        return int(np.min(rounds))
+            return None
+        return np.asarray(rounds)
 
     def _rounds_alike(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
         """Return for how many rounds what the loop compares, and can be foreseen, comes out as in the last ones."""
@@ -318,7 +329,7 @@ class PtxMachine:
         None of what does nothing but compute what decides nothing.
         """
         run = self._unguarded(instruction, place)
-        if not (instruction.ends_block or instruction.opcode in _KEPT or self._decides(instruction)):
+        if not (instruction.ends_block or instruction.opcode in self.kept or self._decides(instruction)):
             return None
         guard, negated = instruction.guard, instruction.negated
         if instruction.ends_block:
@@ -434,8 +445,8 @@ class PtxMachine:
             where = self._shared[name]
         elif name in self._local:
             where = self._local[name]
-        elif name in self._addresses:
-            where = int(self._addresses[name])
+        elif name in self.addresses:
+            where = int(self.addresses[name])
         else:
             where = self._shared_bytes  # an extern array lies behind the others
             where = -(-where // 16) * 16
@@ -771,7 +782,7 @@ def _listed(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{} ").split(",")]
 
 
-def _has_own_registers(kernel: PtxKernel) -> bool:
+def has_own_registers(kernel: PtxKernel) -> bool:
     """Whether some registers are named otherwise than the compiler does: who reads them is not known."""
     return any(not name.startswith("%") for name in kernel.widths)
 

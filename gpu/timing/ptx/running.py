@@ -131,8 +131,10 @@ class SampledBlocks:
             case "tid" | "ctaid":
                 extents = self._shape.block if word == "tid" else self._shape.grid
                 of = self._thread if word == "tid" else self._block
-                below = int(np.prod(extents[:number]))
-                found = (of // below % extents[number]).astype(np.uint32)
+                below, further = int(np.prod(extents[:number])), int(np.prod(extents[number + 1 :]))
+                of = of // below if below > 1 else of
+                # In a block's last warp lanes may stand behind its last thread.
+                found = (of % extents[number] if further > 1 or word == "tid" else of).astype(np.uint32)
                 return found[0] if (found == found[0]).all() else found
             case "ntid":
                 return np.uint32(self._shape.block[number])

@@ -137,7 +137,7 @@ def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_pa
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     monkeypatch.setattr("gpu.timing.kernels.assemble", lambda *given: pytest.fail("nvcc was asked"))
-    files = ["--from", str(kept), "--without-nvcc", "--document", str(page)]
+    files = ["--from", str(kept), "--without-nvcc", "--document", str(page), "--data", str(tmp_path / "cases.json")]
     assert cli.main(["bench", "model", *files], NO_WINDOW) == 0
     text = page.read_text("utf-8")
     assert "## Timing model without nvcc on h200: NVIDIA H200" in text
@@ -168,7 +168,9 @@ def figures(gpu: str) -> dict[str, float]:
         "latency global atomic cycles": 425.0, "latency shared atomic cycles": 36.0, "barrier of 1 warps cycles": 15.6,
         "last cache read 40 MB GB/s": 8500.0, "memory read GB/s": 4525.0, "memory copied GB/s": 4000.0,
         "last cache read by one multiprocessor GB/s": 153.0, "memory read by one multiprocessor GB/s": 112.0,
-        "random sectors of 1024 MB GB/s": 1269.0, "global atomics adding one word of 16777216, ns each": 0.73,
+        "random sectors of 1024 MB GB/s": 1269.0, "random sectors of the last cache GB/s": 4793.0,
+        "global atomics adding a word a warp of 16777216, ns each": 0.0139,
+        "global atomics adding one word of 16777216, ns each": 0.73,
         "global atomics adding anywhere of 16777216, ns each": 0.034, "launch of 1 blocks of 32 us": 2.85,
         "launch of 262144 blocks of 256 us": 160.0,
     }  # fmt: skip
