@@ -1,4 +1,4 @@
-"""The command `atomics`: what atomics cost, counted and modelled and measured, and what a race loses."""
+"""The command `atomics`: what atomics cost, counted and modeled and measured, and what a race loses."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> None:
         }
         followed = chain(found.of_memory, latencies)
         data["chain"] = asdict(followed) if followed is not None else None
-        data["modelled"] = [asdict(model(counts, latencies)) for counts in found.counts]
+        data["modeled"] = [asdict(model(counts, latencies)) for counts in found.counts]
         print(json.dumps(data, indent=2))
     else:
         titles = [pattern.variant(name).title for name in VARIANTS]
@@ -141,15 +141,15 @@ def as_text(
     )
     lines += [
         "",
-        f"Modelled at {latencies.clock_ghz:g} GHz",
+        f"Modeled at {latencies.clock_ghz:g} GHz",
         f"  global memory: {of_global}",
         f"  shared memory: {of_shared}",
         *(f"  {figure:>20}  {what}" for figure, what in chain_in_words(found.of_memory, latencies)),
-        f"  {'variant':<26}{'modelled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
+        f"  {'variant':<26}{'modeled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]
     for title, counts, time in zip(titles, found.counts, times, strict=True):
-        modelled = model(counts, latencies)
-        lines.append(f"  {title:<26}{modelled.time_ms:>9.4f} ms{time:>11.4f} ms  {modelled.bound_by or 'none'}")
+        modeled = model(counts, latencies)
+        lines.append(f"  {title:<26}{modeled.time_ms:>9.4f} ms{time:>11.4f} ms  {modeled.bound_by or 'none'}")
     taken = f"{TO_SIMULATE}, no GPU's time:" if simulated else "measured: kernel time of"
     lines += [f"  {taken} the whole input on {measured_on}", ""]
     for name, orders in (("read, add, write", found.racy), ("atomic", found.atomic)):

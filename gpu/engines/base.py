@@ -64,7 +64,7 @@ class Device:
     max_threads_per_block, shared_bytes_per_block, multiprocessors : int
         Limits that host programs shape their launches by.
     peak_gflops : float
-        The roof, modelled: float32 operations a second, in 1e9, if every lane finished a multiply-add in every cycle;
+        The roof, modeled: float32 operations a second, in 1e9, if every lane finished a multiply-add in every cycle;
         0 where that is not known.
     no_library : str
         Why a library's routine cannot be called on it, as a sentence; empty where one can.

@@ -76,7 +76,7 @@ class Latencies:
 
 
 @dataclass(frozen=True)
-class Modelled:
+class ModeledAtomics:
     """What the latencies make of counted atomics.
 
     Parameters
@@ -94,13 +94,13 @@ class Modelled:
     per_second: float
 
 
-def model(counts: AtomicCounts, latencies: Latencies) -> Modelled:
+def model(counts: AtomicCounts, latencies: Latencies) -> ModeledAtomics:
     """Return how long a variant takes where nothing but the queues at single addresses costs time."""
     at_global = counts.of_global.hottest / latencies.per_second(latencies.global_cycles)
     at_shared = counts.of_shared.hottest / latencies.per_second(latencies.shared_cycles)
     seconds = at_global + at_shared
     bound = "" if not seconds else "global" if at_global >= at_shared else "shared"
-    return Modelled(1e3 * seconds, bound, counts.elements / seconds if seconds else 0.0)
+    return ModeledAtomics(1e3 * seconds, bound, counts.elements / seconds if seconds else 0.0)
 
 
 CACHE_SPEEDUP = 10

@@ -48,6 +48,7 @@
 #define CROWDING 75.0
 #define LATENCY_ATOMIC rates[11]
 #define START_GAP rates[12]
+#define PER_OWN_PASS rates[13]
 
 // Account for a warp's cycles up to `end`. What begins before the cut, which is made when there are `most` spans, is also
 // written down. A wait that goes on is one span.
@@ -112,12 +113,16 @@ extern "C" __global__ void multiprocessor(
     int arrived[MOST_BLOCKS];
     double free_at[MOST_BLOCKS];  // of a slot that is empty: from when a block can start there
     double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
+    double shared_free[SCHEDULERS];  // from when a scheduler's warps get more of shared memory
     double memory_busy = 0, store_free = 0;
     double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0;
     long long schedulers = N_SCHEDULERS, width = WARPS_PER_BLOCK, warps = N_SLOTS * width, registers = REGISTERS;
     double dispatch_free = 0;
     long long started = 0, finished = 0, count = 0;
-    for (int s = 0; s < schedulers; ++s) scheduler_free[s] = 0;
+    for (int s = 0; s < schedulers; ++s) {
+        scheduler_free[s] = 0;
+        shared_free[s] = 0;
+    }
     for (int p = 0; p < SCHEDULERS * PIPES; ++p) pipe_free[p] = 0;
     for (int w = 0; w < warps; ++w) {
         state[w] = 0;
@@ -245,6 +250,7 @@ extern "C" __global__ void multiprocessor(
         }
         if (kinds[o] == MEMORY) {
             double behind = load_store_free - now;
+            if (request_space[o] == 1 && shared_free[s] - now > behind) behind = shared_free[s] - now;
             if (store_free - now > 40 * QUEUE) {
                 next[w] = store_free - 40 * QUEUE;
                 ACCOUNT(w, next[w], ON_MEMORY, o);
@@ -284,7 +290,11 @@ extern "C" __global__ void multiprocessor(
             load_store_free = start + own_passes;
             double done;
             if (request_space[o] == 1) {
-                done = start + own_passes - 1 + latencies[o];
+                // Of all passes over shared memory the warps of one scheduler get a part.
+                double own_start = now > shared_free[s] ? now : shared_free[s];
+                shared_free[s] = own_start + own_passes * PER_OWN_PASS;
+                double last_pass = load_store_free > shared_free[s] ? load_store_free : shared_free[s];
+                done = last_pass - 1 + latencies[o];
             } else if (request_space[o] == 2) {
                 // Atomics in global memory queue at their place: `from_last` are the cycles that they take there.
                 double begin = start > atomic_free ? start : atomic_free;

@@ -23,6 +23,9 @@ GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
 _QUEUE = 24.0
 """Cycles of requests that wait before the first cache; who comes then cannot issue."""
 _JUMP = 8.0
+_OWN_PASS = 2.0
+"""Cycles in which the warps of one scheduler get a pass over shared memory, where all together get one in each: of an
+H200 and an H100."""
 _MOST_OPEN = 8 * 64
 """Spans that are under way when enough are written down."""
 _BLOCK_START = 250.0
@@ -234,7 +237,7 @@ def run(
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
             rates.per_last_sector, rates.per_memory_sector, gpu.barrier_cycles + warps_per_block, _BLOCK_START, _QUEUE,
             _JUMP, rates.per_store_line,
-            gpu.atomic_cycles, rates.between_blocks,
+            gpu.atomic_cycles, rates.between_blocks, _OWN_PASS,
         ]
     )  # fmt: skip
     steps = np.array([numbered[id(visit)] for visit in path] or [0], np.int32)

@@ -137,7 +137,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     code, out, _ = run("--text", "aaaa bb", "--json")
     data = json.loads(out)
     assert data["counts"][0]["of_global"]["hottest"] == 6
-    assert len(data["kernel_ms"]) == len(data["modelled"]) == 5
+    assert len(data["kernel_ms"]) == len(data["modeled"]) == 5
     code, out, err = run("--clock", "0")
     assert (code, out) == (2, "")
     assert "--clock is a number above 0, not '0'" in err

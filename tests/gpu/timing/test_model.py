@@ -289,3 +289,32 @@ extern "C" __global__ void parent(float *values) {
     path.write_text(text, "utf-8")
     with pytest.raises(KernelError, match="parent launches kernels itself"):
         model_kernel(path, text, "parent", 1, 32, ["zeros:32"], "h200")
+
+
+CONFLICTS = """
+extern "C" __global__ void columns(float *out, int rounds, int warps) {
+    __shared__ float s[1024];
+    float sum = 0;
+    int t = threadIdx.x;
+    s[t] = t;
+    __syncthreads();
+    if (t / 32 < warps)
+        for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+            for (int k = 0; k < 16; ++k) sum += s[t % 32 * 32 + ((k + i) & 31)];
+        }
+    out[t] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(("warps", "cycles"), [(1, 64), (8, 32)])
+def test_the_warps_of_one_scheduler_get_a_part_of_shared_memory(tmp_path, warps, cycles) -> None:
+    """A request whose lanes want 32 words of a bank: 64.7 cycles where one warp asks, 32 where all do, on an H200."""
+    path = tmp_path / "columns.cu"
+    path.write_text(CONFLICTS, "utf-8")
+    took = [
+        model_kernel(path, CONFLICTS, "columns", 1, 256, ["zeros:256", rounds, warps], "h200").time_us
+        for rounds in (100, 200)
+    ]
+    assert (took[1] - took[0]) * 1980 / (100 * 16 * warps) == pytest.approx(cycles, rel=0.1)
