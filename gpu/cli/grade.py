@@ -15,8 +15,10 @@ from gpu.cli.exit_codes import FAILED, OK
 from gpu.cli.report import as_json
 from gpu.errors import InputError
 from gpu.files.opening import check_target, name_of, replacing
-from gpu.process.grader import Graded, grade, submitted
+from gpu.process.grader import Graded, grade, left_out, submitted
 
+_TOLD = 10
+"""Files that are no submissions, of which it is told."""
 _COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "told")
 
 
@@ -41,11 +43,23 @@ def run(options: argparse.Namespace) -> int:
         graded.append(each)
         if not options.json:
             print(_as_text(each), flush=True)
-    accepted = sum(each.accepted for each in graded)
+    accepted, others = sum(each.accepted for each in graded), left_out(options.submissions)
     if options.json:
-        print(as_json({"task": options.task, "accepted": accepted, "submissions": [asdict(each) for each in graded]}))
+        print(
+            as_json(
+                {
+                    "task": options.task,
+                    "accepted": accepted,
+                    "submissions": [asdict(each) for each in graded],
+                    "left_out": others,
+                }
+            )
+        )
     else:
         print(f"{accepted} of {len(graded)} accepted.")
+        if others:
+            more = f" and {len(others) - _TOLD} more" if len(others) > _TOLD else ""
+            print(f"Not graded, as the names do not end in .cu: {', '.join(others[:_TOLD])}{more}.")
     if options.junit:
         _write(options.junit, junit(options.task, graded))
     if options.csv:
@@ -70,7 +84,7 @@ def _task(text: str) -> tuple[Path, str]:
 
 def _as_text(graded: Graded) -> str:
     lines = [f"{graded.name}: {'accepted' if graded.accepted else graded.words}"]
-    shown = graded.sentences[1:] if graded.sentences and graded.words in graded.sentences[0] else graded.sentences
+    shown = graded.sentences if graded.accepted else graded.sentences[1:]
     return "\n".join([*lines, *(f"    {sentence}" for sentence in shown)])
 
 

@@ -56,8 +56,9 @@ class LimitMet:
         return self.counted <= self.most
 
     def __str__(self) -> str:
-        sign = "at most" if self.met else "and at most"
-        return f"{self.counter.replace('_', ' ')}: {self.counted:g} at n = {self.n}, {sign} {self.most:g} are allowed"
+        counter = self.counter.replace("_", " ")
+        counter = counter[:1].upper() + counter[1:]
+        return f"{counter}: {self.counted:g} at n = {self.n:,}; at most {self.most:g} are allowed"
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,11 @@ class Judgment:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a student is told, most important first."""
-        said = [f"{self.verdict.words}."] if not self.accepted else [f"Accepted, after {self.runs} runs."]
+        said = [f"{_capital(self.verdict.words)}."] if not self.accepted else [f"Accepted, after {self.runs} runs."]
         if self.failure:
             said.append(self.failure)
         if self.case is not None:
-            said.append(f"The smallest input on which that is seen: {self.case}.")
+            said.append(f"The smallest input that shows it: {self.case}.")
         if self.wrong is not None:
             said.append(f"There {self.wrong}.")
         places: dict[str, list[int]] = {}
@@ -111,3 +112,9 @@ class Judgment:
             said.append(f"{lines_in_words(sorted(set(lines))).capitalize()}: {message}")
         said += [f"{each}." for each in self.limits]
         return tuple(dict.fromkeys(said))
+
+
+def _capital(words: str) -> str:
+    """Return a verdict's words as a sentence begins."""
+    mark, words = ("✗ ", words[2:]) if words.startswith("✗ ") else ("", words)
+    return f"{mark}{words[:1].upper()}{words[1:]}"

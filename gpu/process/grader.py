@@ -47,7 +47,7 @@ class Graded:
     Parameters
     ----------
     name : str
-        The file's.
+        The file's; of files in folders of several students with the folder's.
     accepted : bool
     words : str
         The verdict in a few words.
@@ -75,6 +75,28 @@ def submitted(given: Sequence[str]) -> list[Path]:
     return found
 
 
+def left_out(given: Sequence[str]) -> list[str]:
+    """Return the files in folders that are named which are no submissions, as their names do not end in .cu."""
+    return [
+        name_of(each.relative_to(folder).as_posix())
+        for folder in map(Path, given)
+        if folder.is_dir()
+        for each in sorted(folder.rglob("*"))
+        if each.is_file() and each.suffix != ".cu" and not each.name.startswith(".")
+    ]
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return what submissions are called: their files' names or, where one is had twice, with their folders."""
+    names = [path.name for path in paths]
+    if len(set(names)) < len(names):
+        names = [path.as_posix() for path in paths]
+        with contextlib.suppress(ValueError):  # on several drives
+            above = Path(os.path.commonpath([path.absolute().parent for path in paths]))
+            names = [path.absolute().relative_to(above).as_posix() for path in paths]
+    return [name_of(name) for name in names]
+
+
 def grade(lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0) -> Iterator[Graded]:
     """Judge submissions, two at a time; yield them in their order.
 
@@ -94,34 +116,34 @@ def grade(lesson: Path, task: str, submissions: Sequence[Path], *, seed: int = 0
         The lesson is at fault.
     """
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield from pool.map(lambda path: _graded(lesson, task, path, seed), submissions)
+        yield from pool.map(
+            lambda path, name: _graded(lesson, task, path, name, seed), submissions, _names(submissions)
+        )
 
 
-def _graded(lesson: Path, task: str, path: Path, seed: int) -> Graded:
+def _graded(lesson: Path, task: str, path: Path, name: str, seed: int) -> Graded:
     try:
         text = read_source(path)
     except InputError as error:
-        return _failed(path, "cannot be read", error.message)
+        return _failed(name, "cannot be read", error.message)
     if reason := _reaches_out(text):
-        return _failed(path, "includes what it may not", reason)
+        return _failed(name, "includes what it may not", reason)
     with tempfile.TemporaryDirectory(prefix="lockstep-grade-") as scratch:
         wanted = {"lesson": str(lesson.resolve()), "task": task, "text": text, "seed": seed, "scratch": scratch}
         code, said = _judged(json.dumps(wanted) + "\n")
     if "error" in said:
         raise InputError(f"{lesson.name}/{task}: {said['error']}")
     if "memory" in said:
-        return _failed(path, "takes too much memory", "It takes more than the 1 GB that a submission may.")
+        return _failed(name, "takes too much memory", "It takes more than the 1 GB that a submission may.")
     if "judgment" not in said:
-        name = signal.Signals(-code).name if code < 0 else ""
-        return _failed(path, "was ended", _ENDED.get(name, f"Its process ended without an answer ({name or code})."))
+        ended = signal.Signals(-code).name if code < 0 else ""
+        return _failed(name, "was ended", _ENDED.get(ended, f"Its process ended without an answer ({ended or code})."))
     judgment = said["judgment"]
-    return Graded(
-        name_of(path.name), judgment["accepted"], judgment["verdict"]["words"], tuple(said["sentences"]), judgment
-    )
+    return Graded(name, judgment["accepted"], judgment["verdict"]["words"], tuple(said["sentences"]), judgment)
 
 
-def _failed(path: Path, words: str, sentence: str) -> Graded:
-    return Graded(name_of(path.name), False, f"✗ {words}", (f"✗ It {words}.", sentence))
+def _failed(name: str, words: str, sentence: str) -> Graded:
+    return Graded(name, False, f"✗ it {words}", (f"✗ It {words}.", sentence))
 
 
 def _judged(wanted: str) -> tuple[int, dict[str, Any]]:

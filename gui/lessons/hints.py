@@ -6,6 +6,9 @@ from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.widgets.basic import button, label
 
+MISSED = 2
+"""Wrong attempts at a step, after which the first hint is shown unasked."""
+
 
 class Hints(QWidget):
     """A button that shows one hint more each time it is pressed."""
@@ -32,6 +35,11 @@ class Hints(QWidget):
         """Show one hint more."""
         self.count = min(self.count + 1, len(self._hints))
         self._show()
+
+    def show_first(self) -> None:
+        """Show a hint where none is shown."""
+        if not self.count:
+            self.show_more()
 
     def _show(self) -> None:
         left = len(self._hints) - self.count

@@ -9,7 +9,7 @@ from PyQt6.QtWidgets import QWidget
 
 from gpu.messages.lessons import AnswerMark, ShownScene
 from gui.lessons.answers import AnswerBox, answer_box
-from gui.lessons.hints import Hints
+from gui.lessons.hints import MISSED, Hints
 from gui.model.lessons import Lessons
 from gui.painting.theme import look
 from gui.step_view.arrays.view import PickedElements
@@ -39,6 +39,8 @@ class QuestionCard(Card):
         self.scene: ShownScene | None = None
         self.box: AnswerBox | None = None
         self.mark: AnswerMark | None = None
+        self._step: tuple[str, int] | None = None
+        self._missed = 0
         self.title.hide()
         self.prompt = label("", wrap=True, name="Question")
         self.body.removeItem(self.head)
@@ -69,6 +71,10 @@ class QuestionCard(Card):
         self.close_question()
         asked, for_class = scene.asked, self._lessons.for_class
         self.scene, self.mark = scene, None
+        lesson = self._lessons.lesson
+        step = (lesson.folder, self._lessons.number) if lesson is not None else None
+        self._missed = self._missed if step == self._step else 0
+        self._step = step
         prompt, source, rest = asked.prompt.partition(asked.source) if asked.source else (asked.prompt, "", "")
         self.prompt.setText(f"{prompt.rstrip()}{rest}" if not source else f"{prompt.rstrip().rstrip(':')}:{rest}")
         self.code.setText(source)
@@ -78,6 +84,8 @@ class QuestionCard(Card):
         self.box.changed.connect(self._judge_readiness)
         self.box.done.connect(self.check_answer)
         self.hints.open(asked.hints)
+        if self._missed >= MISSED and not for_class:
+            self.hints.show_first()
         self.verdict.hide()
         self.check.setVisible(not for_class)
         self.reveal.setVisible(for_class)
@@ -133,8 +141,10 @@ class QuestionCard(Card):
         self.check.setEnabled(False)
         self._show_picked()
         if mark.right:
+            self._missed = 0
             self.answered.emit()
         else:
+            self._missed += 1
             self.again.setFocus()
         self.moment_wanted.emit(self._moment_seen(mark.moment))
 

@@ -7,7 +7,7 @@ from PyQt6.QtWidgets import QWidget
 
 from gpu.messages.judgments import Judgment
 from gpu.messages.lessons import TaskOutline
-from gui.lessons.hints import Hints
+from gui.lessons.hints import MISSED, Hints
 from gui.model.lessons import Lessons
 from gui.widgets.basic import Badge, Card, button, label, restyle, row
 from gui.widgets.wrapping import WrappingLayout
@@ -36,6 +36,7 @@ class TaskCard(Card):
         super().__init__("Task")
         self._lessons = lessons
         self._judged: tuple[Judgment, str] | None = None
+        self._missed = 0
         self.done = Badge()
         self.head.addStretch(1)
         self.head.addWidget(self.done)
@@ -69,6 +70,7 @@ class TaskCard(Card):
         self.limits.setText("\n".join(task.limits))
         self.limits.setVisible(bool(task.limits))
         self.hints.open(task.hints)
+        self._missed = 0
         self.forget()
         self.show_done(done)
         self._show_busy()
@@ -91,6 +93,10 @@ class TaskCard(Card):
         self.open_failing.setVisible(judgment.case is not None)
         if judgment.accepted:
             self.show_done(True)
+            return
+        self._missed += 1
+        if self._missed >= MISSED:
+            self.hints.show_first()
 
     def _say(self, words: str, tone: str) -> None:
         self.verdict.setText(words)

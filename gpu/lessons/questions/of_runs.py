@@ -18,6 +18,7 @@ from gpu.lessons.stage import Stage
 from gpu.messages.judgments import StageCase
 from gpu.messages.kernels import alike
 from gpu.messages.lessons import AskedQuestion
+from gpu.messages.modeled import as_duration
 from gpu.messages.verdicts import mistakes_in_words, mistakes_of
 from gpu.patterns import find_pattern
 from gpu.run.drive import drive
@@ -39,6 +40,9 @@ MISTAKES = {
 }
 NOTHING = "nothing: it is sound"
 _YES, _NO = "yes, the result depends on the order", "no, every order gives the same"
+_APART = 1.05
+"""How many times as long one has to take for the other to be faster: a model's word is no closer than that."""
+_NEITHER = "neither: they differ by less than 5 %"
 _BY = {
     "memory": "the bandwidth of its memory",
     "last cache": "the bandwidth of its last cache",
@@ -108,17 +112,18 @@ def faster(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQues
     own = played.scene.stage or played.scene.variant
     runs = {name: _modeled(lesson, played, question, name) for name in (own, other)}
     times = {name: run.time_us for name, run in runs.items()}
-    best = min(times, key=lambda name: times[name])
+    best, slower = sorted(times, key=lambda name: times[name])
     gpu = runs[own].gpu.name
-    said = ", ".join(f"{name} {time:.3g} µs" for name, time in times.items())
-    bound = f"{other if best == own else own} is held back by {_in_words(runs[other if best == own else own])}"
+    said = ", ".join(f"{name} {as_duration(time)}" for name, time in times.items())
+    answer = best if times[slower] >= _APART * times[best] else _NEITHER
+    bound = f"{slower} is held back by {_in_words(runs[slower])}"
     return AskedQuestion(
         "faster",
         f"Which is faster on an {gpu}, as modeled, with {_sized(played, question)}?",
         "choice",
-        best,
+        answer,
         f"Modeled: {said}; {bound}.",
-        (own, other),
+        (own, other, _NEITHER),
         moment=played.moment,
     )
 
@@ -129,13 +134,15 @@ def bound(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuest
     answer = _in_words(run)
     choices = tuple(dict.fromkeys((*_BY.values(), answer)))
     largest = sorted(run.breakdown.items(), key=lambda each: -each[1])[:3]
-    said = ", ".join(f"{_BY.get(name, name).partition(':')[0]} {amount:.3g} µs" for name, amount in largest if amount)
+    said = ", ".join(
+        f"{_BY.get(name, name).partition(':')[0]} {as_duration(amount)}" for name, amount in largest if amount
+    )
     return AskedQuestion(
         "bound",
         f"What holds it back on an {run.gpu.name}, as modeled, with {_sized(played, question)}?",
         "choice",
         answer,
-        f"Modeled {run.time_us:.3g} µs; if it were the only limit: {said}.",
+        f"Modeled {as_duration(run.time_us)}; if it were the only limit: {said}.",
         choices,
         moment=played.moment,
     )

@@ -58,5 +58,5 @@ def test_the_notebook_s_cell_judges(tmp_path: Path, right: bool) -> None:
     if right:
         exec(cell, names)
     else:
-        with pytest.raises(AssertionError, match="differs from reference"):
+        with pytest.raises(AssertionError, match="Differs from reference"):
             exec(cell, names)

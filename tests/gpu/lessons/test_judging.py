@@ -116,7 +116,7 @@ def test_a_loop_without_end_is_ended_by_its_rounds_and_soon() -> None:
 
 def test_what_does_not_compile_is_told_once_with_its_line(lesson: Lesson) -> None:
     said = judged(lesson, "b[i];", "d[i];")
-    assert said.sentences == ("✗ it does not compile.", "Line 4: use of undeclared identifier 'd'")
+    assert said.sentences == ("✗ It does not compile.", "Line 4: use of undeclared identifier 'd'")
     (only,) = said.check.diagnostics
     assert KERNEL.split("\n")[only.line - 1][only.column - 1 : only.end - 1] == "b"  # where d is now
 

@@ -142,6 +142,23 @@ def test_odd_names_of_files_are_told_and_reported(tmp_path: Path, capsys: pytest
     assert len(ElementTree.parse(report).getroot()) == 3
 
 
+def test_a_folder_for_each_student_is_graded_and_what_is_no_submission_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "adding").mkdir()
+    lesson_in(tmp_path / "adding", TASK)
+    for student in ("anna", "ben"):
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "add.cu").write_text('#include "x.h"\n' + KERNEL, "utf-8")
+    (tmp_path / "class" / "ben" / "add.cu.txt").write_text(KERNEL, "utf-8")
+    assert cli.main(["grade", f"{tmp_path / 'adding'}/add", str(tmp_path / "class")], NO_WINDOW) == 1
+    told = capsys.readouterr().out.split("\n")
+    assert told[0] == "anna/add.cu: ✗ it includes what it may not"
+    assert [line for line in told if line.startswith("ben/")] == ["ben/add.cu: ✗ it includes what it may not"]
+    assert told[-2] == "Not graded, as the names do not end in .cu: ben/add.cu.txt."
+    assert "\n".join(told).count("includes what it may not") == 2
+
+
 def test_a_file_that_is_not_there_fails_alone(tmp_path: Path) -> None:
     lesson_in(tmp_path, TASK)
     (found,) = grade(tmp_path, "add", [tmp_path / "nobody.cu"])

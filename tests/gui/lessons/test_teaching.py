@@ -37,7 +37,7 @@ def lesson(student, tmp_path):
     """A lesson of one's own with a question, a task, another question and a pattern's Compare tab."""
     folder = tmp_path / "adding"
     folder.mkdir()
-    lesson_in(folder, ASK, TASK, VALUE, COMPARE)
+    lesson_in(folder, ASK, TASK + 'hints = ["Mind the end."]\n', VALUE, COMPARE)
     student.window.files.open(folder)
     student.until(lambda: student.lessons.lesson is not None)
     student.settle()
@@ -193,6 +193,17 @@ def test_hints_come_by_key_and_another_question_has_none_shown(student, lesson):
     assert student.side().requests[-1].seed == 1
 
 
+def test_who_is_wrong_twice_is_given_a_hint(student, lesson):
+    for attempts in (1, 2):
+        student.answer_wrong()
+        student.click(student.question.again)
+        student.settle()
+        assert student.question.hints.count == (attempts == 2)
+    assert student.question.hints.shown.text() == "1. Count."
+    to(student, 2)
+    assert student.question.hints.count == 0
+
+
 def test_after_next_keys_answer(student, lesson):
     student.click(student.pane.next)
     student.settle()
@@ -247,8 +258,11 @@ def test_a_task_is_judged_and_its_failing_input_seen(student, lesson):
     student.write(KERNEL.replace("i < n", "i <= n"))
     student.judge()
     said = student.task.verdict.text()
-    assert "The smallest input on which that is seen: n = " in said
+    assert "The smallest input that shows it: n = " in said
     assert page.writing.source.code.problems
+    assert student.task.hints.count == 0
+    student.judge()
+    assert student.task.hints.shown.text() == "1. Mind the end."
     student.click(student.task.open_failing)
     student.until(lambda: not student.lessons.busy and page.stepping and page.step.at_rest)
     moment, finding = page.step.models.recording.findings[0]
