@@ -96,6 +96,16 @@ EQUIVALENT = {
         "tile-of-b",
         "b[y][x] = column < n && first + y < k ? B[(first + y) * n + column] : 1.0f;",
     ): "a's zero takes it away",
+    ("largest", "if (t % 32 == 0) s[t / 31] = own;"): "0, 32, 64 and 96 by 31 are 0, 1, 2 and 3 as well",
+    ("kogge-stone", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("all-come", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("double-buffer", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("down-sweep", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("exclusive", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("add-back", "for (int stride = 1; stride < 63; stride *= 2) {"): "the strides are powers of two",
+    ("down-sweep", "if (i + stride < 63) s[i + stride] += s[i];"): "i + stride is 63 in no step",
+    ("runs", "int threads = gridDim.y * blockDim.x;"): "one block does all of it",
+    ("runs", "int threads = gridDim.x * blockDim.y;"): "two threads do all of it",
     ("planes", "int x = threadIdx.x;"): "the plane's last column is zero, and it is what stands before the next row",
 }
 """Mutants that do what the solution does, by their tasks and lines, and why: no judge can reject them."""
@@ -128,6 +138,18 @@ _CHANGES: tuple[tuple[str, str, str], ...] = (
     ("wrong mask", "0xffffffffu", "0x7fffffffu"),
     ("wrong operator", r" \+= ", " = "),
     ("wrong operator", r"(?<=\w) \+ (?=[a-z(])", " - "),
+    ("wrong operator", r" && ", " || "),
+    ("wrong operator", r"\bmax\(", "min("),
+    ("wrong operator", r"\bmin\(", "max("),
+    ("wrong constant", r"\b64\b", "63"),
+    ("wrong constant", r"\b32\b", "31"),
+    ("wrong constant", r"\b31\b", "32"),
+    ("wrong constant", r"\b16\b", "15"),
+    ("wrong constant", r"\b8\b", "7"),
+    ("swapped axes", r"\b(threadIdx|blockIdx|blockDim|gridDim)\.x\b", r"\1.y"),
+    ("swapped axes", r"\b(threadIdx|blockIdx|blockDim|gridDim)\.y\b", r"\1.x"),
+    ("swapped axes", r"\b(width|columns)\b", "height"),
+    ("swapped axes", r"\b(height|rows)\b", "width"),
     ("no atomic", r"atomicAdd\(&?([\w\[\].]+), (\w+)\);", r"\1 += \2;"),
 )
 _INDEXED = re.compile(r"\b(\w+)\[")
@@ -190,12 +212,16 @@ def _changed(lines: Sequence[str]) -> Iterator[tuple[str, int, list[str]]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make mutants, judge them, and say which survive."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="whose solutions are changed (all)")
     parser.add_argument("--each", type=int, default=8, help="mutants of each task at most (8)")
     parser.add_argument("--seed", type=int, default=1, help="which are taken (1)")
     options = parser.parse_args(arguments)
     chosen: list[tuple[Lesson, Task, LessonMutant]] = []
-    for lesson in all_lessons():
-        for task in lesson.tasks:
+    lessons = {lesson.name: lesson for lesson in all_lessons()}
+    if unknown := set(options.lessons) - set(lessons):
+        parser.error(f"no lesson of ours is called {', '.join(sorted(unknown))}; there are {', '.join(lessons)}")
+    for name in options.lessons or lessons:
+        for task in (lesson := lessons[name]).tasks:
             found = list(mutants_of(lesson, task))
             taken = random.Random(f"{options.seed} {task.name}").sample(found, min(options.each, len(found)))
             chosen += [(lesson, task, mutant) for mutant in taken]
