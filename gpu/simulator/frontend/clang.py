@@ -19,6 +19,7 @@ from gpu.simulator.frontend.child_launches import KERNEL_MARK, Edits, is_child_l
 from gpu.simulator.frontend.cursors import ClangType, Cursor, SyntaxTree
 from gpu.simulator.frontend.header import PLAIN, SHIM, parsed_before
 from gpu.simulator.frontend.stack import with_room
+from gpu.simulator.frontend.template_words import missing_word, place_of_word, with_words
 
 # Where includes are found that are not there: libclang takes files that exist in its memory alone.
 _MISSING = SHIM / "missing"
@@ -139,15 +140,37 @@ def parse(
         if missing and not stubs.keys() & files.keys():
             files |= stubs
             continue
+        if words := _missing_words(said, files, edits):
+            for name, places in words.items():
+                files[name], edits[name] = with_words(_text_of(name, files), places)
+            continue
         launching = {str(error.location.file) for error in said if is_child_launch(error.spelling)} - edits.keys()
         if not launching:
             lines = text.split("\n")
             tree = SyntaxTree(unit, edits, header.declarations)
             return tree, [_diagnosis(each, lines, path, tree) for each in said]
         for name in launching:
-            files[name], edits[name] = rewrite(files[name] if name in files else Path(name).read_text(encoding="utf-8"))
+            files[name], edits[name] = rewrite(_text_of(name, files))
         header = PLAIN
         arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders, "-DLOCKSTEP_CHILD_LAUNCHES"]
+
+
+def _missing_words(
+    said: Sequence[cindex.Diagnostic], files: Mapping[str, str], edits: Mapping[str, Edits]
+) -> dict[str, set[int]]:
+    """Return where clang misses the word `template`, by files that are not rewritten yet."""
+    found: dict[str, set[int]] = {}
+    for error in said:
+        word, name = missing_word(error.spelling), str(error.location.file)
+        if word is not None and name not in edits:
+            place = place_of_word(_text_of(name, files), error.location.offset, word)
+            if place is not None:
+                found.setdefault(name, set()).add(place)
+    return found
+
+
+def _text_of(name: str, files: Mapping[str, str]) -> str:
+    return files[name] if name in files else Path(name).read_text(encoding="utf-8")
 
 
 def _parsed(

@@ -391,3 +391,20 @@ def test_operators_of_halves_round_each_result_and_with_a_float_do_not() -> None
     right = [first, -second, np.where(a > b, a - b, b), np.sqrt(np.abs(a))]
     np.testing.assert_array_equal(out, np.stack(right, axis=1))
     np.testing.assert_array_equal(mixed, a.astype(np.float32) * np.float32(0.3) + b.astype(np.float32))
+
+
+def test_the_word_template_may_be_missing_as_nvcc_has_it_and_places_are_those_of_the_text() -> None:
+    source = """template <typename A, typename B> struct Cast {
+        template <int n> __device__ static void of(A *to, const B *from) {
+            for (int i = 0; i < n; ++i) to[i] = (A)from[i];
+        }
+    };
+    template <typename A, typename B> __device__ void both(A *to, B *from) { Cast<A, B>::of<2>(to, from); to[9] = 1; }
+    __global__ void k(float *out) { int from[2] = {3, 4}; both(out, from); }"""
+    out = run_kernel(source, "k", np.zeros(10, np.float32), block=1)[0]
+    np.testing.assert_array_equal(out[[0, 1, 9]], [3, 4, 1])
+    with pytest.raises(LaunchError) as caught:
+        run_kernel(source, "k", np.zeros(2, np.float32), block=1)
+    assert caught.value.position is not None
+    line = source.splitlines()[caught.value.position.line - 1]
+    assert line[caught.value.position.column - 1 :].startswith("to[9] = 1")
