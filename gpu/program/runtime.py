@@ -22,7 +22,7 @@ from gpu.driver.faults import INVALID_VALUE as INVALID
 from gpu.driver.faults import DriverError, DriverLaunchError, DriverMemoryError
 from gpu.driver.launches import LoadedModule, layout
 from gpu.driver.memory import GlobalMemory, address_of, bytes_at, free_memory, new_memory, total_memory, written_at
-from gpu.errors import KernelError, LockstepError
+from gpu.errors import KernelError, LaunchError, LockstepError
 from gpu.files.sources import read_source
 from gpu.program import errors
 from gpu.program.errors import RefusedRoutineError
@@ -413,8 +413,10 @@ class Runtime:
         packed = _arguments_at(kernel, arguments) if arguments else ctypes.string_at(data, size)
         place = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
         try:
-            if LIMITS.obstacle(grid, block) or shared_bytes < 0:
-                raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
+            try:
+                kernel.check(grid, block, shared_bytes)
+            except LaunchError:  # no GPU takes it
+                raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
             self._textures.refresh()
             loaded.launch(name, grid, block, packed, shared_bytes, place)
         except DriverLaunchError as error:
@@ -422,6 +424,8 @@ class Runtime:
             self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)
         except DriverError as error:
             if error.reason == INVALID:
+                # A GPU would take it: it is the simulator that does not, which no number would tell.
+                self._complain(KernelError(str(error).partition(" - ")[2]))
                 raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
             raise
         finally:

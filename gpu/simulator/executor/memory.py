@@ -269,7 +269,8 @@ class LocalMemory:
 
     The element of `s` bytes at offset `o` of all lanes lies in the bytes from `o * lanes` on, so that one index for all
     lanes is a row. That holds as long as every element is read in the size that it was written in; the bytes of
-    memory that is `punned` lie lane after lane instead, and may be read in any size.
+    memory that is `punned` lie lane after lane instead, and may be read in any size. Memory of elements of one size is
+    laid so when it is first read in another, unless it is recorded: then it stays as it is.
     """
 
     def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False, punned: bool = False) -> None:
@@ -278,6 +279,7 @@ class LocalMemory:
         self.size = size
         self.zeroed = zeroed
         self.punned = punned
+        self.recorded = False
         self._lanes = lanes
         self.stride = -(-size // 16) * 16 if punned else size
         self._data = np.full(self.stride * lanes, 0 if zeroed else POISON, np.uint8)
@@ -289,7 +291,7 @@ class LocalMemory:
         return self._data.size
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
-        if self._sizes and dtype.itemsize not in self._sizes and not self.punned:
+        if self._sizes and dtype.itemsize not in self._sizes and not self.punned and not self._laid_anew():
             raise LaunchError(
                 f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
                 "bytes that are read here, which the simulator does not support in a thread's own memory.",
@@ -342,6 +344,18 @@ class LocalMemory:
             kind="other",
             thread=batch.describe(int(mask.lanes[0])),
         )
+
+    def _laid_anew(self) -> bool:
+        """Lay the bytes lane after lane, if that can be; return whether they are."""
+        if self.recorded or len(self._sizes) != 1:
+            return False
+        (size,) = self._sizes
+        count, stride = self.size // size, -(-self.size // 16) * 16
+        laid = np.full((self._lanes, stride), 0 if self.zeroed else POISON, np.uint8)
+        elements = self._data[: count * self._lanes * size].reshape(count, self._lanes, size)
+        laid[:, : count * size] = elements.transpose(1, 0, 2).reshape(self._lanes, -1)
+        self.punned, self.stride, self._data = True, stride, laid.reshape(-1)
+        return True
 
     def _punned_index(self, element: Any, dtype: DType, mask: LaneMask) -> Array:
         index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(

@@ -73,6 +73,7 @@ class RecordedMemory:
         made = cls(number, memory.name, "local", memory.size)
         made.lanes, made.batch, made.fill = lanes, batch, 0 if memory.zeroed else POISON
         made.stride = memory.stride if memory.punned else 0
+        memory.recorded = True
         return made
 
     @property

@@ -503,3 +503,26 @@ int main() {
 """
     )
     assert (ended.code, ended.said) == (0, "1 7 2 17\n"), ended.complained
+
+
+def test_what_only_the_simulator_does_not_launch_is_said(program):
+    """And a launch that no GPU takes is only an error, as there."""
+    ended = program(
+        """
+__global__ void mixed(int *out) {
+    int own[2] = {1, 2};
+    ((short *)own)[1] = 3;
+    out[0] = ((char *)own)[0];
+}
+int main() {
+    mixed<<<1, 2048>>>(nullptr);
+    printf("%s ", cudaGetErrorName(cudaGetLastError()));
+    mixed<<<1, 1>>>(nullptr);
+    printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+}
+"""
+    )
+    assert ended.said == "cudaErrorInvalidConfiguration cudaErrorInvalidConfiguration\n"
+    complaint = "program.cu:14:14: own was written in elements of another size than the 1 bytes that are read here"
+    assert complaint in " ".join(ended.complained.split())
+    assert ended.complained.count("lockstep: ") == 1

@@ -12,6 +12,7 @@ from gpu.errors import LaunchError
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.observe import Access, Observer
 from tests.gpu.simulator.running import build, launch, run_kernel
+from tests.gpu.simulator.tracing import trace
 
 Array = np.ndarray[Any, Any]
 
@@ -349,3 +350,30 @@ def test_observers_see_a_vector_as_one_access_and_a_padded_struct_member_by_memb
     memories = [np.zeros(32 * 12, np.uint8), np.zeros(32 * 16, np.uint8)]
     build(source).kernel("f").launch((1, 1, 1), (32, 1, 1), memories, observers=[sizes])
     assert sizes.read == [("p", 4), ("p", 1), ("p", 2), ("p", 1), ("q", 4), ("q", 16)]
+
+
+def test_a_threads_own_memory_is_read_in_another_size_than_it_was_written_in() -> None:
+    source = """
+    __global__ void k(const float4 *in, float *out, unsigned short *halves, int n) {
+        int i = threadIdx.x;
+        float4 four[2];
+        four[0] = in[2 * i];
+        four[1] = in[2 * i + 1];
+        unsigned short *words = (unsigned short *)four;
+        if (i < n) for (int j = 0; j < 16; ++j) halves[16 * i + j] = words[j];
+        words[3] = 7;
+        out[i] = four[1].y + four[0].y + (((double *)four)[1] == 0);
+    }"""
+    given = np.random.default_rng(0).standard_normal((32, 8)).astype(np.float32)
+    zeroed = np.zeros(32, np.float32), np.zeros((32, 16), np.uint16)
+    _, out, halves = run_kernel(source, "k", given, *zeroed, np.int32(20))
+    np.testing.assert_array_equal(halves[:20], given.view(np.uint16)[:20])
+    assert not halves[20:].any()
+    given.view(np.uint16)[:, 3] = 7
+    np.testing.assert_array_equal(out, given[:, 5] + given[:, 1])
+
+
+def test_what_is_recorded_keeps_its_elements_sizes() -> None:
+    source = "__global__ void k(int *out) { int own[2] = {1, 2}; out[0] = ((short *)own)[2]; }"
+    with pytest.raises(LaunchError, match="own was written in elements of another size than the 2 bytes that are read"):
+        trace(source, [np.zeros(1, np.int32)], block=1)
