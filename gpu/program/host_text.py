@@ -264,7 +264,7 @@ class _Rewriter:
             names.append(name)
         count = len(self._split(*_template_span(self._code, start))) if head > start else 0
         if re.match(rb"\s*template\s*<\s*>", self._code[start:head]):
-            count = -1
+            count = self._written_arguments(head, parameters[0])
         arguments = b"".join(b", " + name for name in names)
         call = b"::lockstep_host::pack(%d, %d, %d, __PRETTY_FUNCTION__%s); " % (
             self._unit,
@@ -273,6 +273,12 @@ class _Rewriter:
             arguments,
         )
         self._edits.put(opening, closing + 1, b"{ " + call + self._kept_lines(opening, closing) + b"}")
+
+    def _written_arguments(self, start: int, opening: int) -> int:
+        """Return how many arguments a specialization writes behind its name; -1 where it leaves them to be deduced."""
+        declared = self._code[start:opening].rstrip()
+        first = declared.find(b"<")
+        return len(self._split(start + first + 1, start + len(declared) - 1)) if declared.endswith(b">") else -1
 
     def _kept_lines(self, start: int, end: int) -> bytes:
         """Return the ends of lines within a piece, and the line markers, so that what follows stays where it is."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _ANONYMOUS = re.compile(r"(?:\{anonymous\}|\(anonymous namespace\)|<unnamed>)::")
+_TYPEDEF = re.compile(r"\s*(?:u?int(?:_fast|_least)?\d+_t|u?intptr_t|s?size_t|ptrdiff_t) = ")
+"""g++ says behind the arguments what names in the signature stand for."""
 _TEMPLATE = re.compile(r" \[(?:with )?(?P<arguments>.*)\]$", re.DOTALL)
 
 
@@ -61,7 +63,7 @@ def _arguments(text: str) -> list[str]:
             parts.append(text[first:place])
             first = place + 1
     parts.append(text[first:])
-    return [_value(part) for part in parts]
+    return [_value(part) for part in parts if not _TYPEDEF.match(part)]
 
 
 def _at_depth_zero(text: str, wanted: str) -> bool:

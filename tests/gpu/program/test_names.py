@@ -15,6 +15,7 @@ from gpu.program.names import kernel_name
         ("void reduce(T *, int) [T = float, N = 256]", 2, "reduce<float, 256>"),
         ("void a::b(T) [with T = std::pair<int, float>; V = double]", 2, "a::b<std::pair<int, float>, double>"),
         ("void f(T) [with T = int; size_t = long unsigned int]", 1, "f<int>"),
+        ("void f(T, int64_t) [with T = int; int64_t = long int; size_t = long unsigned int]", -1, "f<int>"),
         ("void f(Ts ...) [with Ts = {int, float}]", 1, "f<int, float>"),
         ("void {anonymous}::f(T) [with T = {anonymous}::S]", 1, "f<S>"),
         ("void f(T) [with T = int (*)(int, int); T G = add]", 2, "f<int (*)(int, int), add>"),

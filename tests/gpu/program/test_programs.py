@@ -526,3 +526,30 @@ int main() {
     complaint = "program.cu:14:14: own was written in elements of another size than the 1 bytes that are read here"
     assert complaint in " ".join(ended.complained.split())
     assert ended.complained.count("lockstep: ") == 1
+
+
+def test_a_specialization_is_launched_whatever_its_signature_names(program):
+    ended = program(
+        """
+typedef float real;
+template <typename T, int N> __global__ void fill(T *out, real value) { out[threadIdx.x] = value * N; }
+template <> __global__ void fill<double, 3>(double *out, real value) { out[threadIdx.x] = value + 100; }
+template <typename T> __global__ void fill(T *out, int64_t value) { out[threadIdx.x] = value; }
+template <> __global__ void fill(int *out, int64_t value) { out[threadIdx.x] = value + 200; }
+int main() {
+    double *out, found;
+    int *whole, number;
+    CHECK(cudaMalloc(&out, sizeof found));
+    CHECK(cudaMalloc(&whole, sizeof number));
+    fill<double, 2><<<1, 1>>>(out, 1.5f);
+    CHECK(cudaMemcpy(&found, out, sizeof found, cudaMemcpyDeviceToHost));
+    printf("%g ", found);
+    fill<double, 3><<<1, 1>>>(out, 1.5f);
+    CHECK(cudaMemcpy(&found, out, sizeof found, cudaMemcpyDeviceToHost));
+    fill<<<1, 1>>>(whole, (int64_t)7);
+    CHECK(cudaMemcpy(&number, whole, sizeof number, cudaMemcpyDeviceToHost));
+    printf("%g %d\\n", found, number);
+}
+"""
+    )
+    assert (ended.code, ended.said) == (0, "3 101.5 207\n"), ended.complained
