@@ -76,8 +76,6 @@ class ClusterSession:
 
     def _run(self, request: RunPattern, folder: SharedFolder, tell: Tell) -> Result:
         pattern = find_pattern(request.pattern)
-        if pattern.distributed is None:
-            raise InputError(f"{pattern.title} runs on one device only.", advice=ONE)
         params = pattern.check(request.params)
         inputs = pattern.inputs(opened_inputs(request.inputs, request.side), params, request.seed)
         variant = pattern.variant(request.variant)

@@ -85,8 +85,8 @@ def test_stop_leaves_the_workers_where_they_are(two):
 
 
 def test_what_one_device_does_is_refused_in_a_sentence(two):
-    refused = two.run(RunPattern("transpose", "naive"))
-    assert (refused.kind, refused.message) == ("input", "Transpose runs on one device only.")
+    refused = two.run(RunPattern("matmul", "cublas", {"n": 8}))
+    assert (refused.kind, refused.message) == ("input", "cuBLAS runs on one device only.")
     played = two.run(AdvanceBodies(1, "naive"))
     assert played.message.startswith("Bodies are played on one device")
 
