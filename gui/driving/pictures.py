@@ -28,6 +28,8 @@ PLAYED = {"reduction": "interleaved", "scan": "brent-kung", "compaction": "ballo
 """The rungs that README plays, by pattern."""
 BESIDE = ("kogge-stone", "brent-kung")
 """The scans that README shows side by side."""
+DISTRIBUTED = "three-kernels"
+"""The scan that is shown on several devices."""
 LESSON = "02-divergence"
 """The lesson whose first question README shows, answered wrong."""
 SETTLES_MS = 600
@@ -76,6 +78,7 @@ def take(folder: Path) -> None:
             _lecture(window, folder)
             _beside(window, folder)
             _lesson(window, folder)
+            _workers(window, folder)
         finally:
             window.close()
             app.processEvents()
@@ -149,6 +152,30 @@ def _lesson(window: MainWindow, folder: Path) -> None:
         question.take_thread(0, thread)
     teaching.run()
     _save(window, folder / "lesson.png")
+
+
+def _workers(window: MainWindow, folder: Path) -> None:
+    """Take a scan one level up: on four workers of this machine, the second time, when they have their machine code."""
+    from gpu.distributed.cluster import Asked
+
+    window.choose_pattern("scan")
+    window.choose_variant(DISTRIBUTED)
+    params = {**window.bench.settings["scan"].params, "n": 1_000_000}
+    window.page.show_values(params)
+    window.bench.choose_params(params)
+    window.set_cluster(Asked(workers=4))
+    page = window.page
+
+    def done() -> bool:
+        found = window.bench.outcomes.get("scan")
+        return window.at_rest and found is not None and found.distributed is not None
+
+    wait(done)
+    window.bench.outcomes.clear()
+    window.run()
+    wait(done)
+    page.turn_to("Workers")
+    _save(window, folder / "workers.png")
 
 
 def _settle(window: MainWindow) -> None:

@@ -139,12 +139,14 @@ class WorkerLanes(QWidget):
         *shares, rest = kind_colors(warp_color(theme, self.moments.workers[record.worker]))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setOpacity(0.3 if ahead else 1.0)
-        for each in record.fetched:
+        # Several come at once: each has a line of its own.
+        high = min(4.0, (look().px(_LANE - _BAR) - 3) / max(len(record.fetched), 1))
+        for line, each in enumerate(sorted(record.fetched, key=lambda fetch: fetch.begin)):
             source = self.moments.workers.get(each.source)
             painter.setBrush(QColor(theme.muted) if source is None else warp_color(theme, source))
             x, end = (self.x_of(time - self.moments.begin) for time in (each.begin, each.end))
             x = max(x, look().px(LABELS))
-            painter.drawRect(QRectF(x, bar.bottom() + 1, max(end - x, _LEAST), 4))
+            painter.drawRect(QRectF(x, bar.bottom() + 1 + line * high, max(end - x, _LEAST), high))
         painter.setBrush(rest)
         painter.drawRoundedRect(bar, 2, 2)
         x, long = bar.x(), max(record.end - record.begin, 1e-9)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PyQt6.QtCore import QEvent, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
@@ -24,6 +26,7 @@ MOST_TASKS = 256
 """That are drawn as cells; of more the timeline alone is shown."""
 _RATE = 2.0
 """Tasks a second, at the speed of 1."""
+_PARTED = re.compile(r"(?<=\d) (?=[A-Za-z])|(?<=worker) (?=\d)")
 _STAGES = (("Each alone", "local"), ("Told between them", "exchange"), ("Then", "fix_up"))
 
 
@@ -164,7 +167,8 @@ class MachinesView(QWidget):
         self.of.say(
             "Picked" if self._picked is not None else "Just ended" if now is not None else "Before the first task"
         )
-        self.words.setText("" if now is None else self.moments.words(now))
+        # A figure stays with its unit, and a worker with its number.
+        self.words.setText("" if now is None else _PARTED.sub("\u00a0", self.moments.words(now)))
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
