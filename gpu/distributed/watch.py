@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import psutil
-
 SILENT_S = 6.0
 """Seconds after which a worker that tells nothing and does nothing is ended."""
 
@@ -81,7 +79,7 @@ def spent(dask_worker: Any) -> float:
     """Return the seconds of a processor that a nanny's worker has used; minus infinity where it has none just now."""
     if dask_worker.pid is None:
         return -math.inf
-    times = psutil.Process(dask_worker.pid).cpu_times()
+    times = _process(dask_worker).cpu_times()
     return float(times.user + times.system)
 
 
@@ -89,5 +87,11 @@ def end_if_idle(before: float, dask_worker: Any) -> float:
     """End a nanny's worker if it has used no more of a processor than before; the nanny then starts another."""
     now = spent(dask_worker)
     if math.isfinite(now) and now - before < _IDLE:
-        psutil.Process(dask_worker.pid).kill()
+        _process(dask_worker).kill()
     return now
+
+
+def _process(nanny: Any) -> Any:
+    import psutil
+
+    return psutil.Process(nanny.pid)
