@@ -10,13 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
-from gpu.engines.base import Array, Engine
+from gpu.engines.base import Array, Engine, OverlappingEngine
 
 Arrays = Mapping[str, Array]
+
+PART_BYTES = 2**23
+"""Of a part of a chunk, where an engine copies for one part while another one is computed."""
+
+_OF_ROWS = ("values", "image")
+"""Inputs that such a chunk has rows of."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,39 @@ class OnWorker:
             except StopIteration as end:
                 outputs: Arrays = end.value
                 return outputs
+
+    def run_by_turns(self, parts: Sequence[Arrays]) -> list[Arrays]:
+        """Run the rung on parts of the input, two under way at a time, each on a stream of its own.
+
+        While one is computed, the next one is brought to the device, and what was made of the one before taken away.
+        """
+        engine = self.engine
+        assert isinstance(engine, OverlappingEngine)
+        waiting = list(enumerate(parts))[::-1]
+        outputs: dict[int, Arrays] = {}
+        under_way: dict[int, tuple[int, Generator[Any, None, Arrays]]] = {}
+        try:
+            while waiting or under_way:
+                for number in (0, 1):
+                    with engine.on_stream(number):
+                        if number in under_way:
+                            place, program = under_way[number]
+                            try:
+                                next(program)
+                                continue
+                            except StopIteration as end:
+                                outputs[place] = end.value
+                                del under_way[number]
+                        if waiting:
+                            place, inputs = waiting.pop()
+                            under_way[number] = place, self.host_program(engine, inputs, self.params)
+                            next(under_way[number][1])
+        finally:
+            for number, (_, program) in under_way.items():
+                with engine.on_stream(number):
+                    program.close()
+            engine.join_streams()
+        return [outputs[place] for place in range(len(parts))]
 
 
 class Made(Protocol):
@@ -162,6 +202,10 @@ class Streaming:
     sized: Callable[[Mapping[str, Any]], bool] = lambda params: True
 
 
+Rule = Callable[[Mapping[str, Any]], int]
+"""params -> so many elements, or rows."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DistributedProgram:
     """How a pattern runs over several devices.
@@ -197,26 +241,44 @@ class DistributedProgram:
     divided: tuple[str, ...] = ("values", "image", "text")
     beside: tuple[str, ...] = ()
     ragged: Mapping[str, str] = field(default_factory=dict)
-    halo: Callable[[Mapping[str, Any]], int] = lambda params: 0
-    together: Callable[[Mapping[str, Any]], int] = lambda params: 1
+    halo: Rule = lambda params: 0
+    together: Rule = lambda params: 1
     on_demand: tuple[str, ...] = ()
     streaming: Streaming | None = None
 
 
-def rows_alone(result: str) -> Callable[[Tasks], dict[str, Parts]]:
-    """Return the plan of a pattern whose chunks need nothing of each other but halos, for the output of that name."""
+def rows_alone(
+    result: str, *, halo: Rule = lambda params: 0, together: Rule = lambda params: 1
+) -> Callable[[Tasks], dict[str, Parts]]:
+    """Return the plan of a pattern whose chunks need nothing of each other but halos, for the output of that name.
+
+    `halo` and `together` are as the DistributedProgram has them.
+    """
 
     def plan(tasks: Tasks) -> dict[str, Parts]:
-        parts = [tasks.make(run_alone, chunk, result, place=place) for place, chunk in enumerate(tasks.chunks)]
+        rules = halo(tasks.params), together(tasks.params)
+        parts = [tasks.make(run_alone, chunk, result, *rules, place=place) for place, chunk in enumerate(tasks.chunks)]
         return {result: Parts(tuple(parts))}
 
     return plan
 
 
-def run_alone(worker: OnWorker, piece: Piece, result: str) -> Array:
+def run_alone(worker: OnWorker, piece: Piece, result: str, halo: int, together: int) -> Array:
     """Run the rung on a chunk and its halo, and return what it makes of the chunk's own rows."""
-    made = worker.run(piece.inputs)[result]
-    return made[piece.before : len(made) - piece.after]
+    count = piece.nbytes // PART_BYTES if isinstance(worker.engine, OverlappingEngine) else 1
+    lengths = equal_lengths((piece.stop - piece.start) // together, count)
+    if len(lengths) == 1:
+        made = worker.run(piece.inputs)[result]
+        return made[piece.before : len(made) - piece.after]
+    ends = piece.before + together * np.cumsum([0, *lengths])
+    total, parts, seen = piece.before + piece.stop - piece.start + piece.after, [], []
+    for first, end in pairwise(ends.tolist()):
+        before, after = min(halo, first), min(halo, total - end)
+        rows = slice(first - before, end + after)
+        parts.append({name: each[rows] if name in _OF_ROWS else each for name, each in piece.inputs.items()})
+        seen.append(slice(before, before + end - first))
+    made_of = worker.run_by_turns(parts)
+    return np.concatenate([made[result][own] for made, own in zip(made_of, seen, strict=True)])
 
 
 def as_tree(tasks: Tasks, step: Step, made: Sequence[Made], fan_in: int = 8) -> Made:

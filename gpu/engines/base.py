@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -218,6 +219,23 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give back all that the engine holds."""
+        ...
+
+
+@runtime_checkable
+class OverlappingEngine(Engine, Protocol):
+    """An engine that can copy for one launch while another runs."""
+
+    def on_stream(self, number: int) -> AbstractContextManager[None]:
+        """Queue what is asked for within the block on one of two streams, 0 or 1.
+
+        Nothing waits for it but a download, which waits for its own stream alone. Buffers are used on the stream that
+        they were made on.
+        """
+        ...
+
+    def join_streams(self) -> None:
+        """Wait for both, and give back what is left of them."""
         ...
 
 

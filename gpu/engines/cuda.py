@@ -50,8 +50,10 @@ try:
     import pycuda.driver as cuda
     from pycuda.compiler import DynamicSourceModule
     from pycuda.compiler import compile as compile_source
+    from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
 
     from gpu.engines.lead import Lead
+    from gpu.engines.streams import SideStream
 except ImportError as error:
     raise EngineUnavailableError(
         f"PyCUDA does not load here: {error}.",
@@ -93,6 +95,7 @@ class CudaModule:
         self._file = file
         self._module = module
         self._image = image
+        self._constants: dict[str, bytes] = {}
 
     def kernel(self, name: str) -> CudaKernel:
         try:
@@ -108,7 +111,10 @@ class CudaModule:
         data = np.ascontiguousarray(values)
         if data.nbytes > size:
             raise KernelError(f"{name} holds {size} bytes; {data.nbytes} do not fit.")
-        cuda.memcpy_htod(address, data)
+        content = data.tobytes()
+        if self._constants.get(name) != content:  # a copy waits for all streams
+            cuda.memcpy_htod(address, data)
+            self._constants[name] = content
 
 
 def _float32_lanes(capability: tuple[int, int]) -> int:
@@ -164,6 +170,7 @@ class CudaEngine:
         self._events: list[tuple[str, Any, Any]] = []
         self._last_kernel = ""
         self._launch_ms = 0.0
+        self._stream: SideStream | None = None
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
         text = kernel_text(file, self.sources)
@@ -206,13 +213,17 @@ class CudaEngine:
         buffer = self._reserve(shape, dtype)
         if buffer.size:
             with self._guarded():
-                cuda.memset_d8(buffer.memory, POISON, buffer.size)
+                if self._stream is not None:
+                    self._stream.fill(buffer.memory, np.array([POISON], np.uint8), buffer.size)
+                else:
+                    cuda.memset_d8(buffer.memory, POISON, buffer.size)
         return buffer
 
     def _reserve(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
         try:
-            buffer.memory = cuda.mem_alloc(max(buffer.size, 1))
+            reserve = cuda.mem_alloc if self._stream is None else self._stream.reserve
+            buffer.memory = reserve(max(buffer.size, 1))
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise LaunchError(
@@ -226,7 +237,10 @@ class CudaEngine:
         buffer = self._reserve(values.shape, values.dtype)
         if buffer.size:
             with self._timed("upload"):
-                cuda.memcpy_htod(buffer.memory, np.ascontiguousarray(values))
+                if self._stream is not None:
+                    self._stream.upload(buffer.memory, values)
+                else:
+                    cuda.memcpy_htod(buffer.memory, np.ascontiguousarray(values))
         return buffer
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
@@ -234,8 +248,35 @@ class CudaEngine:
         values = np.empty(buffer.shape if count is None else (count,), buffer.dtype)
         if values.size:
             with self._timed("download"):
-                cuda.memcpy_dtoh(values, buffer.memory)
+                if self._stream is not None:
+                    self._stream.download(values, buffer.memory)
+                else:
+                    cuda.memcpy_dtoh(values, buffer.memory)
         return values
+
+    @contextmanager
+    def on_stream(self, number: int) -> Iterator[None]:
+        self._stream = self._streams[number]
+        try:
+            yield
+        finally:
+            self._stream = None
+
+    def join_streams(self) -> None:
+        with self._guarded():
+            for each in self._streams:
+                each.wait()
+        # Others do not allocate from this pool, and would find no room.
+        self._device_pool.free_held()
+
+    @cached_property
+    def _device_pool(self) -> DeviceMemoryPool:
+        return DeviceMemoryPool()
+
+    @cached_property
+    def _streams(self) -> tuple[SideStream, SideStream]:
+        host = PageLockedMemoryPool()
+        return SideStream(host, self._device_pool), SideStream(host, self._device_pool)
 
     def share(self, buffer: Buffer) -> bytes:
         assert isinstance(buffer, CudaBuffer)
@@ -264,6 +305,9 @@ class CudaEngine:
         pattern = np.array([value]).astype(buffer.dtype)
         self._keep_busy()
         with self._timed("kernel"):
+            if self._stream is not None:
+                self._stream.fill(buffer.memory, pattern, count)
+                return
             match buffer.dtype.itemsize:
                 case 1:
                     cuda.memset_d8(buffer.memory, int(pattern.view(np.uint8)[0]), count)
@@ -276,6 +320,9 @@ class CudaEngine:
 
     def free(self, buffer: Buffer) -> None:
         assert isinstance(buffer, CudaBuffer)
+        if buffer.memory is not None and self._stream is not None and not buffer.textures:
+            self._stream.discard(buffer.memory)
+            buffer.memory = None
         if buffer.memory is not None:
             with self._guarded():
                 self._context.synchronize()  # freeing waits too, but with Python's lock held, and swallows errors
@@ -309,7 +356,8 @@ class CudaEngine:
         self._keep_busy()
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
         with self._timed("kernel"):
-            kernel.function.prepared_async_call(tuple(grid), tuple(block), None, *values, shared_size=shared_bytes)
+            stream = self._stream.stream if self._stream is not None else None
+            kernel.function.prepared_async_call(tuple(grid), tuple(block), stream, *values, shared_size=shared_bytes)
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         memories = []
@@ -333,6 +381,8 @@ class CudaEngine:
         return None
 
     def _keep_busy(self) -> None:
+        if self._stream is not None:
+            return  # it would wait for both streams, and they for it
         follows = bool(self._events) and self._events[-1][0] == "kernel"
         with self._guarded():
             if self._lead is not None and (self.apart or not follows):
@@ -383,9 +433,10 @@ class CudaEngine:
     def _timed(self, phase: str) -> Iterator[None]:
         with self._guarded():
             start, end = cuda.Event(), cuda.Event()
-            start.record()
+            stream = self._stream.stream if self._stream is not None else None
+            start.record(stream)
             yield
-            end.record()
+            end.record(stream)
         self._events.append((phase, start, end))
 
     @contextmanager

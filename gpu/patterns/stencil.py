@@ -241,6 +241,8 @@ _BENCHMARK = Benchmark(
 )
 
 
+_PLAN = rows_alone("result", halo=_rows, together=_rows)
+
 PATTERN = Pattern(
     name="stencil",
     order=11,
@@ -333,10 +335,10 @@ PATTERN = Pattern(
         local="Each device has some planes of the grid.",
         exchange="It sees the plane before its first one and the one behind its last: a halo.",
         fix_up="What it makes of the halo is left out.",
-        plan=rows_alone("result"),
+        plan=_PLAN,
         halo=_rows,
         together=_rows,
-        streaming=Streaming(rows_alone("result"), lambda params: "float32"),
+        streaming=Streaming(_PLAN, lambda params: "float32"),
     ),
     textbook=_textbook,
     step_params={"n": _STEPPED, "rows": _STEPPED, "planes": _STEPPED, "tile": "4", "input": "digits"},

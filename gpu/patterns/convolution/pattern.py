@@ -334,6 +334,13 @@ def _step_input(inputs: Inputs) -> Inputs:
     return middle(inputs, 8, 12)
 
 
+def _reach(params: Params) -> int:
+    """Return how many rows the filter reaches over, above and below."""
+    return len(filter_of(params)) // 2
+
+
+_PLAN = rows_alone("result", halo=_reach)
+
 PATTERN = Pattern(
     name="convolution",
     order=1,
@@ -455,9 +462,9 @@ PATTERN = Pattern(
         local="Each device filters some rows of the image.",
         exchange="It sees as many rows of its neighbors, above and below, as the filter reaches over: a halo.",
         fix_up="What it makes of the halo is left out.",
-        plan=rows_alone("result"),
-        halo=lambda params: len(filter_of(params)) // 2,
-        streaming=Streaming(rows_alone("result"), lambda params: "float32"),
+        plan=_PLAN,
+        halo=_reach,
+        streaming=Streaming(_PLAN, lambda params: "float32"),
     ),
     textbook=_textbook,
     step_params={"size": 3},

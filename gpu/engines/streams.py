@@ -1,0 +1,70 @@
+"""A stream beside others: its copies, from and to page-locked memory, go on while others' kernels run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pycuda.driver as cuda
+from pycuda.tools import DeviceMemoryPool, PageLockedMemoryPool
+
+from gpu.engines.base import Array
+
+
+class SideStream:
+    """What is queued on a stream, with what has to outlive it.
+
+    Parameters
+    ----------
+    host, device : pool
+        Memory is taken from pools, as to lock pages takes longer than to copy them, and to free waits for all streams.
+    """
+
+    def __init__(self, host: PageLockedMemoryPool, device: DeviceMemoryPool) -> None:
+        self.stream = cuda.Stream()
+        self._host = host
+        self._device = device
+        self._copied: list[Array] = []
+        self._discarded: list[Any] = []
+
+    def reserve(self, size: int) -> Any:
+        """Return memory of the device."""
+        return self._device.allocate(size)
+
+    def upload(self, memory: Any, values: Array) -> None:
+        """Queue a copy; `values` may be changed at once."""
+        locked = self._host.allocate(values.shape, values.dtype)
+        np.copyto(locked, values)
+        self._copied.append(locked)
+        cuda.memcpy_htod_async(memory, locked, self.stream)
+
+    def download(self, values: Array, memory: Any) -> None:
+        """Wait for all that is queued, and copy what it made."""
+        locked = self._host.allocate(values.shape, values.dtype)
+        cuda.memcpy_dtoh_async(locked, memory, self.stream)
+        self.wait()
+        np.copyto(values, locked)
+
+    def fill(self, memory: Any, pattern: Array, count: int) -> None:
+        """Queue so many times one value."""
+        match pattern.dtype.itemsize:
+            case 1:
+                cuda.memset_d8_async(memory, int(pattern.view(np.uint8)[0]), count, self.stream)
+            case 2:
+                cuda.memset_d16_async(memory, int(pattern.view(np.uint16)[0]), count, self.stream)
+            case 4:
+                cuda.memset_d32_async(memory, int(pattern.view(np.uint32)[0]), count, self.stream)
+            case _:
+                self.upload(memory, np.repeat(pattern, count))
+
+    def discard(self, memory: Any) -> None:
+        """Give memory back when all that is queued is done."""
+        self._discarded.append(memory)
+
+    def wait(self) -> None:
+        """Wait for all that is queued."""
+        self.stream.synchronize()
+        self._copied.clear()
+        for memory in self._discarded:
+            memory.free()
+        self._discarded.clear()
