@@ -425,6 +425,8 @@ class CudaEngine:
     def close(self) -> None:
         self._modules.clear()
         self._events.clear()
+        for pooled in ("_streams", "_device_pool"):
+            self.__dict__.pop(pooled, None)  # pools give their memory back to a context that is there
         with suppress(cuda.Error):
             self._context.pop()
             self._context.detach()

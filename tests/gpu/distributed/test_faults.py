@@ -30,7 +30,7 @@ from tests.gpu.distributed.lockstep import LOSE
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("ended", ["SIGKILL", "SIGSTOP"])
+@pytest.mark.parametrize("ended", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.long)])
 def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ended):
     pattern = find_pattern("scan")
     params = pattern.check({"n": 2**18, "dtype": "int32"})
