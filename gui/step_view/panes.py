@@ -18,6 +18,7 @@ from gui.step_view.cards.lanes import LanesCard
 from gui.step_view.dataflow.view import FlowView
 from gui.step_view.pictures.launches import LaunchesView
 from gui.step_view.pictures.orders import OrdersView
+from gui.step_view.pictures.tiles import TilesView
 from gui.step_view.pictures.variables import VariablesView
 from gui.step_view.time.player import Player
 from gui.step_view.time.timeline import Timeline
@@ -29,6 +30,7 @@ from gui.widgets.wrapping import WrappingLayout
 FLOW_LEGEND = "cell: value  ·  circle: its thread  ·  lines: what it was made from"
 ARRAYS_LEGEND = "framed: read  ·  filled: written, in its warp's color  ·  click: the thread"
 VARIABLES_LEGEND = "tinted: just given a value  ·  32 bits that all lanes share: a bit a lane"
+TILES_LEGEND = "number: the lane that holds it  ·  filled: what the thread holds, x3 is its x[3]  ·  click: the thread"
 WARPS_LEGEND = "click or drag: that cycle, that warp's line  ·  wheel: on, Ctrl+wheel: nearer"
 LAUNCHES_LEGEND = "dashed: to run  ·  filled: runs  ·  tinted: waits  ·  click: go there"
 
@@ -89,6 +91,8 @@ class Panes(QWidget):
         self.pictures.addWidget(self.memory)
         self.warp = VariablesView()
         self.pictures.addWidget(self.warp)
+        self.tiles = TilesView()
+        self.pictures.addWidget(self.tiles)
         self.warps = WarpsView()
         self.pictures.addWidget(self.warps)
         self.launches = LaunchesView()
@@ -101,9 +105,10 @@ class Panes(QWidget):
         self.picture.body.removeItem(self.picture.head)
         self.picture.title.hide()
         self.kinds = Segments(
-            ("Flow", "Arrays", "Variables", "Timeline", "Launches", "Two orders", "Side by side"), "Picture"
+            ("Flow", "Arrays", "Variables", "Tiles", "Timeline", "Launches", "Two orders", "Side by side"), "Picture"
         )
-        self.kinds.buttons["Launches"].hide()
+        for kind in ("Tiles", "Launches"):
+            self.kinds.buttons[kind].hide()
         self.state = Badge()
         self.state.hide()
         self.zooms = {

@@ -31,6 +31,7 @@ from gui.step_view.panes import (
     ARRAYS_LEGEND,
     FLOW_LEGEND,
     LAUNCHES_LEGEND,
+    TILES_LEGEND,
     VARIABLES_LEGEND,
     WARPS_LEGEND,
     Panes,
@@ -138,6 +139,7 @@ class StepTab(QWidget):
         self.panes.flow.cleared.connect(self.clear_selection)
         self.panes.lanes.grid.thread_clicked.connect(self._follow)
         self.panes.memory.thread_clicked.connect(self._follow)
+        self.panes.tiles.thread_clicked.connect(self._follow)
         self.panes.counters.n_changed.connect(self._show_textbook)
         self.orders.moment_wanted.connect(self._jump)
         self.orders.parameters = self.stepped.parameters
@@ -300,8 +302,10 @@ class StepTab(QWidget):
         self.panes.memory.open(models)
         self.panes.launches.open(models.grids)
         self.panes.kinds.buttons["Launches"].setVisible(models.launching)
+        self.panes.kinds.buttons["Tiles"].setVisible(models.multiplying_tiles)
         self.panes.kinds.buttons["Side by side"].setVisible(bool(self.stepped.others))
-        if self._kind_chosen is None or (self._kind_chosen == "Launches" and not models.launching):
+        gone = {"Launches": not models.launching, "Tiles": not models.multiplying_tiles}
+        if self._kind_chosen is None or gone.get(self._kind_chosen, False):
             self.panes.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
             self._kind_chosen = None
         self._turn_to_picture()
@@ -379,6 +383,7 @@ class StepTab(QWidget):
             "Flow": (self.panes.flow, FLOW_LEGEND),
             "Arrays": (self.panes.memory, ARRAYS_LEGEND),
             "Variables": (self.panes.warp, VARIABLES_LEGEND),
+            "Tiles": (self.panes.tiles, TILES_LEGEND),
             "Timeline": (self.panes.warps, WARPS_LEGEND),
             "Launches": (self.panes.launches, LAUNCHES_LEGEND),
             "Two orders": (self.orders, FLOW_LEGEND),
@@ -503,6 +508,8 @@ class StepTab(QWidget):
             self.beside.show_moment(self.player.moment)
         elif shown is self.panes.warp:
             self._show_warp(self.player.moment, self.snapshot(self.player.moment))
+        elif shown is self.panes.tiles:
+            self._show_tiles(self.player.moment, self.snapshot(self.player.moment))
 
     def _shown(self) -> ShownPicture | None:
         """Return what is shown, for files of it; None while nothing is recorded."""
@@ -633,6 +640,8 @@ class StepTab(QWidget):
         self.panes.memory.show_moment(moment, now.block, self.followed)
         if self.panes.pictures.currentWidget() is self.panes.warp:
             self._show_warp(moment, now)
+        elif self.panes.pictures.currentWidget() is self.panes.tiles:
+            self._show_tiles(moment, now)
         self.panes.statement.say(now.words)
         self.panes.phase.say(now.phase)
         self.panes.variables.say(now.variables)
@@ -647,6 +656,15 @@ class StepTab(QWidget):
         active = now.lanes.state[now.block, warp] == LaneState.ACTIVE
         variables = warp_variables(self.models.recording, moment, now.block, warp)
         self.panes.warp.show_warp(variables, active.tolist(), now.block * now.lanes.state.shape[1] + warp)
+
+    def _show_tiles(self, moment: int, now: Snapshot) -> None:
+        """Show who holds what of the tiles that the statement multiplies, loads or stores."""
+        from gpu.stepping.moment.tiles import tiles_at
+
+        assert self.models is not None
+        warps = now.lanes.state.shape[1]
+        found = tiles_at(self.models.recording, moment)
+        self.panes.tiles.show_tiles(found, now.block, now.thread, now.block * warps + now.thread // WARP)
 
     # --- choosing
 

@@ -65,6 +65,13 @@ class Models:
         """Whether any kernel launches others."""
         return any(grid.parent >= 0 for grid in self.grids)
 
+    @cached_property
+    def multiplying_tiles(self) -> bool:
+        """Whether any kernel has tensor cores multiply tiles."""
+        from gpu.stepping.moment.tiles import has_tiles
+
+        return has_tiles(self.recording)
+
     @property
     def several_blocks(self) -> bool:
         """Whether any launch has more than one block."""

@@ -12,6 +12,7 @@ def test_a_worked_example_shows_its_votes_lane_by_lane(qtbot, stepping):
     assert (tab.settings.params["n"], tab.settings.params["input"]) == (4, "worked")
     tab.panes.kinds.choose("Variables")
     assert tab.panes.pictures.currentWidget() is tab.panes.warp
+    assert not tab.panes.kinds.buttons["Tiles"].isVisibleTo(window)  # no tensor core multiplies any
     votes = []
     for moment in range(tab.player.end + 1):
         tab.player.go(moment)

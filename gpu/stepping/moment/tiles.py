@@ -1,0 +1,170 @@
+"""Which lane of a warp holds which element of the tiles that tensor cores multiply."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.simulator.trace.trace import Trace
+from gpu.stepping.recording import Recording
+from gpu.warp import WARP
+
+Array = npt.NDArray[Any]
+Use = Literal["A", "B", "C"]
+
+_MOST_LINES = 16
+"""Lines of one statement, at most: an `asm` has its operands below the instruction."""
+_INSTRUCTION = re.compile(
+    r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(?:satfinite\.)?(?:\w+)\.(\w+)\.\w+\.(\w+)"
+)
+_FRAGMENT = re.compile(r"wmma::fragment<nvcuda::wmma::(\w+), (\d+), (\d+), (\d+), ([\w: ]+)")
+_OPERATION = re.compile(r"\b(mma_sync|load_matrix_sync|store_matrix_sync|fill_fragment)\s*\(([^;]*)")
+_USES: dict[str, Use] = {"matrix_a": "A", "matrix_b": "B", "accumulator": "C"}
+_PACKED = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "f64": 1}
+_TYPES = {
+    "__half": "f16",
+    "__nv_bfloat16": "bf16",
+    "nvcuda::wmma::precision::tf32": "tf32",
+    "signed char": "s8",
+    "unsigned char": "u8",
+    "double": "f64",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """An operand of a product of tiles, or its result.
+
+    Parameters
+    ----------
+    use : {"A", "B", "C"}
+        The result is as C.
+    lanes : array of int, shape (rows, columns)
+        The lane that holds each element.
+    places : array of int, shape (rows, columns)
+        Which of the lane's elements it is: in a fragment `x[i]`, in `mma.sync` counted over the registers, low bits
+        first.
+    """
+
+    use: Use
+    lanes: Array
+    places: Array
+
+
+@dataclass(frozen=True, eq=False)
+class TileProduct:
+    """The tiles of a statement: all three of a product, of another one those that it is about.
+
+    Parameters
+    ----------
+    name : str
+        Such as "mma.sync m16n8k16, f16".
+    documented : bool
+        Whether NVIDIA says who holds what; of WMMA's fragments it does not, and it is as the simulator has it.
+    tiles : tuple of Tile
+    """
+
+    name: str
+    documented: bool
+    tiles: tuple[Tile, ...]
+
+
+def tiles_at(recording: Recording, moment: int) -> TileProduct | None:
+    """Return the tiles of the statement that has run just before a moment; None where it has none."""
+    if not moment:
+        return None
+    launch, event = recording.at(moment - 1)
+    position = launch.trace.events[event].position
+    return _of_line(launch.trace, recording.text(position.file), position.line)
+
+
+def has_tiles(recording: Recording) -> bool:
+    """Whether a kernel of a recording multiplies tiles."""
+    return any("mma_sync" in text or _INSTRUCTION.search(text) for text in recording.texts.values())
+
+
+@lru_cache(maxsize=256)
+def _of_line(trace: Trace, text: str, line: int) -> TileProduct | None:
+    lines = text.split("\n")[line - 1 : line - 1 + _MOST_LINES]
+    statement = ""
+    for each in lines:
+        statement += each + "\n"
+        if each.rstrip().endswith(";"):
+            break
+    if found := _INSTRUCTION.search(statement):
+        m, n, k = (int(each) for each in found.groups()[:3])
+        return TileProduct(f"mma.sync m{m}n{n}k{k}, {found[4]}", True, tuple(_instruction(m, n, k, _PACKED[found[4]])))
+    if found := _OPERATION.search(statement):
+        return _fragments(trace, found[1], re.findall(r"\b[a-zA-Z_]\w*", found[2]))
+    return None
+
+
+def _fragments(trace: Trace, operation: str, names: list[str]) -> TileProduct | None:
+    """Return the tiles of the fragments that an operation names."""
+    declared = {
+        each.name: found for each in trace.data.statements if each.name and (found := _FRAGMENT.search(each.type))
+    }
+    named = [declared[name] for name in names if name in declared]
+    if not named:
+        return None
+    m, n, k = (int(each) for each in named[0].groups()[1:4])
+    operand = next((each for each in named if each[1] != "accumulator"), None)
+    kind = _TYPES.get((operand or named[0])[5].strip(), "")
+    uses = {_USES[each[1]] for each in named[: 1 if operation != "mma_sync" else None]}
+    tiles = [_of_fragment(use, m, n, k, _PACKED.get(kind, 1)) for use in ("A", "B", "C") if use in uses]
+    return TileProduct(f"wmma {m} x {n} x {k}" + (f", {kind}" if kind else ""), False, tuple(tiles))
+
+
+def _instruction(m: int, n: int, k: int, packed: int) -> Iterator[Tile]:
+    """Yield the tiles of an `mma.sync`: PTX ISA, "Matrix fragments for mma.m16n8k16" and the like."""
+    rows, columns = m // 8, 2 if m > 8 else 1
+    yield _filled("A", m, k, m * k // WARP, lambda i, lane: (
+        lane // 4 + 8 * (i // packed % rows), packed * (lane % 4) + i % packed + 4 * packed * (i // packed // rows)
+    ))  # fmt: skip
+    yield _filled("B", k, n, k * n // WARP, lambda i, lane: (
+        packed * (lane % 4) + i % packed + 4 * packed * (i // packed), lane // 4
+    ))  # fmt: skip
+    yield _filled("C", m, n, 2 * columns, lambda i, lane: (lane // 4 + 8 * (i // 2), 2 * (lane % 4) + i % 2))
+
+
+def _of_fragment(use: Use, m: int, n: int, k: int, packed: int) -> Tile:
+    """Return the tile of a fragment, as `mma.h` of the simulator has it: by the tiles of `mma.sync`, side by side."""
+    if use == "C":
+        turned = (m, n) == (8, 32)
+        down, across = m == 32 or turned, m == 16
+
+        def of_sum(i: int, lane: Array) -> tuple[Array, Array]:
+            long = 16 * (i // 4 if down else 0) + 8 * (i // 2 % 2) + lane // 4
+            short = 8 * (i // 4 if across else 0) + 2 * (lane % 4) + i % 2
+            return (short, long) if turned else (long, short)
+
+        return _filled(use, m, n, m * n // WARP, of_sum)
+    length = m if use == "A" else n
+    is_long = m > 8 if use == "A" else (m, n) == (8, 32)
+    side = 16 if is_long else 8
+    in_tile, halves = side * k // WARP, 2 if is_long else 1
+
+    def of_factor(i: int, lane: Array) -> tuple[Array, Array]:
+        within = i % in_tile
+        along = side * (i // in_tile) + 8 * (within // packed % halves) + lane // 4
+        deep = packed * (lane % 4) + within % packed + 4 * packed * (within // packed // halves)
+        return (along, deep) if use == "A" else (deep, along)
+
+    rows, columns = (m, k) if use == "A" else (k, n)
+    return _filled(use, rows, columns, length * k // WARP, of_factor)
+
+
+def _filled(use: Use, rows: int, columns: int, count: int, place: Any) -> Tile:
+    """Return a tile, given where each of the `count` elements of lanes lies."""
+    lanes, places = np.full((rows, columns), -1), np.full((rows, columns), -1)
+    lane = np.arange(WARP)
+    for i in range(count):
+        at = place(i, lane)
+        lanes[at], places[at] = lane, i
+    return Tile(use, lanes, places)

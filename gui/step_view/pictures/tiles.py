@@ -1,0 +1,203 @@
+"""Which lane holds which element of the tiles that tensor cores multiply: A at the left, B above, C where they meet."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import QEvent, QPointF, QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
+from PyQt6.QtWidgets import QToolTip, QWidget
+
+from gpu.warp import WARP
+from gui.painting.colors import mixed, warp_color
+from gui.painting.lettering import Lettering
+from gui.painting.theme import code_font, look
+from gui.qt.events import is_of
+
+if TYPE_CHECKING:
+    from gpu.stepping.moment.tiles import Tile, TileProduct
+
+_NOTHING = "No tiles here. A statement that loads, multiplies or stores them shows which lane holds which element."
+_DOCUMENTED = "as NVIDIA's PTX ISA says"
+_MODELED = "CUDA leaves open who holds what of a fragment: this is the simulator's way, that of mma.sync"
+_SMALLEST, _LARGEST = 6, 13
+_WIDE, _WIDEST = 22.0, 30.0
+"""From how many pixels on a cell has room for a letter before a number, and how wide it gets."""
+_SIDE = 14.0
+
+
+class TilesView(QWidget):
+    """The tiles of a statement, a cell for each element with the lane that holds it; a click follows its thread."""
+
+    thread_clicked = pyqtSignal(int, int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Tiles")
+        self.setMouseTracking(True)
+        self.setMinimumSize(240, 160)
+        self.product: TileProduct | None = None
+        self._block = self._thread = self._warp = 0
+
+    def show_tiles(self, product: TileProduct | None, block: int, thread: int, warp: int) -> None:
+        """Show the tiles of a statement, and what a thread of a block holds; its warp is counted over the grid."""
+        self.product, self._block, self._thread, self._warp = product, block, thread, warp
+        self.setAccessibleDescription(_NOTHING if product is None else self._said(product))
+        self.update()
+
+    def _said(self, product: TileProduct) -> str:
+        """Return what the followed lane holds, in words."""
+        lane, parts = self._thread % WARP, []
+        for tile in product.tiles:
+            rows, columns = (tile.lanes == lane).nonzero()
+            places = tile.places[rows, columns]
+            held = sorted(zip(places.tolist(), rows.tolist(), columns.tolist(), strict=True))
+            parts.append(f"{tile.use}: " + ", ".join(f"{at} is ({row}, {column})" for at, row, column in held))
+        return f"{product.name}; lane {lane} holds of {'; of '.join(parts)}"
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if is_of(event, QEvent.Type.StyleChange):
+            self.update()
+
+    # Where things are.
+
+    def _places(self) -> list[tuple[Tile, QRectF]]:
+        """Return the place of each tile: as a product is written, A beside C and B above it."""
+        if self.product is None:
+            return []
+        tiles = {tile.use: tile for tile in self.product.tiles}
+        head = look().px(22) * 2.0
+        gap, title = 12.0, look().px(18) * 1.0
+        shapes: dict[str, tuple[int, ...]] = {"A": (0, 0), "B": (0, 0), "C": (0, 0)}
+        shapes |= {use: tile.lanes.shape for use, tile in tiles.items()}
+        left, right = shapes["A"][1], max(shapes[use][1] for use in "BC")
+        above, below = shapes["B"][0], max(shapes[use][0] for use in "AC")
+        wide = self.width() - 2 * _SIDE - (gap if left and right else 0)
+        high = self.height() - head - title * (bool(above) + bool(below)) - (gap if above and below else 0) - 6
+        width = min(wide / (left + right), _WIDEST)
+        height = min(high / (above + below), width)
+        over = left * width + (gap if left and right else 0)
+        under = (title + above * height + gap) if above and below else 0
+        corners = {
+            "A": QPointF(0, under + title),
+            "B": QPointF(over, title),
+            "C": QPointF(over, under + title),
+        }
+        start = QPointF((self.width() - over - right * width) / 2, head)
+        return [
+            (tile, QRectF(start + corners[use], start + corners[use] + QPointF(width * columns, height * rows)))
+            for use, tile in tiles.items()
+            for rows, columns in (tile.lanes.shape,)
+        ]
+
+    def place_at(self, point: QPointF) -> tuple[Tile, int, int] | None:
+        """Return the tile under a point, with the row and the column of its element."""
+        for tile, box in self._places():
+            if box.contains(point):
+                rows, columns = tile.lanes.shape
+                row = int((point.y() - box.y()) / box.height() * rows)
+                column = int((point.x() - box.x()) / box.width() * columns)
+                return tile, min(row, rows - 1), min(column, columns - 1)
+        return None
+
+    # Painting.
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        theme = look().theme
+        if self.product is None:
+            painter.setPen(QColor(theme.muted))
+            box = QRectF(self.rect()).adjusted(2 * _SIDE, 0, -2 * _SIDE, 0)
+            painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), _NOTHING)
+            painter.end()
+            return
+        high = float(look().px(22))
+        bold = QFont(self.font())
+        bold.setBold(True)
+        wide = self.width() - 2 * _SIDE
+        for number, (text, color, font) in enumerate(
+            (
+                (self.product.name, theme.text, bold),
+                (_DOCUMENTED if self.product.documented else _MODELED, theme.muted, self.font()),
+            )
+        ):
+            painter.setFont(font)
+            painter.setPen(QColor(color))
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(wide))
+            painter.drawText(QRectF(_SIDE, number * high, wide, high), int(Qt.AlignmentFlag.AlignVCenter), shown)
+        places = self._places()
+        letters = _letters(*_cell(places), look())
+        for tile, box in places:
+            self._paint_tile(painter, tile, box, letters)
+        painter.end()
+
+    def _paint_tile(
+        self, painter: QPainter, tile: Tile, box: QRectF, letters: tuple[Lettering, Lettering] | None
+    ) -> None:
+        theme, lane = look().theme, self._thread % WARP
+        rows, columns = tile.lanes.shape
+        width, height = box.width() / columns, box.height() / rows
+        painter.setFont(self.font())
+        painter.setPen(QColor(theme.muted))
+        title = QRectF(box.x(), box.y() - look().px(18), max(box.width(), 60), look().px(18))
+        painter.drawText(title, int(Qt.AlignmentFlag.AlignVCenter), f"{tile.use}   {rows} x {columns}")
+        color = warp_color(theme, self._warp)
+        # As the ISA names an element of a lane's, or as C++ does.
+        letter = tile.use.lower() if self.product is not None and self.product.documented else "x"
+        # Lanes go four to a row, or a column: every other four have a ground of their own.
+        grounds = (QColor(theme.raised), mixed(theme.border, theme.surface, 0.9))
+        for own in (False, True):
+            for row in range(rows):
+                for column in range(columns):
+                    holder = int(tile.lanes[row, column])
+                    if (holder == lane) != own:
+                        continue
+                    cell = QRectF(box.x() + column * width + 0.5, box.y() + row * height + 0.5, width - 1, height - 1)
+                    painter.fillRect(cell, color if own else grounds[holder // 4 % 2])
+                    if letters is not None:
+                        text = f"{letter}{tile.places[row, column]}" if own else str(holder)
+                        painter.setFont(letters[own].font)
+                        painter.setPen(QColor(theme.surface if own else theme.muted))
+                        letters[own].center(painter, cell, text)
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(box)
+
+    # The mouse.
+
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        found = self.place_at(event.position())
+        if found is None:
+            QToolTip.hideText()
+            return
+        tile, row, column = found
+        said = f"{tile.use}[{row}][{column}]: lane {tile.lanes[row, column]}, its element {tile.places[row, column]}"
+        QToolTip.showText(event.globalPosition().toPoint(), said, self)
+
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
+        found = self.place_at(event.position())
+        if found is not None:
+            tile, row, column = found
+            self.thread_clicked.emit(self._block, self._thread // WARP * WARP + int(tile.lanes[row, column]))
+
+
+def _cell(places: list[tuple[Tile, QRectF]]) -> tuple[float, float]:
+    tile, box = places[0]
+    rows, columns = tile.lanes.shape
+    return box.width() / columns, box.height() / rows
+
+
+@lru_cache(maxsize=8)
+def _letters(width: float, height: float, _: object) -> tuple[Lettering, Lettering] | None:
+    """Return the letters of cells, and those of the thread that is looked at; None where none has room."""
+    for pixels in range(_LARGEST, _SMALLEST - 1, -1):
+        plain = Lettering(code_font(pixels))
+        if plain.width("x00" if width > _WIDE else "00") <= width - 2 and pixels <= height - 1:
+            bold = code_font(pixels)
+            bold.setBold(True)
+            return plain, Lettering(bold)
+    return None
