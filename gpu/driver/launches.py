@@ -111,8 +111,11 @@ class LoadedModule:
         packed: bytes,
         shared_bytes: int = 0,
         place: str = "",
+        cluster: Sequence[int] | None = None,
     ) -> None:
         """Run a kernel; `place` is the line that launches it: "script.py:12".
+
+        Its blocks may be in clusters of so many along x, y and z.
 
         Raises
         ------
@@ -121,7 +124,8 @@ class LoadedModule:
         DriverLogicError
             It is no launch that a GPU takes.
         """
-        kernel = self.module.kernel(name)
+        clusters = _extents(cluster) if cluster is not None else None
+        kernel = self.module.kernel(name, clusters)
         extents = (_extents(grid), _extents(block))
         values = _unpacked(kernel, packed)
         memories, unwritten = _named(kernel, values)
@@ -137,10 +141,10 @@ class LoadedModule:
         try:
             if taking.traces is not None and taking.recorded(len(taking.entries) + 1, _threads(*extents)):
                 target = _trace_file(taking, taking.traces, name)
-                found = self._record(name, extents, values, shared_bytes, unwritten, counters, target)
+                found = self._record(name, extents, values, shared_bytes, unwritten, counters, target, clusters)
             else:
                 checkers = every_checker(unwritten, self._heaps) if taking.checked else ()
-                if taking.fast and machine_code.ran(self.module, kernel, name, extents, values, shared_bytes):
+                if taking.fast and machine_code.ran(self.module, kernel, name, extents, values, shared_bytes, clusters):
                     return
                 try:
                     kernel.launch(
@@ -190,6 +194,7 @@ class LoadedModule:
         unwritten: Sequence[str],
         counters: Counters,
         target: Path,
+        cluster: tuple[int, int, int] | None,
     ) -> list[Finding]:
         taking = journal()
         trace = self.module.trace(
@@ -201,6 +206,7 @@ class LoadedModule:
             schedule=taking.schedule,
             uninitialized=unwritten,
             observers=(counters,),
+            cluster=cluster,
         )
         try:
             with opening.replacing(target) as file:

@@ -27,6 +27,7 @@ def ran(
     extents: tuple[tuple[int, ...], tuple[int, ...]],
     values: Sequence[Any],
     shared_bytes: int,
+    cluster: tuple[int, int, int] | None = None,
 ) -> bool:
     """Run a launch as machine code; return False, before anything has run, where that cannot be.
 
@@ -39,7 +40,7 @@ def ran(
     if any(array is _NONE for array in arrays) or _keeps_pointers(kernel):
         return False
     kernel.check(*extents, shared_bytes)
-    compiled = module.compiled(name)
+    compiled = module.compiled(name, cluster)
     try:
         compiled.prepare(*extents)
     except NotCompiled:

@@ -408,7 +408,8 @@ class Runtime:
                     memory.rest_on(view)
 
     def do_launch(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> None:
-        grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:]
+        grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:12]
+        cluster = rest[12:15] if any(rest[12:15]) else None
         loaded, name, kernel = self._kernel(unit, line, parameters, pretty)
         packed = _arguments_at(kernel, arguments) if arguments else ctypes.string_at(data, size)
         place = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
@@ -418,7 +419,9 @@ class Runtime:
             except LaunchError:  # no GPU takes it
                 raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
             self._textures.refresh()
-            loaded.launch(name, grid, block, packed, shared_bytes, place)
+            if cluster is not None and kernel.function.cluster not in (None, cluster):
+                raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
+            loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
         except DriverLaunchError as error:
             # As on a GPU, who asks next is told.
             self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gpu.simulator.compiled.launch import CompiledKernel
 
 Array = npt.NDArray[Any]
+Cluster = tuple[int, int, int]
 
 
 class SimulatedModule:
@@ -61,7 +62,8 @@ class SimulatedModule:
         # What lowering adds, such as strings, has a bank of its own on a GPU.
         self._constant_bytes = _constant_bytes(self._programs[()])
         self._kernels: dict[str, SimulatedKernel] = {}
-        self._compiled: dict[str, CompiledKernel] = {}
+        self._in_clusters: dict[tuple[str, Cluster], SimulatedKernel] = {}
+        self._compiled: dict[tuple[str, Cluster | None], CompiledKernel] = {}
         self._variables: dict[str, PointerValue] = {}
         self._set: set[str] = set()
         self._heaps = HeapRecords()
@@ -122,10 +124,11 @@ class SimulatedModule:
             raise KernelError(f"There is no texture reference {name!r}; the file has {has}.")
         self._variables[name] = PointerValue(texture.memory(name))
 
-    def kernel(self, name: str) -> SimulatedKernel:
+    def kernel(self, name: str, cluster: Cluster | None = None) -> SimulatedKernel:
         """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
 
-        Of several with one name, a line tells which: "reduce@12", "reduce<float>@12".
+        Of several with one name, a line tells which: "reduce@12", "reduce<float>@12". A launch may put its blocks into
+        clusters of so many along x, y and z.
 
         Raises
         ------
@@ -141,21 +144,25 @@ class SimulatedModule:
                 if variable.name not in self._variables:
                     self._variables[variable.name] = PointerValue(_memory_of(variable))
             self._kernels[name] = SimulatedKernel(function, LockstepCompiler(), self._variables)
-        return self._kernels[name]
+        if cluster is None:
+            return self._kernels[name]
+        if (name, cluster) not in self._in_clusters:
+            self._in_clusters[name, cluster] = self._kernels[name].in_clusters(cluster)
+        return self._in_clusters[name, cluster]
 
-    def compiled(self, name: str) -> CompiledKernel:
+    def compiled(self, name: str, cluster: Cluster | None = None) -> CompiledKernel:
         """Return a kernel that runs as machine code, on the same variables as `kernel`; raises as that does."""
         from gpu.simulator.compiled.launch import CompiledKernel  # LLVM, which lockstep does without
 
-        if name not in self._compiled:
-            function = self.kernel(name).function
+        if (name, cluster) not in self._compiled:
+            function = self.kernel(name, cluster).function
             memories = {key: address.memory for key, address in self._variables.items()}
-            self._compiled[name] = CompiledKernel(
+            self._compiled[name, cluster] = CompiledKernel(
                 function,
                 {key: memory.data for key, memory in memories.items() if isinstance(memory, FlatMemory)},
                 frozenset(key for key, memory in memories.items() if memory is not None and memory.space == "constant"),
             )
-        return self._compiled[name]
+        return self._compiled[name, cluster]
 
     def trace(
         self,
@@ -174,6 +181,7 @@ class SimulatedModule:
         uninitialized: Collection[str] = (),
         observers: Sequence[Observer] = (),
         blocks: range | None = None,
+        cluster: Cluster | None = None,
     ) -> Trace:
         """Run a kernel as `SimulatedKernel.launch` does, and record every step of it.
 
@@ -192,6 +200,8 @@ class SimulatedModule:
             The parameters whose arrays start without values.
         observers : sequence of Observer
             Who else watches the launch.
+        cluster : (int, int, int) or None
+            As of `kernel`.
 
         Returns
         -------
@@ -199,7 +209,7 @@ class SimulatedModule:
             Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which, and so
             does the last of `Trace.findings`.
         """
-        plain = self.kernel(name)
+        plain = self.kernel(name, cluster)
         recorder = Recorder(max_lane_events)
         checkers = every_checker(uninitialized, self._heaps) if checked else ()
         dated = FindingEvents(recorder, checkers)

@@ -280,6 +280,34 @@ static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3
                                                       int line = __builtin_LINE()) {
     return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, file, line);
 }
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments,
+                                              const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    unsigned *cluster = ::lockstep_host::packed.cluster;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const auto &extents = config->attrs[i].val.clusterDim;
+        if (config->attrs[i].id != cudaLaunchAttributeClusterDimension) continue;
+        cluster[0] = extents.x, cluster[1] = extents.y, cluster[2] = extents.z;
+    }
+    cudaError_t error = ::lockstep_host::launch_by_address(kernel, config->gridDim, config->blockDim, arguments,
+                                                           config->dynamicSmemBytes, file, line);
+    cluster[0] = cluster[1] = cluster[2] = 0;
+    return error;
+}
+// What is given becomes what the kernel takes. As arguments are any number, the line is that of this header.
+template <typename... A, typename... Given>
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(A...), Given &&...given) {
+    return [&](A... taken) {
+        void *arguments[] = {(void *)__builtin_addressof(taken)..., nullptr};
+        return cudaLaunchKernelExC(config, (const void *)kernel, arguments);
+    }(static_cast<Given &&>(given)...);
+}
 template <typename T>
 static inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
     return ::lockstep_host::ask("nothing");

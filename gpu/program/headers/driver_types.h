@@ -113,7 +113,33 @@ enum cudaLimit {
 };
 enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
-    cudaFuncAttributePreferredSharedMemoryCarveout = 9
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+    cudaFuncAttributeNonPortableClusterSizeAllowed = 14
+};
+enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore = 0,
+    cudaLaunchAttributeCooperative = 2,
+    cudaLaunchAttributeClusterDimension = 4,
+    cudaLaunchAttributeClusterSchedulingPolicyPreference = 5,
+    cudaLaunchAttributeProgrammaticStreamSerialization = 6,
+    cudaLaunchAttributePriority = 8
+};
+enum cudaClusterSchedulingPolicy {
+    cudaClusterSchedulingPolicyDefault,
+    cudaClusterSchedulingPolicySpread,
+    cudaClusterSchedulingPolicyLoadBalancing
+};
+union cudaLaunchAttributeValue {
+    char pad[64];
+    struct {
+        unsigned x, y, z;
+    } clusterDim;
+    cudaClusterSchedulingPolicy clusterSchedulingPolicyPreference;
+    int cooperative, priority, programmaticStreamSerializationAllowed;
+};
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
 };
 enum cudaSharedCarveout {
     cudaSharedmemCarveoutDefault = -1,

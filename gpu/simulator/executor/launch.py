@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -72,6 +73,11 @@ class SimulatedKernel:
     def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, run by another executor."""
         return SimulatedKernel(self._function, compiler, self._variables)
+
+    def in_clusters(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
+        """Return the same kernel, whose blocks are in clusters of so many along x, y and z."""
+        function = dataclasses.replace(self._function, cluster=cluster)
+        return SimulatedKernel(function, self._compiler, self._variables)
 
     def launch(
         self,

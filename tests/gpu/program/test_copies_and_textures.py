@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_copies_by_rows_keep_what_lies_between(program):
     ended = program(
@@ -181,6 +183,47 @@ def test_blocks_of_a_cooperative_launch_wait_for_each_other(program):
         "--check",
     )
     assert (ended.code, ended.said) == (0, f"{sum(range(256))} 1 1\n"), ended.complained
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)], ids=["machine code", "checked"])
+def test_a_launch_puts_blocks_into_clusters(program, options):
+    ended = program(
+        """
+        #include <cooperative_groups.h>
+        __global__ void ring(int *out, float scale) {
+            __shared__ int own;
+            auto cluster = cooperative_groups::this_cluster();
+            own = 10 * blockIdx.x;
+            cluster.sync();
+            int next = (cluster.block_rank() + 1) % cluster.num_blocks();
+            out[blockIdx.x] = (int)(scale * *cluster.map_shared_rank(&own, next));
+            cluster.sync();
+        }
+        int main() {
+            int *out, found[6];
+            CHECK(cudaMalloc(&out, sizeof found));
+            cudaLaunchAttribute attribute[1];
+            attribute[0].id = cudaLaunchAttributeClusterDimension;
+            attribute[0].val.clusterDim.x = 3;
+            attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
+            cudaLaunchConfig_t config = {};
+            config.gridDim = 6;
+            config.blockDim = 1;
+            config.attrs = attribute;
+            config.numAttrs = 1;
+            CHECK(cudaFuncSetAttribute(ring, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+            CHECK(cudaLaunchKernelEx(&config, ring, out, 2));
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            for (int i = 0; i < 6; i++) printf("%d ", found[i]);
+            ring<<<6, 1>>>(out, 1);
+            CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
+            config.gridDim = 7;
+            printf("%d %s\\n", found[5], cudaGetErrorName(cudaLaunchKernelEx(&config, ring, out, 1.0f)));
+        }
+        """,
+        *options,
+    )
+    assert (ended.code, ended.said) == (0, "20 40 0 80 100 60 50 cudaErrorInvalidConfiguration\n"), ended.complained
 
 
 def test_a_texture_of_rows_reads_what_they_hold_when_a_kernel_is_launched(program):
