@@ -31,6 +31,7 @@ __global__ void __cluster_dims__(2, 2) k(unsigned *out) {
     __shared__ unsigned s[3];
     auto cluster = cg::this_cluster();
     dim3 at = cluster.block_index(), of = cluster.dim_blocks();
+    for (unsigned r = 0; r < cluster.block_rank(); ++r) __syncthreads();  // so that some come later than others
     if (threadIdx.x < 3) s[threadIdx.x] = 100 * blockIdx.y + 10 * blockIdx.x + threadIdx.x;
     auto token = cluster.barrier_arrive();
     unsigned block = blockIdx.y * gridDim.x + blockIdx.x;
