@@ -328,12 +328,19 @@ class _Assembly:
         self._do_ld(each)
 
     def _do_st(self, each: ptx.Instruction) -> None:
-        address, source = each.operands
+        address, source, *barrier = each.operands
         type = self._type(each.types[-1], each)
         parts = self._parts(source) if source.startswith("{") else [source]
         for number, part in enumerate(parts):
             place = self._place(address, type, each, number * type.size)
             self.made.append(self._evaluated(ir.Assign(type, place, self._value(part, type, each))))
+        if "async" in each.words and len(barrier) == 1:
+            # It is there at once, which it may be, and its barrier knows.
+            brought = number_of(_UINT32, type.size * len(parts))
+            told = phase(self.lower, "complete", self._barrier(barrier[0], each), brought, start_of(self.cursor))
+            self.made.append(self._evaluated(told))
+        elif "async" in each.words or barrier:
+            raise self._refused(each)
 
     def _do_red(self, each: ptx.Instruction) -> None:
         self.made.append(self._evaluated(self._atomic(each, each.operands, used=False)))

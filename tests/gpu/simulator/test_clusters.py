@@ -134,15 +134,28 @@ def test_a_cluster_is_a_box_of_the_grid() -> None:
     assert not _findings(BOX, "k", (6, 4, 1), [np.zeros(24 * 36 * 4, np.uint8)])
 
 
-def test_a_block_waits_for_what_another_one_brings() -> None:
+# The word comes by itself, and the barrier waits for its bytes too.
+ASYNC = RING.replace(
+    """    asm volatile("barrier.cluster.arrive.release.aligned;");""",
+    """    if (threadIdx.x == 0) asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 4;" ::"r"(b));
+    asm volatile("barrier.cluster.arrive.release.aligned;");""",
+).replace(
+    """asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to), "r"(mine));""",
+    """asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to), "r"(mine),
+                                       "r"(there));""",
+)
+
+
+@pytest.mark.parametrize("source", [RING, ASYNC], ids=["store", "asynchronous store"])
+def test_a_block_waits_for_what_another_one_brings(source: str) -> None:
     given = np.arange(5, 5 + 192, dtype=np.uint32)
     rows = given.reshape(2, 3, 32)
-    module = build(RING)
+    module = build(source)
     for launch in _launches(module, "k"):
         out = np.zeros(192, np.uint32)
         launch((6, 1, 1), (32, 1, 1), [given.view(np.uint8), out.view(np.uint8)])
         np.testing.assert_array_equal(out.reshape(2, 3, 32), rows + np.roll(rows[:, :, :1], 1, axis=1))
-    assert not _findings(RING, "k", (6, 1, 1), [given.view(np.uint8), np.zeros(768, np.uint8)])
+    assert not _findings(source, "k", (6, 1, 1), [given.view(np.uint8), np.zeros(768, np.uint8)])
 
 
 def test_a_recording_follows_a_value_from_block_to_block() -> None:
