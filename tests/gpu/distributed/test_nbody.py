@@ -51,15 +51,15 @@ def test_a_chunk_of_all_bodies_is_the_run_of_one_device(cluster, bodies, steps):
 
 
 def test_what_gravity_keeps_is_measured_where_it_is_asked_for(cluster):
-    pattern, variant, inputs, params = given("nbody", None, preset="plummer", bodies=300, steps=2, softening=0.05)
+    pattern, variant, inputs, params = given("nbody", None, preset="plummer", bodies=60, steps=1, softening=0.05)
     told = []
     outcome, done = run_distributed(
-        cluster, pattern, variant, inputs, params, told.append, chunks=(100, 1, 199), also=(CONSERVED,)
+        cluster, pattern, variant, inputs, params, told.append, chunks=(40, 1, 19), also=(CONSERVED,)
     )
     with closing(engines.create("simulator", "lockstep")) as engine:
         simulation, motion = BodySimulation(engine, inputs["bodies"]), motion_of(params)
         begun = simulation.conserved(motion.softening)
-        assert list(simulation.advance(variant.name, 2, motion)) == [1, 2]
+        assert list(simulation.advance(variant.name, 1, motion)) == [1]
         ended = simulation.conserved(motion.softening)
     first, last = outcome.outputs[CONSERVED]
     assert energy(first) == pytest.approx(begun.total, rel=1e-7)
