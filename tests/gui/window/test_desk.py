@@ -19,6 +19,7 @@ from PyQt6.QtWidgets import (
 from gui.driving.driven import driven, wait
 from gui.painting.theme import look
 from gui.widgets.ask_file import remember_in
+from tests.gui.conftest import PatientBot
 from tests.gui.window.cut import cut, stays_cut
 from tests.gui.window.walker import PATIENCE_S, Key, Walker
 
@@ -93,7 +94,7 @@ def test_a_lecture_is_given_from_the_keyboard(walk, step):
         assert wait(lambda: flow.viewport.width == flow.width() and not flow.gliding, PATIENCE_S)
         walk.press(Key.Key_End)
         cell = flow.canvas.flow.cell_rect(1, 3).translated(flow.viewport.origin())
-        QTest.mouseMove(flow, cell.center().toPoint())
+        PatientBot.mouseMove(flow, cell.center().toPoint())
         assert view.light.lit is not None
         moment = step.player.moment
         walk.press(Key.Key_B)
