@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel
+from gpu.timing.ptx.tiles import PLACE, element_of, shape_of
 from gpu.warp import WARP
 
 ALIAS, COMPUTE, MEMORY, BARRIER, JUMP = range(5)
 """What an operation is, as `multiprocessor.cu` has it."""
 
-FLOAT, INTEGER, DOUBLE, SPECIAL, EXCHANGE, LOAD_STORE, CONTROL, MATCH = range(8)
+FLOAT, INTEGER, DOUBLE, SPECIAL, EXCHANGE, LOAD_STORE, CONTROL, MATCH, TENSOR = range(9)
 """The pipes of a scheduler."""
 
-PIPES = ("float", "integer", "double", "special", "exchange", "load/store", "control", "match")
+PIPES = ("float", "integer", "double", "special", "exchange", "load/store", "control", "match", "tensor")
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,14 @@ _SEVERAL: dict[tuple[str, str], tuple[float, float, float]] = {
     ("rem", "s64"): (80, 2, 250),
     ("rem", "u64"): (75, 2, 240),
 }
+# Of products of tiles by their elements: multiply-adds of a machine instruction, and how much longer one takes than one
+# of 16-bit floats.
+_PRODUCTS = {
+    "f16": (2048, 1.0), "bf16": (2048, 1.0), "tf32": (512, 2.0), "s8": (4096, 0.5), "u8": (4096, 0.5),
+    "f64": (256, 16.0),
+}  # fmt: skip
+_TO_TF32 = 3.2
+"""Machine instructions that round to TF32, the mean."""
 _APPROXIMATE = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
 _BITS = ("and", "or", "xor", "not", "lop3")
 
@@ -120,6 +129,10 @@ class CostTable:
             return OperationCost(JUMP, CONTROL, 1, 1, 1)
         if opcode in ("ret", "exit"):
             return OperationCost(COMPUTE, CONTROL, 1, 1, 1)
+        if opcode in ("wmma", "mma"):
+            return self._product(instruction)
+        if opcode == PLACE:
+            return OperationCost(COMPUTE, INTEGER, 1, self._integer, gpu.arithmetic_cycles)
         if opcode in ("shfl", "match", "redux", "vote", "activemask", "elect"):
             return self._exchange(instruction)
         if opcode == "mov":
@@ -165,7 +178,18 @@ class CostTable:
                 return OperationCost(COMPUTE, MATCH, 1, 64 * gpu.schedulers, 15 * gpu.shuffle_cycles)
         return OperationCost(COMPUTE, INTEGER, 1, self._integer, gpu.arithmetic_cycles + 8)
 
+    def _product(self, instruction: PtxInstruction) -> OperationCost:
+        """A product of tiles: machine instructions that share the tensor core of a scheduler."""
+        gpu, shape = self._gpu, shape_of(instruction)
+        each, slower = _PRODUCTS.get(element_of(instruction), (2048, 1.0))
+        multiply_adds = shape.multiply_adds if shape is not None else each
+        busy = multiply_adds * slower * gpu.schedulers / gpu.tensor_lanes
+        return OperationCost(COMPUTE, TENSOR, multiply_adds / each, busy, gpu.tensor_cycles + busy)
+
     def _conversion(self, instruction: PtxInstruction) -> OperationCost:
+        if "tf32" in instruction.words:
+            latency = _TO_TF32 * self._gpu.arithmetic_cycles
+            return OperationCost(COMPUTE, INTEGER, _TO_TF32, _TO_TF32 * self._integer, latency)
         to, of = (word for word in instruction.words if word[-1:].isdigit() and word[:1] in "bsuf")
         latency = self._gpu.arithmetic_cycles
         if to[0] == "f" and of[0] == "f" and to == of:

@@ -50,7 +50,10 @@ class GpuDescription:
     float_lanes, integer_lanes, double_lanes, special_lanes : float
         Multiply-adds of float32, operations on int32, multiply-adds of float64, reciprocal roots and the like, of
         lanes, that a multiprocessor begins in a cycle.
-    arithmetic_cycles, double_cycles, special_cycles : float
+    tensor_lanes : float
+        Multiply-adds of 16-bit floats, with sums of float32, that the tensor cores of a multiprocessor begin in a cycle
+        for `mma.sync`; of TF32 half as many.
+    arithmetic_cycles, double_cycles, special_cycles, tensor_cycles : float
         Until a result can be used.
     shared_cycles, first_cache_cycles, last_cache_cycles, memory_cycles : float
         Until what is loaded can be used.
@@ -99,9 +102,11 @@ class GpuDescription:
     integer_lanes: float
     double_lanes: float
     special_lanes: float
+    tensor_lanes: float
     arithmetic_cycles: float
     double_cycles: float
     special_cycles: float
+    tensor_cycles: float
     shared_cycles: float
     first_cache_cycles: float
     last_cache_cycles: float

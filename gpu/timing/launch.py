@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu.timing import caches, multiprocessor, unrolling
 from gpu.timing.caches import CachedRequest, GridSharing
-from gpu.timing.costs import BARRIER
+from gpu.timing.costs import BARRIER, PIPES
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import Occupancy, occupancy
 from gpu.timing.ptx.census import GridCensus
@@ -618,7 +618,7 @@ class LaunchModel:
 
     def _counted(self, path: SampledPath, warps: int, scale: float) -> dict[str, float]:
         found = {"slots": 0.0, "requests": 0.0, "passes": 0.0, "conflicts": 0.0, "lines": 0.0, "atomics": 0.0}
-        pipes = np.zeros(8)
+        pipes = np.zeros(len(PIPES))
         for visit, times in caches.visits(path.steps):
             here = int(np.count_nonzero(visit.lanes[:warps])) * times * scale
             found["slots"] += here * float(self._code.slots_of_block[visit.block])

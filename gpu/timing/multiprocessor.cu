@@ -4,7 +4,7 @@
 #define WARPS 64
 #define MOST_BLOCKS 32
 #define SCHEDULERS 8
-#define PIPES 8
+#define PIPES 9
 
 // What an operation is.
 #define ALIAS 0

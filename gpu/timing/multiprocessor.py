@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpu.timing import native
 from gpu.timing.caches import CachedRequest
-from gpu.timing.costs import ALIAS, MEMORY, CostTable, scheduled
+from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, scheduled
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
@@ -65,7 +65,7 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     slots_of_block, uses_of_block = [], []
     for block in kernel.blocks:
         asked: dict[int, int] = {}
-        uses = np.zeros(8)
+        uses = np.zeros(len(PIPES))
         total = 0.0
         for turn in scheduled(block, table):
             place, each, cost = turn.place, turn.instruction, turn.cost

@@ -20,6 +20,9 @@ _SHARED_SIZES = {
 }
 """In KiB, by compute capability: CUDA C++ Programming Guide."""
 
+_TENSOR_LANES = {75: 512, 80: 1024, 86: 256, 87: 1024, 89: 256, 90: 1288}
+"""By compute capability, from data sheets: nothing here measures tensor cores."""
+
 _FIRST_CACHE_KIB = {75: 96, 80: 192, 86: 128, 87: 192, 89: 128, 90: 256}
 
 
@@ -80,9 +83,11 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("integer_lanes", f"{_lanes(figure('rate imad lanes per cycle'))}", measured),
         ("double_lanes", f"{_lanes(figure('rate dfma lanes per cycle'))}", measured),
         ("special_lanes", f"{_lanes(figure('rate rsqrt lanes per cycle'))}", measured),
+        ("tensor_lanes", f"{_TENSOR_LANES[capability]}", "data sheets, not measured"),
         ("arithmetic_cycles", f"{figure('latency ffma cycles'):.1f}", measured),
         ("double_cycles", f"{figure('latency dfma cycles'):.1f}", measured),
         ("special_cycles", f"{figure('latency rsqrt cycles'):.1f}", measured),
+        ("tensor_cycles", "17", "assumed: of a step, as papers measure on A100"),
         ("shared_cycles", f"{figure('latency shared cycles'):.0f}", measured),
         (
             "first_cache_cycles",

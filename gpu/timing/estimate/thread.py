@@ -24,6 +24,8 @@ _SPECIALS = {"threadIdx": "tid", "blockIdx": "ctaid", "blockDim": "ntid", "gridD
 _SHUFFLES = {"__shfl_sync": "idx", "__shfl_up_sync": "up", "__shfl_down_sync": "down", "__shfl_xor_sync": "bfly"}
 _SUMS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 _LOG2_E, _LN_2 = "0x3FF7154760000000", "0x3FE62E4300000000"
+_HALF_DEPTH = 16
+"""Elements of a row that are multiplied at once, of 16-bit floats; of TF32 half as many."""
 _WIDE = 8
 _MOST_ROUNDS = 64
 """Rounds of a loop up to which it is unrolled to its end, if its bound is known."""
@@ -490,10 +492,12 @@ class ThreadWriter:
 
     def _exchange(self, frame: _CallFrame, op: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
         asm = self._asm
-        if op in (WHOLE_WARP, MATRIX_PRODUCT):
-            raise NotCompiled("products of tiles by tensor cores")
+        if op == WHOLE_WARP:
+            return "0"
         values = [self._scalar(frame, each) for each in arguments]
         kinds: list[Any] = [each.type for each in arguments]
+        if op == MATRIX_PRODUCT:
+            return self._product(type, kinds, values)
         if op == "__activemask":
             return self._call("i32", "llvm.nvvm.activemask", [])
         if op.startswith("__syncthreads_"):
@@ -518,6 +522,20 @@ class ThreadWriter:
             signed = "" if name not in ("min", "max") else "" if type.is_signed else "u"
             return self._call("i32", f"llvm.nvvm.redux.sync.{signed}{_SUMS[name]}", [f"i32 {values[1]}", mask])
         raise NotCompiled(f"the exchange {op}")
+
+    def _product(self, type: Scalar, kinds: list[Any], values: list[str]) -> str:
+        """Write what each lane has of a product of tiles as a PTX instruction of our own, which says how large it is.
+
+        Four lanes have the elements of a row, and of a column, among them.
+        """
+        depth = 4 * (len(values) - 2) // 2
+        of_floats = "f16" if depth == _HALF_DEPTH else "tf32"
+        element = of_floats if kinds[2] == Scalar("float32") else "f64" if kinds[2].is_float else "s8"
+        letters = ["d" if kind.size == _WIDE else "f" if kind.is_float else "r" for kind in (type, *kinds)]
+        places = ", ".join(f"${number}" for number in range(len(letters)))
+        given = ", ".join(f"{value_type(kind)} {value}" for kind, value in zip(kinds, values, strict=True))
+        text = f"mma.part.m32n1k{depth}.{element} {places};"
+        return self._asm.value(f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({given})')
 
     def _shuffle(self, mode: str, mask: str, kind: Scalar, values: list[str], kinds: list[Any]) -> str:
         asm = self._asm

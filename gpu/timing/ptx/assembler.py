@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gpu.timing.ptx import tiles
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, placed
 
 _MOST_GUARDED = 8
@@ -31,7 +32,7 @@ _LARGEST_ALIGNMENT = 128
 
 def assembled(kernel: PtxKernel) -> PtxKernel:
     """Return a kernel as the assembler would have it, in PTX still: it computes the same."""
-    return _vectorized(_guarded(kernel))
+    return _vectorized(_guarded(tiles.by_lanes(kernel)))
 
 
 # Short branches.

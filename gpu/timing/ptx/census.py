@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gpu.timing.ptx.deciding import leading
 from gpu.timing.ptx.flow import NaturalLoop
 from gpu.timing.ptx.lanes import SampleLanes, together
-from gpu.timing.ptx.machine import PtxMachine, has_own_registers
+from gpu.timing.ptx.machine import PtxMachine
 from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
@@ -44,7 +44,7 @@ class GridCensus:
     """
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], slots: Sequence[float] | Array) -> None:
-        known = leading(kernel) is not None and not has_own_registers(kernel)
+        known = leading(kernel) is not None
         self._machine = _WayMachine(kernel, addresses, np.asarray(slots, float)) if known else None
 
     def count(self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory) -> Array | None:

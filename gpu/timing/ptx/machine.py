@@ -20,6 +20,7 @@ from gpu.timing.ptx.operations import COMPARISONS, DTYPES, converted, operand_ty
 from gpu.timing.ptx.path import PERIOD, Repeated, SampledPath, Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel, placed
 from gpu.timing.ptx.running import SPECIALS, BlockMemory, GridShape, LoopState, SampledBlocks
+from gpu.timing.ptx.tiles import PLACE, offsets
 from gpu.timing.ptx.values import constant_of, of_lanes, read_as, widened
 
 Array = npt.NDArray[Any]
@@ -58,7 +59,7 @@ class PtxMachine:
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], *, values: bool = True) -> None:
         self.kernel = kernel
-        self._deciding = None if values or has_own_registers(kernel) else self.deciding(kernel)
+        self._deciding = None if values else self.deciding(kernel)
         self.addresses = addresses
         self._joins = joins(kernel.blocks)
         self.loops = loops(kernel.blocks)
@@ -374,6 +375,10 @@ class PtxMachine:
             return self._fetch(instruction, place)
         if opcode in ("bar", "barrier") and "red" in words:
             return self._block_vote(instruction)
+        if opcode == PLACE:
+            return self._place_in_tile(instruction)
+        if opcode in ("wmma", "mma"):
+            return self._product(instruction)
         if opcode == "cvta":
             return self._generic(instruction)
         if opcode == "isspacep":
@@ -539,10 +544,17 @@ class PtxMachine:
 
     def _convert(self, instruction: PtxInstruction) -> Step:
         words = instruction.words
+        if "tf32" in words:
+            return self._to_tf32(instruction)
         to, of = (word for word in words if re.fullmatch(r"[bsuf]\d+", word))
         get = self._get(instruction.operands[1], of)
         put = self._put(instruction.operands[0], partly=bool(instruction.guard))
         return lambda state, mask: put(state, mask, converted(get(state), words, to, of))
+
+    def _to_tf32(self, instruction: PtxInstruction) -> Step:
+        get, put = self._get(instruction.operands[1], "b32"), self._put(instruction.operands[0])
+        half, kept = np.uint32(1 << 12), np.uint32(0xFFFFE000)
+        return lambda state, mask: put(state, mask, (get(state) + half) & kept)
 
     def _generic(self, instruction: PtxInstruction) -> Step:
         """Turn an address of a state space into one of all, or back; those of global memory are the same."""
@@ -637,6 +649,26 @@ class PtxMachine:
                 put(state, mask, state.parameters[start : start + dtype.itemsize].view(dtype)[0])
 
         return run
+
+    def _place_in_tile(self, instruction: PtxInstruction) -> Step:
+        """Where each lane's word of a tile is."""
+        base, stride = self._place(instruction.operands[1]), self._get(instruction.operands[2] or "0", "s32")
+        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
+
+        def run(state: SampledBlocks, mask: SampleLanes) -> None:
+            apart = np.asarray(stride(state)).astype(np.int64)
+            lane = state.special("laneid").astype(np.int64)
+            put(state, mask, (base(state) + offsets(instruction.words, apart, lane)).astype(np.uint64))
+
+        return run
+
+    def _product(self, instruction: PtxInstruction) -> Step:
+        """A product of tiles, whose values nobody asks for here."""
+        if self._decides(instruction):
+            raise KernelError(
+                f"In {self.kernel.name} products of tiles decide ways or addresses, which the model does not compute."
+            )
+        return lambda state, mask: None
 
     def _place(self, operand: str) -> Callable[[SampledBlocks], Value]:
         """Return what gives the address in brackets."""
@@ -780,11 +812,6 @@ class _Meeting:
 
 def _listed(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{} ").split(",")]
-
-
-def has_own_registers(kernel: PtxKernel) -> bool:
-    """Whether some registers are named otherwise than the compiler does: who reads them is not known."""
-    return any(not name.startswith("%") for name in kernel.widths)
 
 
 def _private_registers(kernel: PtxKernel) -> frozenset[str]:

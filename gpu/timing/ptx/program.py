@@ -87,6 +87,8 @@ class PtxInstruction:
         """The registers that it writes."""
         if self.opcode in ("st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence", "nanosleep", "trap"):
             return ()
+        if self.opcode == "wmma" and self.words[0] == "store":
+            return ()
         return tuple(_registers(self.operands[0])) if self.operands else ()
 
     @cached_property
@@ -238,7 +240,11 @@ def _kernel(name: str, head: str, body: str, files: frozenset[str], first: int) 
     widths = {"%p": 0, "%rs": 2, "%r": 4, "%rd": 8, "%f": 4, "%fd": 8, "%h": 2, "%hh": 4}
     for type, registers in re.findall(r"\.reg\s+\.(\w+)\s+([^;]+);", body):
         for register in registers.split(","):
-            widths[register.strip().partition("<")[0]] = 0 if type == "pred" else _size_of(type)
+            own = register.strip().partition("<")[0]
+            if not own.startswith("%"):  # of inline assembly
+                body = re.sub(rf"(?<![\w$%.]){re.escape(own)}(?![\w$])", lambda found: f"%own_{found[0]}", body)
+                own = f"%own_{own}"
+            widths[own] = 0 if type == "pred" else _size_of(type)
     return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body, files, first), widths)
 
 

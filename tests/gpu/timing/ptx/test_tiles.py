@@ -1,0 +1,67 @@
+"""Tiles for tensor cores: every element has its lane, and products take what a data sheet says they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu.devices.probe import find_nvcc
+from gpu.patterns import find_pattern
+from gpu.run.model import model_pattern
+from gpu.timing import compiler
+from gpu.timing.gpus import find_gpu
+from gpu.timing.ptx.program import parse
+from gpu.timing.ptx.tiles import by_lanes, offsets
+
+
+@pytest.mark.parametrize(
+    ("what", "shape", "element", "words", "side", "size"),
+    [
+        ("a", "m16n16k8", "tf32", 4, (16, 8), 4),
+        ("b", "m16n16k8", "tf32", 4, (8, 16), 4),
+        ("a", "m32n8k16", "f16", 8, (32, 16), 2),
+        ("b", "m8n32k16", "f16", 8, (16, 32), 2),
+        ("b", "m32n8k16", "f16", 2, (16, 8), 2),
+        ("a", "m16n16k16", "s8", 2, (16, 16), 1),
+        ("d", "m16n16k16", "f32", 8, (16, 16), 4),
+        ("c", "m8n32k16", "f32", 8, (8, 32), 4),
+        ("a", "m8n8k4", "f64", 1, (8, 4), 8),
+    ],
+)
+def test_every_element_of_a_tile_has_its_lane(what, shape, element, words, side, size) -> None:
+    rows, columns = side
+    # Elements that a register holds lie side by side in an operand along k: in rows of A, in columns of B.
+    layout, apart, along = ("col", rows, columns) if what == "b" else ("row", columns, rows)
+    packed = max(1, 4 // size) if what in "ab" else 1
+    found = np.concatenate(
+        [
+            offsets((what, layout, shape, element, str(word * packed)), np.int64(apart), np.arange(32))
+            for word in range(words)
+        ]
+    )
+    wanted = np.arange(0, apart * along * size, size * packed)
+    assert sorted(found.tolist()) == wanted.tolist()
+
+
+def test_a_load_of_a_tile_is_a_load_of_each_register() -> None:
+    load = "wmma.load.a.sync.aligned.row.m16n16k8.shared.tf32 {%r1, %r2, %r3, %r4}, [%rd1], %r9;"
+    kernel = parse(f".visible .entry k()\n{{\n{load}\nret;\n}}\n").kernel("k")
+    made = [each for block in by_lanes(kernel).blocks for each in block.instructions]
+    assert [each.opcode for each in made] == ["tileplace", "ld"] * 4 + ["ret"]
+    assert [each.operands[0] for each in made if each.opcode == "ld"] == ["%r1", "%r2", "%r3", "%r4"]
+
+
+NEEDS_NVCC = pytest.mark.skipif(not find_nvcc(), reason="it needs nvcc")
+
+
+@pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])
+def test_a_matrix_product_by_tensor_cores_is_modeled(source, monkeypatch) -> None:
+    if source == "ir":
+        monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+    pattern, gpu = find_pattern("matmul"), find_gpu("h200")
+    params = pattern.check({"n": 512})
+    found = model_pattern(pattern.variant("tensor"), pattern.inputs({}, params, 1), params, "h200").data()
+    # Six products of TF32 for one, of 64 blocks on as many multiprocessors.
+    least = 6 * 2 * 512**3 / gpu.tensor_lanes / 64 / gpu.clock_ghz / 1e3
+    assert found["source"] == source
+    assert least < found["time_us"] < 20 * least
