@@ -144,3 +144,46 @@ def test_each_result_of_16_bits_is_rounded(header: str, type: str, short: str, r
     assert number(count) == 32
     next_of_each = np.array([a[1], b[1]])
     np.testing.assert_array_equal(number(both), rounded(next_of_each + rounded(next_of_each * next_of_each)))
+
+
+def test_pairs_compare_as_cuda_has_it_also_with_what_is_no_number() -> None:
+    """An operator is true where both halves are; != is the unordered one, which what is no number makes true."""
+    source = """
+    #include <cuda_fp16.h>
+    #include <cuda_bf16.h>
+    template <typename Pair> __device__ unsigned all(Pair a, Pair b) {
+        return (a == b) | (a != b) << 1 | (a < b) << 2 | (a > b) << 3 | (a <= b) << 4 | (a >= b) << 5;
+    }
+    __global__ void k(const float *v, unsigned *out) {
+        const float *p = v + 4 * threadIdx.x;
+        half2 a(p[0], p[1]), b(p[2], p[3]);
+        unsigned *mine = out + 4 * threadIdx.x;
+        mine[0] = all(a, b);
+        mine[1] = all(__nv_bfloat162(p[0], p[1]), __nv_bfloat162(p[2], p[3]));
+        mine[2] = __hgtu2_mask(a, b);
+        mine[3] = __hble2(a, b) | __hbequ2(a, b) << 1;
+    }"""
+    nan = np.nan
+    given = np.array([[1, 2, 1, 2], [1, 2, 1, 3], [1, 2, 3, 4], [nan, 5, 1, 1], [nan, nan, 1, 1]], np.float32)
+    out = run_kernel(source, "k", given, np.zeros((5, 4), np.uint32), block=5)[1]
+    a, b = given[:, :2], given[:, 2:]
+    orders = (np.equal, np.not_equal, np.less, np.greater, np.less_equal, np.greater_equal)
+    right = sum(order(a, b).all(axis=1).astype(np.uint32) << bit for bit, order in enumerate(orders))
+    np.testing.assert_array_equal(out[:, 0], right)
+    np.testing.assert_array_equal(out[:, 1], right)
+    np.testing.assert_array_equal(out[:, 2], (~(a <= b)) @ np.array([0xFFFF, 0xFFFF0000], np.uint32))
+    np.testing.assert_array_equal(out[:, 3], (a <= b).all(axis=1) | (~((a < b) | (a > b))).all(axis=1) << np.uint32(1))
+
+
+def test_float8_is_made_of_integers_of_every_size_and_of_pairs_of_doubles() -> None:
+    source = """
+    #include <cuda_fp8.h>
+    __global__ void k(unsigned *out) {
+        __nv_fp8_e4m3 a((short)-17), b(1000ll), c(19ul);
+        out[0] = a.__x, out[1] = b.__x, out[2] = c.__x;
+        out[3] = (unsigned)c + (long long)a;
+        out[4] = __nv_cvt_double2_to_fp8x2(make_double2(0.5, -2.0), __NV_SATFINITE, __NV_E5M2);
+    }"""
+    [out] = run_kernel(source, "k", np.zeros(5, np.uint32), block=1)
+    # 17 lies between 16 and 18, 19 between 18 and 20: of two that are as near the even one; 1000 is beyond 448.
+    assert out.tolist() == [0x80 | 11 << 3, 0x7E, 11 << 3 | 2, 20 - 16, 14 << 2 | (0x80 | 16 << 2) << 8]

@@ -71,6 +71,12 @@ LOCKSTEP_API inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw 
                                     saturation, kind);
 }
 
+LOCKSTEP_API inline __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 value, __nv_saturation_t saturation,
+                                                                   __nv_fp8_interpretation_t kind) {
+    return (__nv_fp8x2_storage_t)(__nv_cvt_double_to_fp8(value.x, saturation, kind) |
+                                  __nv_cvt_double_to_fp8(value.y, saturation, kind) << 8);
+}
+
 #define LOCKSTEP_FLOAT8(name, kind)                                                                                    \
     struct __nv_fp8_##name {                                                                                           \
         __nv_fp8_storage_t __x;                                                                                        \
@@ -83,6 +89,12 @@ LOCKSTEP_API inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw 
             : __x(__nv_cvt_double_to_fp8((double)value, __NV_SATFINITE, kind)) {}                                      \
         LOCKSTEP_API explicit __nv_fp8_##name(unsigned int value)                                                      \
             : __x(__nv_cvt_double_to_fp8((double)value, __NV_SATFINITE, kind)) {}                                      \
+        LOCKSTEP_API explicit __nv_fp8_##name(short value) : __nv_fp8_##name((double)value) {}                         \
+        LOCKSTEP_API explicit __nv_fp8_##name(unsigned short value) : __nv_fp8_##name((double)value) {}                \
+        LOCKSTEP_API explicit __nv_fp8_##name(long value) : __nv_fp8_##name((double)value) {}                          \
+        LOCKSTEP_API explicit __nv_fp8_##name(unsigned long value) : __nv_fp8_##name((double)value) {}                 \
+        LOCKSTEP_API explicit __nv_fp8_##name(long long value) : __nv_fp8_##name((double)value) {}                     \
+        LOCKSTEP_API explicit __nv_fp8_##name(unsigned long long value) : __nv_fp8_##name((double)value) {}            \
         LOCKSTEP_API explicit __nv_fp8_##name(__half value)                                                            \
             : __x(__nv_cvt_float_to_fp8((float)value, __NV_SATFINITE, kind)) {}                                        \
         LOCKSTEP_API explicit __nv_fp8_##name(__nv_bfloat16 value)                                                     \
@@ -90,6 +102,17 @@ LOCKSTEP_API inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw 
         LOCKSTEP_API explicit operator float() const { return __lockstep_from_float8(__x, kind); }                     \
         LOCKSTEP_API explicit operator double() const { return (double)__lockstep_from_float8(__x, kind); }            \
         LOCKSTEP_API explicit operator int() const { return (int)__lockstep_from_float8(__x, kind); }                  \
+        LOCKSTEP_API explicit operator unsigned int() const {                                                          \
+            return (unsigned int)__lockstep_from_float8(__x, kind);                                                    \
+        }                                                                                                              \
+        LOCKSTEP_API explicit operator long() const { return (long)__lockstep_from_float8(__x, kind); }                \
+        LOCKSTEP_API explicit operator unsigned long() const {                                                         \
+            return (unsigned long)__lockstep_from_float8(__x, kind);                                                   \
+        }                                                                                                              \
+        LOCKSTEP_API explicit operator long long() const { return (long long)__lockstep_from_float8(__x, kind); }      \
+        LOCKSTEP_API explicit operator unsigned long long() const {                                                    \
+            return (unsigned long long)__lockstep_from_float8(__x, kind);                                              \
+        }                                                                                                              \
         LOCKSTEP_API explicit operator bool() const { return (__x & 0x7f) != 0; }                                      \
         LOCKSTEP_API explicit operator __half() const { return __half(__lockstep_from_float8(__x, kind)); }            \
         LOCKSTEP_API explicit operator __nv_bfloat16() const {                                                         \

@@ -108,6 +108,9 @@ LOCKSTEP_API inline float __lockstep_within_one(float a) { return a > 0.0f ? (a 
     LOCKSTEP_API inline Pair name(Pair a, Pair b) {                                                                    \
         return Pair(of_one(a.x, b.x) ? 1.0f : 0.0f, of_one(a.y, b.y) ? 1.0f : 0.0f);                                   \
     }                                                                                                                  \
+    LOCKSTEP_API inline unsigned int name##_mask(Pair a, Pair b) {                                                     \
+        return (of_one(a.x, b.x) ? 0xffffu : 0u) | (of_one(a.y, b.y) ? 0xffff0000u : 0u);                              \
+    }                                                                                                                  \
     LOCKSTEP_API inline bool both(Pair a, Pair b) { return of_one(a.x, b.x) && of_one(a.y, b.y); }
 #define LOCKSTEP_PAIR_OPERATOR(Pair, op, name)                                                                         \
     LOCKSTEP_API inline Pair operator op(const Pair &a, const Pair &b) { return name(a, b); }                          \
@@ -149,6 +152,12 @@ LOCKSTEP_API inline float __lockstep_within_one(float a) { return a > 0.0f ? (a 
     LOCKSTEP_PAIR_TEST(Pair, __hle2, __hble2, __hle)                                                                   \
     LOCKSTEP_PAIR_TEST(Pair, __heq2, __hbeq2, __heq)                                                                   \
     LOCKSTEP_PAIR_TEST(Pair, __hne2, __hbne2, __hne)                                                                   \
+    LOCKSTEP_PAIR_TEST(Pair, __hgtu2, __hbgtu2, __hgtu)                                                                \
+    LOCKSTEP_PAIR_TEST(Pair, __hltu2, __hbltu2, __hltu)                                                                \
+    LOCKSTEP_PAIR_TEST(Pair, __hgeu2, __hbgeu2, __hgeu)                                                                \
+    LOCKSTEP_PAIR_TEST(Pair, __hleu2, __hbleu2, __hleu)                                                                \
+    LOCKSTEP_PAIR_TEST(Pair, __hequ2, __hbequ2, __hequ)                                                                \
+    LOCKSTEP_PAIR_TEST(Pair, __hneu2, __hbneu2, __hneu)                                                                \
     LOCKSTEP_API inline Pair __hfma2(Pair a, Pair b, Pair c) {                                                         \
         return Pair(__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y));                                                     \
     }                                                                                                                  \
@@ -160,7 +169,11 @@ LOCKSTEP_API inline float __lockstep_within_one(float a) { return a > 0.0f ? (a 
     }                                                                                                                  \
     LOCKSTEP_API inline Pair operator-(const Pair &a) { return __hneg2(a); }                                           \
     LOCKSTEP_API inline bool operator==(const Pair &a, const Pair &b) { return __hbeq2(a, b); }                        \
-    LOCKSTEP_API inline bool operator!=(const Pair &a, const Pair &b) { return !__hbeq2(a, b); }                       \
+    LOCKSTEP_API inline bool operator!=(const Pair &a, const Pair &b) { return __hbneu2(a, b); }                       \
+    LOCKSTEP_API inline bool operator<(const Pair &a, const Pair &b) { return __hblt2(a, b); }                         \
+    LOCKSTEP_API inline bool operator>(const Pair &a, const Pair &b) { return __hbgt2(a, b); }                         \
+    LOCKSTEP_API inline bool operator<=(const Pair &a, const Pair &b) { return __hble2(a, b); }                        \
+    LOCKSTEP_API inline bool operator>=(const Pair &a, const Pair &b) { return __hbge2(a, b); }                        \
     LOCKSTEP_API inline float __low2float(Pair a) { return (float)a.x; }                                               \
     LOCKSTEP_API inline float __high2float(Pair a) { return (float)a.y; }                                              \
     LOCKSTEP_API inline Pair __lowhigh2highlow(Pair a) { return Pair(a.y, a.x); }                                      \
