@@ -438,9 +438,10 @@ class ClusterAddress:
 
 @dataclass(frozen=True)
 class Clock:
-    """A number that only grows while a block runs."""
+    """A number that only grows while a block runs; of a `handle` it matters only that it is another one each time."""
 
     type: Scalar
+    handle: bool = False
 
 
 @dataclass(frozen=True)

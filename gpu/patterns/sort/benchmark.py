@@ -59,9 +59,12 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 BENCHMARK = Benchmark(
     gpu=tuple(_on_gpu(power, result) for result in ("keys", "places") for power in _FAST),
-    compiled=(Case("sort, 2^20 uint32 keys", {"n": 2**20, "dtype": "uint32"}, variants=_FAST[24], anew=True),),
+    compiled=(
+        Case("sort, 2^20 uint32 keys", {"n": 2**20, "dtype": "uint32"}, variants=_FAST[24], anew=True),
+        Case("sort, 2^16 uint32 keys", {"n": 2**16, "dtype": "uint32"}, variants=("quicksort",), anew=True),
+    ),
     curve=SizeCurve(powers(14, 16, 18, 20, 22, 24), anew=True),
-    wanted={"onesweep": "a 10th of np.sort"},
+    wanted={"onesweep": "a 10th of np.sort", "quicksort": "2 s at most"},
     peers=_peers,
     timed=(*map(_timed, _TIMED), *(_timed(20, block, _TIMED[24]) for block in (128, 512))),
 )

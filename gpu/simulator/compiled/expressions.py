@@ -10,8 +10,9 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.accesses import AccessWriter
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
+from gpu.simulator.compiled.children import ARGUMENTS, parameter_offsets
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure, Value
+from gpu.simulator.compiled.memory import HANDLES, LAUNCHED, KernelMemory, ThreadFailure, Value
 from gpu.simulator.compiled.phases import PhaseWriter
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
@@ -172,6 +173,11 @@ class ExpressionWriter:
                 return self._assert(frame, expression)
             case ir.Call():
                 return self._call(frame, expression)
+            case ir.Clock(type, handle=True):
+                counter = self._memory.variable_of_module(HANDLES)
+                return arithmetic.cast(asm, INT64, type, asm.value(f"atomicrmw add ptr {counter}, i64 1 monotonic"))
+            case ir.LaunchCall():
+                return self._launch(frame, expression)
         kind = expression.__class__.__name__
         raise NotCompiled(_WORDS.get(kind, f"{kind.lower()} expressions"))
 
@@ -334,6 +340,30 @@ class ExpressionWriter:
             asm.fill(to, 0, size)
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {given}, i1 false)")
+        return "0"
+
+    def _launch(self, frame: PlannedFrame, launch: ir.LaunchCall) -> str:
+        """Leave a record of a launch with the host, which runs the child when all blocks have ended."""
+        asm, memory, block = self._asm, self._memory, self._block
+        stream, shared = self.scalar(frame, launch.stream), self._as_int64(frame, launch.shared_bytes)
+        extents = [*self.value(frame, launch.grid), *self.value(frame, launch.block)]
+        given = [self.value(frame, argument) for argument in launch.arguments]
+        *offsets, size = parameter_offsets(launch.function)
+        record = asm.alloca(size, "launch")
+        who = [block.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
+        head = [asm.value(f"zext i32 {number} to i64") for number in (*who, *extents)]
+        asm.declare("ptr @llvm.frameaddress.p0(i32)")
+        asm.declare("ptr @llvm.stacksave.p0()")
+        bounds = [asm.value(f"call ptr @llvm.{what}") for what in ("stacksave.p0()", "frameaddress.p0(i32 0)")]
+        addresses = [asm.value(f"ptrtoint ptr {address} to i64") for address in (stream, *bounds)]
+        head = [str(memory.launch_number(launch)), *head, shared, *addresses]
+        for word, number in enumerate(head):
+            asm.emit(f"store i64 {number}, ptr {asm.offset(record, 8 * word)}")
+        assert len(head) * 8 == ARGUMENTS
+        for offset, argument, value in zip(offsets, launch.arguments, given, strict=True):
+            memory.store(asm.offset(record, offset), argument.type, value, private=True)
+        taker = asm.value(f"load ptr, ptr {memory.variable_of_module(LAUNCHED)}")
+        asm.emit(f"call void {taker}(ptr {record})")
         return "0"
 
     def _as_int64(self, frame: PlannedFrame, expression: ir.Expression) -> str:

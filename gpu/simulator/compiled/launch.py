@@ -15,15 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.errors import LaunchError, SourcePosition
+from gpu.schedules import ROUND_ROBIN
 from gpu.simulator import ir
 from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.children import WORD, LaunchRecords, launch_sites
 from gpu.simulator.compiled.coroutines import SHARED_STRIDE
 from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
-from gpu.simulator.compiled.memory import FAILED, ThreadFailure
-from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.memory import FAILED, HANDLES, LAUNCHED, ThreadFailure
 from gpu.simulator.executor.batches import cluster_unit, reachable, waits
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.executor.children import HostLaunch
+from gpu.simulator.executor.launch import SimulatedKernel
+from gpu.simulator.executor.lockstep import LockstepCompiler
+from gpu.simulator.executor.schedule import order_of
 from gpu.simulator.types import Pointer, Scalar
 
 Array = npt.NDArray[Any]
@@ -42,12 +48,22 @@ class CompiledKernel:
         The bytes of the module's `__constant__` and `__device__` variables.
     constants : frozenset of str
         The names of those that are `__constant__`.
+    kernels : dict of int to CompiledKernel
+        Those that are launched in one tree, by the identity of their functions; None for a tree of its own.
     """
 
-    def __init__(self, function: ir.Function, variables: Mapping[str, Array], constants: frozenset[str]) -> None:
+    def __init__(
+        self,
+        function: ir.Function,
+        variables: Mapping[str, Array],
+        constants: frozenset[str],
+        kernels: dict[int, CompiledKernel] | None = None,
+    ) -> None:
         self._function = function
         self._variables = variables
         self._constants = constants
+        self._kernels = {id(function): self} if kernels is None else kernels
+        self._sites = launch_sites(function)
         self._shapes: dict[tuple[int, ...], _LaunchShape] = {}
         self._in_order = any(waits(called.body) for called in reachable(function))
 
@@ -68,6 +84,22 @@ class CompiledKernel:
         if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X:
             raise NotCompiled("a grid of so many blocks")
         self._shape(tuple(block), on_compile)
+        self._prepare_children(tuple(block), on_compile, {id(self._function)})
+
+    def _prepare_children(self, block: tuple[int, ...], on_compile: Callable[[], None], seen: set[int]) -> None:
+        """Compile what is launched from here as well, as if in blocks of this shape: later it is too late to refuse."""
+        for site in self._sites:
+            if id(site.function) not in seen:
+                seen.add(id(site.function))
+                child = self._kernel(site.function)
+                child._shape(block, on_compile)  # noqa: SLF001
+                child._prepare_children(block, on_compile, seen)  # noqa: SLF001
+
+    def _kernel(self, function: ir.Function) -> CompiledKernel:
+        if id(function) not in self._kernels:
+            child = CompiledKernel(function, self._variables, self._constants, self._kernels)
+            self._kernels[id(function)] = child
+        return self._kernels[id(function)]
 
     def launch(
         self,
@@ -89,10 +121,54 @@ class CompiledKernel:
             Where a thread finds an assertion false, or waits for ever. Other blocks may have run to their end by then.
         """
         self.prepare(grid, block)
+
+        def run_child(child: ChildLaunch, depth: int) -> None:
+            kernel = self._kernel(child.function)
+            try:
+                SimulatedKernel(child.function, LockstepCompiler(), {}).check(
+                    child.grid, child.block, child.shared_bytes
+                )
+                kernel.prepare(child.grid, child.block)
+            except (LaunchError, NotCompiled) as error:
+                raise child.fails(str(error)) from None
+            words, kept = _words_of_child(child)
+            kernel._run(tree, depth, child.grid, child.block, words, child.shared_bytes)  # noqa: SLF001
+            del kept
+
+        tree = HostLaunch(run_child, lambda batch: None, None, None, order_of(ROUND_ROBIN))
+        words, kept = self._words(arguments)
+        self._run(tree, 0, grid, block, words, shared_bytes, on_progress, blocks)
+        del kept
+
+    def _run(
+        self,
+        tree: HostLaunch,
+        depth: int,
+        grid: Sequence[int],
+        block: Sequence[int],
+        words: Sequence[Array],
+        shared_bytes: int,
+        on_progress: Callable[[float], None] = lambda fraction: None,
+        blocks: range | None = None,
+    ) -> None:
+        """Run a grid that is `depth` launches away from the host, or blocks of it, and what it launches."""
         shape = self._shape(tuple(block))
-        failed, stride = np.zeros(7, np.int64), np.array([shape.shared_stride(shared_bytes)])
-        memories = {**self._variables, FAILED: failed, SHARED_STRIDE: stride}
-        packed, kept = self._pack(arguments, shape.variables, memories)
+        failed, launched = np.zeros(7, np.int64), LaunchRecords(self._sites)
+        own = {
+            FAILED: failed,
+            SHARED_STRIDE: np.array([shape.shared_stride(shared_bytes)]),
+            HANDLES: np.zeros(1, np.int64),
+            LAUNCHED: launched.taker,
+        }
+        memories = {**self._variables, **own}
+        addresses = [_bytes(np.int64(memories[name].ctypes.data)) for name in shape.variables]
+        packed = np.array([*words, *addresses], np.uint8).reshape(-1, 8)
+
+        def memory() -> tuple[Array, Array]:
+            made = shape.memory(shared_bytes)
+            launched.owned(*made)
+            return made
+
         chosen = range(prod(grid)) if blocks is None else blocks
         if prod(shape.cluster) > 1:
             # Clusters are what is counted then.
@@ -103,22 +179,22 @@ class CompiledKernel:
         pieces = np.linspace(chosen.start, chosen.stop, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
         ranges = list(zip(pieces[:-1].tolist(), np.diff(pieces).tolist(), strict=True))
         if workers == 1:
-            scratch, shared = shape.memory(shared_bytes)
+            scratch, shared = memory()
             for first, count in ranges:
                 shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)
                 if failed[0]:
                     break
                 on_progress((first + count - chosen.start) / total)
         else:
-            self._share_out(shape, shared_bytes, packed, ranges, grid, workers, on_progress)
-        del kept
+            self._share_out(shape, memory, packed, ranges, grid, workers, on_progress)
         if failed[0]:
             raise _failed(shape.failures[failed[0] - 1], failed[1:4], failed[4:7])
+        tree.run(list(launched.children(grid)), depth + 1)
 
     def _share_out(
         self,
         shape: _LaunchShape,
-        shared_bytes: int,
+        memory: Callable[[], tuple[Array, Array]],
         packed: Array,
         ranges: list[tuple[int, int]],
         grid: Sequence[int],
@@ -129,7 +205,7 @@ class CompiledKernel:
         lock = threading.Lock()
 
         def work(tell: Callable[[float], None]) -> None:
-            scratch, shared = shape.memory(shared_bytes)
+            scratch, shared = memory()
             while True:
                 with lock:
                     piece = next(waiting, None)
@@ -150,19 +226,12 @@ class CompiledKernel:
 
     def _shape(self, block: tuple[int, ...], on_compile: Callable[[], None] = lambda: None) -> _LaunchShape:
         if block not in self._shapes:
-            # Before all else: what a launch is made ready with, such as a stream, is not compiled either.
-            if any(
-                isinstance(node, ir.LaunchCall) for called in reachable(self._function) for node in walk(called.body)
-            ):
-                raise NotCompiled("launches of other kernels")
             self._shapes[block] = _LaunchShape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 
-    def _pack(
-        self, arguments: Sequence[Array | np.generic | None], variables: Sequence[str], memories: Mapping[str, Array]
-    ) -> tuple[Array, list[Array]]:
-        """Return 8 bytes for each argument and variable, and what they point to."""
-        packed = np.zeros((len(arguments) + len(variables), 8), np.uint8)
+    def _words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[Array], list[Array]]:
+        """Return 8 bytes for each argument, and what they point to."""
+        packed = np.zeros((len(arguments), 8), np.uint8)
         kept: list[Array] = []
         for place, (argument, (name, type)) in enumerate(zip(arguments, self._function.parameters, strict=True)):
             if isinstance(type, Pointer):
@@ -177,9 +246,7 @@ class CompiledKernel:
                 packed[place] = _bytes(np.int64(kept[-1].ctypes.data))
             if argument is None and not isinstance(type, Pointer):
                 raise LaunchError(f"{self._function.name}: {name} is missing.")
-        for place, variable in enumerate(variables, start=len(arguments)):
-            packed[place] = _bytes(np.int64(memories[variable].ctypes.data))
-        return packed, kept
+        return list(packed), kept
 
 
 class _LaunchShape:
@@ -229,6 +296,15 @@ def _about(compiled: CompiledText) -> dict[str, Any]:
             {**vars(failure), "position": dataclasses.astuple(failure.position)} for failure in compiled.failures
         ],
     }
+
+
+def _words_of_child(child: ChildLaunch) -> tuple[list[Array], list[Array]]:
+    """Return 8 bytes for each argument of a child, and what they point to."""
+    words, kept = [], []
+    for given in child.arguments:
+        kept.append(np.frombuffer(given, np.uint8))
+        words.append(kept[-1] if len(given) == WORD else _bytes(np.int64(kept[-1].ctypes.data)))
+    return words, kept
 
 
 def _failed(failure: ThreadFailure, thread: Array, block: Array) -> LaunchError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly, memory_type
+from gpu.simulator.compiled.children import launch_sites
 from gpu.simulator.compiled.plan import Plan, PlannedFrame, handed_on, places
 from gpu.simulator.compiled.planner import Planned
 from gpu.simulator.compiled.rematerialize import Rematerializable
@@ -19,6 +20,12 @@ from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
 
 FAILED = "lockstep.failed"
 """The variable that a failing thread writes 7 words of 8 bytes to: the failure's number from 1, threadIdx, blockIdx."""
+
+LAUNCHED = "lockstep.launched"
+"""The variable that holds the address of what is called with the record of a launch of another kernel."""
+
+HANDLES = "lockstep.handles"
+"""The variable that counts the handles that were given, 8 bytes."""
 
 Value = str | tuple[str, ...]
 """What an instruction gives; of a struct, one for each leaf."""
@@ -79,6 +86,7 @@ class KernelMemory:
         self.shared_bytes = 0
         self.module_variables: dict[str, str] = {}
         self.failures: list[ThreadFailure] = []
+        self._launches = launch_sites(planned.frames[""].function)
         self._survey(planned.items)
 
     def _survey(self, items: Plan) -> None:
@@ -128,6 +136,14 @@ class KernelMemory:
     def variable_of_module(self, name: str) -> str:
         """Return the address of a `__constant__` or `__device__` variable."""
         return self.module_variables.setdefault(name, f"%module.{len(self.module_variables)}")
+
+    def launch_number(self, launch: ir.LaunchCall) -> int:
+        """Return which of the kernel's launches of others one is."""
+        return next(
+            number
+            for number, site in enumerate(self._launches)
+            if site.function is launch.function and site.position == launch.position
+        )
 
     def fail(self, failure: ThreadFailure, thread: Sequence[str]) -> None:
         """Leave word of a failure, if nobody has, and end the worker; `thread` is threadIdx."""

@@ -242,6 +242,8 @@ def touches_one(node: object, apart: set[int]) -> bool:
                 continue
             case ir.Atomic() | ir.DeclareMemory() | ir.Temporary() | ir.Fence() | ir.BarrierPhase() | ir.BulkCopy():
                 return True
+            case ir.LaunchCall():
+                return True
             case ir.Call() if touches_one(each.function.body, set()):
                 return True
     return False

@@ -44,6 +44,8 @@ class Uniformity:
                 return False
             case ir.Temporary() | ir.Fence() | ir.HeapChange() | ir.IndirectCall() | ir.Clock() | ir.BarrierPhase():
                 return False
+            case ir.LaunchCall():
+                return False
         return all(self.holds(frame, part) for part in parts(expression))
 
     def _is_constant(self, pointer: ir.Expression) -> bool:

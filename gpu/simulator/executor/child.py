@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.executor.batch import BlockBatch
 
 # The streams cudaStreamTailLaunch and cudaStreamFireAndForget in the shim.
 _TAIL_LAUNCH, FIRE_AND_FORGET = 3, 4
+
+
+class LaunchingLanes(Protocol):
+    """Who launches: lanes that can be named."""
+
+    def describe(self, lane: int) -> str:
+        """Name a lane's thread and block."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +49,7 @@ class ChildLaunch:
     arguments: tuple[Any, ...]
     stream: int
     position: SourcePosition
-    batch: BlockBatch
+    batch: LaunchingLanes
     lane: int
 
     @property

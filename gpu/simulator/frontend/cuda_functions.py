@@ -49,9 +49,9 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         assert isinstance(type, Pointer)
         pointer, rank = (lower.value(each) for each in arguments)
         return ir.ClusterAddress(type, pointer, rank, start_of(cursor))
-    if name in ("clock", "clock64"):
+    if name in ("clock", "clock64", "__lockstep_handle"):
         assert isinstance(type, Scalar)
-        return ir.Clock(type)
+        return ir.Clock(type, handle=name == "__lockstep_handle")
     if name.startswith(("__lockstep_texel", "__lockstep_surfel")):
         return _texel(lower, cursor, arguments)
     if name in ("__lockstep_allocated", "__lockstep_freed"):

@@ -15,10 +15,11 @@ extern "C" int cudaConfigureCall(dim3 grid, dim3 block, size_t shared_bytes = 0,
 extern "C" int __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
 LOCKSTEP_API void __lockstep_launch(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = 0);
 LOCKSTEP_API void __lockstep_wait_for_children();
+LOCKSTEP_API long long __lockstep_handle();
 
 LOCKSTEP_API inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int) {
     unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    *stream = (cudaStream_t)((clock64() << 16) + (thread + 0x10));
+    *stream = (cudaStream_t)((__lockstep_handle() << 16) + (thread + 0x10));
     return cudaSuccess;
 }
 LOCKSTEP_API inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }

@@ -1,0 +1,130 @@
+"""Kernels that compiled kernels launch: the record that a launch leaves with the host, and the child it becomes.
+
+The children of a block run in the order in which its threads launched them. Threads run one after the other between two
+barriers, so that this order is another one than in lockstep; streams allow both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu.errors import SourcePosition
+from gpu.simulator import ir
+from gpu.simulator.compiled.walking import walk
+from gpu.simulator.executor.batches import reachable
+from gpu.simulator.executor.child import ChildLaunch
+from gpu.simulator.types import Pointer, leaves
+
+Array = npt.NDArray[Any]
+
+WORD = 8
+ARGUMENTS = 17 * WORD
+"""Where arguments begin in a record, in bytes. Before them stand, in words of 8 bytes: the number of the statement,
+threadIdx, blockIdx, the grid, the block, the bytes of shared memory, the stream, and from where to where the variables
+of the thread are."""
+
+_taker = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+@dataclass(frozen=True)
+class LaunchSite:
+    """Where a kernel launches another one: what it launches, and the place in the text."""
+
+    function: ir.Function
+    position: SourcePosition
+
+
+def launch_sites(kernel: ir.Function) -> list[LaunchSite]:
+    """Return the places where a kernel, and what it calls, launches others."""
+    found: dict[tuple[int, SourcePosition], LaunchSite] = {}
+    for function in reachable(kernel):
+        for node in walk(function.body):
+            if isinstance(node, ir.LaunchCall):
+                found[id(node.function), node.position] = LaunchSite(node.function, node.position)
+    return list(found.values())
+
+
+def parameter_offsets(function: ir.Function) -> list[int]:
+    """Return where each argument of a kernel is in a record, and where the record ends, in bytes."""
+    offsets = [ARGUMENTS]
+    for _, type in function.parameters:
+        offsets.append(offsets[-1] + -(-type.size // WORD) * WORD)
+    return offsets
+
+
+@dataclass(frozen=True)
+class _NamedThread:
+    name: str
+
+    def describe(self, lane: int) -> str:
+        return self.name
+
+
+class LaunchRecords:
+    """What the blocks of one launch have launched.
+
+    Parameters
+    ----------
+    sites : sequence of LaunchSite
+
+    Attributes
+    ----------
+    taker : array
+        The address of what machine code calls with the address of a record.
+    """
+
+    def __init__(self, sites: Sequence[LaunchSite]) -> None:
+        self._sites = sites
+        self._sizes = [parameter_offsets(site.function)[-1] for site in sites]
+        self._records: list[bytes] = []
+        self._own: list[tuple[int, int]] = []
+        self._callback = _taker(self._take)
+        self.taker = np.array([ctypes.cast(self._callback, ctypes.c_void_p).value], np.int64)
+
+    def owned(self, *memories: Array) -> None:
+        """Take note of memory that is gone when the blocks have ended."""
+        self._own += [(memory.ctypes.data, memory.ctypes.data + memory.nbytes) for memory in memories]
+
+    def _take(self, place: int) -> None:
+        number = ctypes.c_int64.from_address(place).value
+        self._records.append(ctypes.string_at(place, self._sizes[number]))
+
+    def children(self, grid: Sequence[int]) -> Iterator[ChildLaunch]:
+        """Yield the children, block after block; an argument is its bytes, words of 8."""
+        heads = [(np.frombuffer(each, np.int64, ARGUMENTS // WORD).tolist(), each) for each in self._records]
+        self._records = []
+        for head, record in sorted(heads, key=lambda pair: (pair[0][6] * grid[1] + pair[0][5]) * grid[0] + pair[0][4]):
+            site = self._sites[head[0]]
+            axes = [",".join(map(str, axis)) for axis in (head[1:4], head[4:7])]
+            offsets = parameter_offsets(site.function)
+            child = ChildLaunch(
+                site.function,
+                tuple(head[7:10]),
+                tuple(head[10:13]),
+                head[13],
+                tuple(record[start:end] for start, end in pairwise(offsets)),
+                head[14],
+                site.position,
+                _NamedThread(f"thread ({axes[0]}) in block ({axes[1]})"),
+                0,
+            )
+            self._refuse_own_memory(child, (head[15], head[16]))
+            yield child
+
+    def _refuse_own_memory(self, child: ChildLaunch, frame: tuple[int, int]) -> None:
+        own = (*self._own, frame)
+        for (name, type), given in zip(child.function.parameters, child.arguments, strict=True):
+            for offset, leaf in leaves(type):
+                address = int.from_bytes(given[offset : offset + leaf.size], "little")
+                if isinstance(leaf, Pointer) and any(start <= address < end for start, end in own):
+                    raise child.fails(
+                        f"it is given {name}, which is in the parent's own memory.",
+                        "Pass a pointer to global memory, or the value itself.",
+                    )
