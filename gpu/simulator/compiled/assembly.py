@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gpu.simulator.compiled.outlining import LONG, OutlinedLines, can_stand_alone
 from gpu.simulator.types import Pointer, Scalar
 
 _FLOATS = {"float32": "float", "float64": "double"}
@@ -39,11 +40,17 @@ class Assembly:
         Stands behind each instruction: of which line it is, where somebody wants to know.
     way_out : str
         The instruction that ends the function.
+    kept : set of str
+        The addresses of variables that hold their values for longer than what is written at one place runs.
+    in_parts : bool
+        Whether long runs of lines may become functions of their own.
     """
 
     def __init__(self) -> None:
         self.entry: list[str] = []
-        self.lines: list[str] = []
+        self.lines: list[str | OutlinedLines] = []
+        self.kept: set[str] = set()
+        self.in_parts = False
         self.metadata: list[str] = []
         self.declared: set[str] = set()
         self.ended = False
@@ -69,6 +76,16 @@ class Assembly:
         name = f"%{self.fresh(hint)}"
         self.emit(f"{name} = {instruction}")
         return name
+
+    def outline(self, start: int) -> int:
+        """Make a part of the lines from a number on, where they are long enough; return where what follows starts."""
+        if not self.in_parts or len(self.lines) - start < LONG or self.ended:
+            return start
+        lines = self.lines[start:]
+        if not can_stand_alone(lines):
+            return start
+        self.lines[start:] = [OutlinedLines(lines)]
+        return start + 1
 
     def alloca(self, size: int, hint: str = "slot") -> str:
         """Return the address of memory of the function's own."""

@@ -70,10 +70,14 @@ class ControlFlow:
 
     def run(self, items: Plan) -> None:
         """Write items of a plan."""
+        start = len(self._asm.lines)
+        goes_on = not self._asm.ended
         for item in items:
             self._item(item)
             if self._masks.parted and takes_out(item):
                 self._masks.go_on()
+            if goes_on:
+                start = self._asm.outline(start)
 
     def _item(self, item: Item) -> None:
         match item:

@@ -13,6 +13,7 @@ from gpu.simulator.compiled.control_flow import ControlFlow
 from gpu.simulator.compiled.coroutines import SHARED_STRIDE, WarpCoroutine, WarpThreads, WarpTurns
 from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import FAILED, KernelMemory, ThreadFailure
+from gpu.simulator.compiled.outlining import OutlinedLines, Outliner
 from gpu.simulator.compiled.planner import Planned, plan
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
@@ -82,11 +83,15 @@ class _KernelWriter:
         if self._warp is not None and isinstance(self._block, WarpThreads):
             functions, scratch_bytes = self._by_warps(self._warp, self._block)
         else:
+            asm.in_parts = True
             with asm.loop("%blocks", "block", asm.not_unrolled) as (index, next_block):
                 self._run_block(asm.value(f"add nsw i64 %first, {index}"), next_block)
             scratch_bytes, parameters = self._scratch.size, self._fetch_arguments()
-            lines = ["entry:", *asm.entry, *parameters, "  br label %start", "start:", *asm.lines, "  ret void"]
-            functions = "\n".join([f"define void @kernel({_SIGNATURE}) nounwind {{", *lines, "}"])
+            outliner = Outliner(_SIGNATURE, parameters, asm.entry, asm.kept)
+            variables, body = outliner.write(OutlinedLines(asm.lines))
+            lines = ["entry:", *variables, *parameters, "  br label %start", "start:", *body, "  ret void"]
+            head = f"define void @kernel({_SIGNATURE}) nounwind {{"
+            functions = "\n".join([*outliner.functions, head, *lines, "}"])
         text = "\n".join([*sorted(asm.declared), functions, *asm.metadata])
         return CompiledText(
             text, scratch_bytes, memory.shared_bytes, tuple(memory.module_variables), tuple(memory.failures)

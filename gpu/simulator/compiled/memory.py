@@ -86,6 +86,12 @@ class KernelMemory:
         self.shared_bytes = 0
         self.module_variables: dict[str, str] = {}
         self.failures: list[ThreadFailure] = []
+        self._unborn = {
+            (path, node.slot)
+            for path, frame in self._frames.items()
+            for node in walk(frame.function.body)
+            if isinstance(node, ir.Declare) and node.value is None
+        }
         self._launches = launch_sites(planned.frames[""].function)
         self._survey(planned.items)
 
@@ -131,6 +137,8 @@ class KernelMemory:
             return self._scratch.element(self._scratch.take(key, type.size), type.size, self._block.thread)
         if key not in self._variables:
             self._variables[key] = self._asm.alloca(type.size, "variable")
+            if key not in self._varying and key in self._unborn:
+                self._asm.kept.add(self._variables[key])
         return self._variables[key]
 
     def variable_of_module(self, name: str) -> str:

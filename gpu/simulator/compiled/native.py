@@ -94,17 +94,22 @@ def _linker() -> Any:
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 
+LONGEST = 600_000
+"""Characters of a text that LLVM may take all the time for that it wants: a second at most."""
+
+
 def compile_text(text: str) -> bytes:
-    """Return the object file of a module's text."""
+    """Return the object file of a module's text. Of a very long one loops stay as they are, which takes a third."""
     module = llvm.parse_assembly(text)
     module.triple = _machine().triple
     module.data_layout = str(_machine().target_data)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
-    options.loop_interleaving = True
-    options.loop_unrolling = True
+    thoroughly = len(text) <= LONGEST
+    options = llvm.create_pipeline_tuning_options(speed_level=3 if thoroughly else 1)
+    options.loop_vectorization = thoroughly
+    options.slp_vectorization = thoroughly
+    options.loop_interleaving = thoroughly
+    options.loop_unrolling = thoroughly
     builder = llvm.create_pass_builder(_machine(), options)
     builder.getModulePassManager().run(module, builder)
     code: bytes = _machine().emit_object(module)

@@ -94,7 +94,9 @@ class ThreadWriter:
             raise CompileError(f"{function.name} cannot be estimated without nvcc: it has {reason}.") from None
         if not asm.ended:
             asm.jump("end")
-        body = "\n".join(["entry:", *asm.entry, "  br label %start", "start:", *asm.lines, "end:", "  ret void"])
+        body = "\n".join(
+            ["entry:", *asm.entry, "  br label %start", "start:", *map(str, asm.lines), "end:", "  ret void"]
+        )
         head = "\n".join([*self._globals.values(), *sorted(asm.declared)])
         opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}){known} {{"
         return "\n".join([head, opening, body, "}", *asm.metadata, *self._named])
