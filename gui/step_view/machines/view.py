@@ -96,7 +96,7 @@ class MachinesView(QWidget):
         tasks.body.addWidget(self._scroll, 1)
         line = row(self.transport.count, self.transport, 0, self.transport.speed, self.transport.loop)
         tasks.body.addLayout(line)
-        time = Card("In time", margins=(14, 6, 14, 8))
+        self.time = time = Card("In time", margins=(14, 6, 14, 8))
         time.head.addStretch(1)
         kinds: list[tuple[int | None, str]] = [(None, "from a worker, in its color"), *enumerate(KINDS)]
         for kind, name in kinds:
@@ -128,6 +128,8 @@ class MachinesView(QWidget):
         """Show another run, at its end: the whole picture is there."""
         self.moments = moments = MachineMoments(run)
         self._picked = None
+        simulated = any(each.device.engine == "simulator" for each in run.workers)
+        self.time.title.setText("In time, simulated on CPUs" if simulated else "In time")
         few = moments.end <= MOST_TASKS
         self._scroll.setVisible(few)
         self.many.setText("" if few else f"{moments.end} tasks are more than can be seen as cells.")
