@@ -57,13 +57,22 @@ class TracingEngine(SimulatorEngine):
         The order in which warps and lanes run: one of `gpu.schedules.NAMES`.
     max_lane_events : int
         How many statements of single lanes are recorded; what is launched after that runs unrecorded.
+    max_rounds : int, optional
+        As of a launch: after so many its loops count as endless.
     """
 
-    def __init__(self, schedule: str = ROUND_ROBIN, *, max_lane_events: int = MAXIMUM_LANE_EVENTS) -> None:
+    def __init__(
+        self,
+        schedule: str = ROUND_ROBIN,
+        *,
+        max_lane_events: int = MAXIMUM_LANE_EVENTS,
+        max_rounds: int | None = None,
+    ) -> None:
         super().__init__("lockstep", schedule=schedule)
         # Few enough blocks to be looked at, and more than one.
         self.device = replace(self.device, multiprocessors=2)
         self._left = max_lane_events
+        self._max_rounds = max_rounds
         # What was allocated, and by now neither filled nor given to a kernel.
         self._empty: set[SimulatedBuffer] = set()
         self._traces: list[RecordedLaunch] = []
@@ -126,6 +135,7 @@ class TracingEngine(SimulatorEngine):
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
                 max_lane_events=self._left,
+                max_rounds=self._max_rounds,
                 schedule=self._schedule,
                 uninitialized=empty,
                 blocks=blocks,

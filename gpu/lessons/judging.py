@@ -19,7 +19,7 @@ from gpu.errors import CompileError, Diagnostic, InputError, KernelError, Launch
 from gpu.lessons.expressions import Array, evaluate
 from gpu.lessons.lesson import Lesson, Task
 from gpu.lessons.questions.of_runs import DEFAULT_GPU, model_stage
-from gpu.lessons.scenes import record_stage
+from gpu.lessons.scenes import MOST_ROUNDS, record_stage
 from gpu.lessons.stage import Stage
 from gpu.lessons.tasks import reference
 from gpu.messages.judgments import MANY, Judgment, LimitMet, StageCase, WrongElement
@@ -36,8 +36,6 @@ from gpu.stepping.recording import Recording
 _THOROUGH = 65
 """Up to this size every kind of input is tried, above it those that show most."""
 _OFTEN = ("random", "only the last", "highest")
-_ROUNDS = 3000
-"""Rounds of loops after which a launch on so little counts as endless, on any machine."""
 _SECONDS = 20.0
 """Of computing, after which a launch is given up that its rounds have not ended: a verdict has no time in it."""
 _ORDERED = (("lanes", 128), ("shuffle", 512), ("cached", 512))
@@ -133,7 +131,7 @@ class _Judge:
         )
         with closing(engine), closing(right):
             engine.sources = {self._stage.file: self._text}
-            engine.max_rounds, engine.max_seconds = _ROUNDS, _SECONDS
+            engine.max_rounds, engine.max_seconds = MOST_ROUNDS, _SECONDS
             right.sources = {self._stage.file: self._reference}
             try:
                 types = self._stage.types(right.built(self._stage.file))

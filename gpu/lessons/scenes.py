@@ -20,6 +20,9 @@ from gpu.schedules import ROUND_ROBIN
 from gpu.stepping.phases import phases_of
 from gpu.stepping.recording import Recording
 
+MOST_ROUNDS = 3000
+"""Rounds of loops after which a launch on so little counts as endless, on any machine."""
+
 
 @dataclass(frozen=True, eq=False)
 class PlayedScene:
@@ -99,7 +102,7 @@ def record_stage(stage: Stage, text: str, case: StageCase, *, shown: bool = Fals
     InputError, KernelError
         As of `Stage.run`.
     """
-    engine = TracingEngine(case.schedule)
+    engine = TracingEngine(case.schedule, max_rounds=MOST_ROUNDS)
     engine.sources = {stage.file: text}
     failure = ""
     with closing(engine):

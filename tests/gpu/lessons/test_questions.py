@@ -94,6 +94,12 @@ def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     assert found.answer.startswith("yes")
 
 
+def test_a_loop_without_end_is_the_mistake_and_keeps_nobody_waiting(tmp_path: Path) -> None:
+    endless = KERNEL.replace("if (i < n)", "while (i < n)")
+    found = asked(tmp_path, f'{SHOW}[question]\nask = "mistake"\n', kernel=endless)
+    assert found.answer == "a loop that does not end"
+
+
 @pytest.mark.parametrize(
     ("block", "reason"),
     [
