@@ -557,8 +557,10 @@ class CompareTab(QWidget):
     def forget(self) -> None:
         """Drop all points: they are another engine's."""
         self.stop()
-        self.points, self._why = [], {}
         self.workers.forget()
+        if not self.points and not self._why:
+            return  # what was recorded stays drawn: to draw it again on every page would hold the window up
+        self.points, self._why = [], {}
         self.curves.begin(self._shown_sizes, self._unit)
         self._show()
         self._say_at_rest()

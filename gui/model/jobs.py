@@ -20,6 +20,7 @@ from gpu.engines.base import Device
 from gpu.messages.distributed import WorkerStatus
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
+from gui.qt.background import in_background
 from gui.qt.later import queue
 
 
@@ -119,7 +120,10 @@ class Jobs(QObject):
 
     def start(self, engine: str | Asked) -> None:
         """Start an engine's process, or a cluster's; the one before it ends, and what it had to do is forgotten."""
+        before, self._host = self._host, None
         self.close()
+        if before is not None:
+            in_background(before.close)  # a process takes a while to end, a cluster's longer
         self._generation += 1
         self.device = None
         self.workers, self.dashboard = (), ""

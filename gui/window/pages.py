@@ -8,7 +8,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtWidgets import QStackedWidget
 
 from gpu.declaration.pattern import Progress
-from gpu.messages.requests import ModelPattern
+from gpu.messages.requests import Failure, ModelPattern
 from gui.bodies_view.view import BodiesView
 from gui.model.jobs import spelled
 from gui.model.modeling import FollowedModel
@@ -250,9 +250,13 @@ class Pages(QObject):
     def _connect_bodies(self, view: BodiesView) -> None:
         view.said.connect(self._messages.status.say)
         view.over.connect(self._messages.status.take_back)
-        view.failed.connect(self._messages.show_failure)
+        view.failed.connect(self._say_of_bodies)
         view.simulation.playing_changed.connect(self._bench.set_live)
         view.simulation.playing_changed.connect(self.playing_changed)
+
+    def _say_of_bodies(self, failure: Failure) -> None:
+        """Say what went wrong; what is only refused is no matter any more once something else has run."""
+        self._messages.show_failure(failure, *(("run",) if failure.kind == "input" else ()))
 
     def _take_scale(self, chosen: str) -> None:
         """Let all histograms have the scale that one of them was given."""

@@ -6,6 +6,7 @@ import os
 import queue
 import signal
 import time
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -62,6 +63,7 @@ def scan(n, **options):
 def test_a_run_comes_with_its_result_and_with_what_the_workers_did(two):
     assert [each.device.engine for each in two.started.workers] == ["simulator"] * 2
     assert two.started.device.name.startswith("2 x ")
+    assert bool(two.started.dashboard) == (find_spec("bokeh") is not None), "what Dask draws its page with"
     done = two.run(scan(5000))
     values = find_pattern("scan").inputs({}, find_pattern("scan").check({"n": 5000, "dtype": "int32"}), 0)["values"]
     assert np.array_equal(done.arrays["result"].open(), np.cumsum(values))

@@ -106,7 +106,7 @@ def test_events_of_an_engine_that_was_replaced_are_ignored(qtbot, jobs):
     new.answer(Result({}))
     qtbot.waitUntil(lambda: bool(got))
     assert [name for name, _ in got] == ["b"]
-    assert old.closed
+    qtbot.waitUntil(lambda: old.closed)  # a process takes a while to end
     assert new.engine == "simulator"
 
 
