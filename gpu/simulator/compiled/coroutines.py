@@ -168,7 +168,7 @@ class WarpCoroutine:
             *parameters,
             "  br label %start",
             "start:",
-            *asm.lines,
+            *map(str, asm.lines),
             f"  br label %{_ENDS}",
             f"{_ENDS}:",
             "  %last = call i8 @llvm.coro.suspend(token none, i1 true)",
@@ -255,7 +255,7 @@ class WarpTurns:
             *own.entry,
             "  br label %start",
             "start:",
-            *own.lines,
+            *map(str, own.lines),
             "  ret void",
             "}",
         ]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from math import prod
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.assembly import Assembly, NotCompiled
+from gpu.simulator.compiled.children import launch_sites
 from gpu.simulator.compiled.control_flow import ControlFlow
 from gpu.simulator.compiled.coroutines import SHARED_STRIDE, WarpCoroutine, WarpThreads, WarpTurns
 from gpu.simulator.compiled.masks import MaskStack
@@ -81,6 +82,8 @@ class _KernelWriter:
         """Write the kernel."""
         asm, memory = self._asm, self._memory
         if self._warp is not None and isinstance(self._block, WarpThreads):
+            if launch_sites(self._function):
+                raise NotCompiled("launches by warps that go on their own")
             functions, scratch_bytes = self._by_warps(self._warp, self._block)
         else:
             asm.in_parts = True
