@@ -11,6 +11,7 @@ from typing import Any
 from gpu.driver.memory import GlobalMemory
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.children import launch_sites
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.executor.batches import reachable
 from gpu.simulator.executor.launch import SimulatedKernel
@@ -37,7 +38,7 @@ def ran(
         It is no launch that a GPU takes, or a thread finds an assertion false.
     """
     arrays = [_plain(value) for value in values]
-    if any(array is _NONE for array in arrays) or _keeps_pointers(kernel):
+    if any(array is _NONE for array in arrays) or any(map(_keeps_pointers, _launched(kernel.function))):
         return False
     kernel.check(*extents, shared_bytes)
     compiled = module.compiled(name, cluster)
@@ -63,10 +64,18 @@ def _plain(value: Any) -> Any:
     return None if memory is None and int(value.offset) == 0 else _NONE
 
 
-def _keeps_pointers(kernel: SimulatedKernel) -> bool:
+def _launched(kernel: ir.Function) -> list[ir.Function]:
+    """Return a kernel, those that it launches, and so on."""
+    found = [kernel]
+    for each in found:
+        found += [site.function for site in launch_sites(each) if not any(site.function is one for one in found)]
+    return found
+
+
+def _keeps_pointers(kernel: ir.Function) -> bool:
     if any(isinstance(type, Struct) and _has_pointers(type) for _, type in kernel.parameters):
         return True
-    return any(_is_kept(node) for function in reachable(kernel.function) for node in walk(function.body))
+    return any(_is_kept(node) for function in reachable(kernel) for node in walk(function.body))
 
 
 def _is_kept(node: Any) -> bool:

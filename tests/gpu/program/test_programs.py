@@ -357,6 +357,7 @@ struct List { float *values; int count; };
 __global__ void scale(const float *in, float *out, float by) { out[threadIdx.x] = in[threadIdx.x + 1] * by; }
 __global__ void add(List list) { if (threadIdx.x < list.count) list.values[threadIdx.x] += 1; }
 __global__ void follow(float **rows, float *out) { out[threadIdx.x] += rows[threadIdx.x % 2][0]; }
+__global__ void pass_on(float **rows, float *out) { follow<<<1, 4>>>(rows, out); }
 __global__ void divide(float *out) { assert(threadIdx.x < 3); out[threadIdx.x] /= 2; }
 int main() {
     float host[9], found[8], *in, *out, **rows;
@@ -369,13 +370,14 @@ int main() {
     scale<<<1, 7>>>(in + 1, out, 2);
     add<<<1, 32>>>(List{out, 3});
     follow<<<1, 4>>>(rows, out);
+    pass_on<<<1, 1>>>(rows, out);
     CHECK(cudaMemcpy(found, out, sizeof found, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 7; i++) printf("%g ", found[i]);
     divide<<<1, 4>>>(out);
     printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
 }
 """
-    said = "8 11 12 14 12 14 16 cudaErrorAssert"
+    said = "11 15 15 18 12 14 16 cudaErrorAssert"
     for options in ((), ("--fast",)):
         ended = program(text, *options)
         assert (ended.code, ended.said) == (0, said), ended.complained
