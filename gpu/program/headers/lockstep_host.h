@@ -70,8 +70,8 @@ inline cudaError_t ask_of_kernel(const char *name, const void *kernel, A... argu
 }
 inline cudaError_t launch(dim3 grid, dim3 block, size_t shared_bytes, void **arguments, const char *file, int line) {
     return ask("launch", packed.unit, packed.line, packed.template_parameters, packed.kernel, grid.x, grid.y, grid.z,
-               block.x, block.y, block.z, shared_bytes, packed.bytes.data(), packed.bytes.size(), arguments, file,
-               line, packed.cluster[0], packed.cluster[1], packed.cluster[2]);
+               block.x, block.y, block.z, shared_bytes, packed.bytes.data(), packed.bytes.size(), arguments, file, line,
+               packed.cluster[0], packed.cluster[1], packed.cluster[2]);
 }
 inline cudaError_t launch_by_address(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
                                      const char *file, int line) {
