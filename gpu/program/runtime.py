@@ -419,7 +419,8 @@ class Runtime:
             except LaunchError:  # no GPU takes it
                 raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
             self._textures.refresh()
-            if cluster is not None and kernel.function.cluster not in (None, cluster):
+            declared = kernel.function.cluster
+            if cluster is not None and (declared not in (None, cluster) or LIMITS.of_cluster(grid, cluster)):
                 raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
             loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
         except DriverLaunchError as error:

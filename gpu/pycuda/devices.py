@@ -92,8 +92,9 @@ class SimulatedDevice:
 
     def retain_primary_context(self) -> SimulatedContext:
         """Return the context that libraries share; it is not the current one until it is pushed."""
-        _PRIMARY.detached = False
-        return _PRIMARY
+        context = SimulatedContext()
+        context.handle = _PRIMARY  # whoever retains it may detach it without that of others
+        return context
 
     def can_access_peer(self, other: SimulatedDevice) -> bool:
         """Whether kernels can follow pointers into another device's memory."""
@@ -206,7 +207,7 @@ class SimulatedContext:
 
 _limits = {0: 1024, 1: 1 << 20, 2: 8 << 20, 3: 2, 4: 2048}
 _preferences = {"func_cache": 0, "shared_config": 0}
-_PRIMARY = SimulatedContext()
+_PRIMARY = next(_handles)
 
 
 def _stack() -> list[SimulatedContext]:

@@ -14,6 +14,7 @@ import numpy as np
 from PyQt6.QtCore import QElapsedTimer, QEventLoop, QTimer
 
 from gpu.declaration.pattern import Array
+from gpu.declaration.roles import Role
 from gpu.patterns.nbody.forces import Motion
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _workers(window: MainWindow, folder: Path) -> None:
 
     window.choose_pattern("scan")
     window.choose_variant(DISTRIBUTED)
-    params = {**window.bench.settings["scan"].params, "n": 1_000_000}
+    params = window.bench.settings["scan"].params | window.page.pattern.with_value(Role.SIZE, 1_000_000)
     window.page.show_values(params)
     window.bench.choose_params(params)
     window.set_cluster(Asked(workers=4))

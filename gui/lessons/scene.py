@@ -97,7 +97,7 @@ class LessonStepTab(StepTab):
     def reveal(self) -> None:
         """Show all that is counted and found: the question has been answered."""
         self._secret = False
-        self.panes.counters.show()
+        self.panes.keep_counts_back(False)
         if self.models is not None:
             self._show_findings(self.models)
 
@@ -123,7 +123,7 @@ class LessonStepTab(StepTab):
     def _turn_to_picture(self) -> None:
         super()._turn_to_picture()
         # What comes of it in all would say what is asked.
-        self.panes.counters.setVisible(not self._secret)
+        self.panes.keep_counts_back(self._secret)
         self.panes.right.setMinimumWidth(look().px(_RIGHT))
 
     def snapshot(self, moment: int) -> Snapshot:

@@ -60,7 +60,7 @@ class Panes(QWidget):
 
     def __init__(self, player: Player, source: SourcePane, orders: OrdersView, beside: VariantsView) -> None:
         super().__init__()
-        self._has_phases = self._of_cycles = False
+        self._has_phases = self._of_cycles = self._counts_kept_back = False
         self._make_pictures(orders, beside)
         self.right = self._make_right(source)
         self._strip = source.strip
@@ -195,6 +195,11 @@ class Panes(QWidget):
         self._share_room()
         self.warps.card.setVisible(on and self.warps.run is not None)
 
+    def keep_counts_back(self, on: bool) -> None:
+        """Show no counts, which would say what is asked, whatever room there is; or show them again."""
+        self._counts_kept_back = on
+        self._share_room()
+
     def reserve_phases(self, names: Sequence[str]) -> None:
         """Keep as much room for the phase as the longest of these names takes; without any, none."""
         self.phase.ensurePolished()
@@ -268,4 +273,5 @@ class Panes(QWidget):
                     if card.sizeHint().height() + 8 <= room:
                         break
             room -= card.sizeHint().height() + 8
-            card.setVisible(room >= 0 and not self._of_cycles)
+            kept_back = self._of_cycles or (card is self.counters and self._counts_kept_back)
+            card.setVisible(room >= 0 and not kept_back)

@@ -23,16 +23,10 @@ class WrappingLayout(QLayout):
     def __init__(
         self, parent: QWidget | None = None, *, across: int = 20, down: int = 10, spread: bool = False
     ) -> None:
-        self._items: list[QLayoutItem] = []
-        self._heights: dict[int, int] = {}
-        """By width, until an item wants another size: Qt asks some hundred times for one change of a view."""
         super().__init__(parent)
         self.setContentsMargins(0, 0, 0, 0)
         self._across, self._down, self._spread = across, down, spread
-
-    def invalidate(self) -> None:
-        self._heights.clear()
-        super().invalidate()
+        self._items: list[QLayoutItem] = []
 
     def addItem(self, item: QLayoutItem | None) -> None:
         if item is not None:
@@ -54,12 +48,9 @@ class WrappingLayout(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        if width not in self._heights:
-            around = self.contentsMargins()
-            inside = width - around.left() - around.right()
-            placed = self._place(QRect(0, 0, inside, 0), apply=False)
-            self._heights[width] = placed + around.top() + around.bottom()
-        return self._heights[width]
+        around = self.contentsMargins()
+        inside = width - around.left() - around.right()
+        return self._place(QRect(0, 0, inside, 0), apply=False) + around.top() + around.bottom()
 
     def sizeHint(self) -> QSize:
         return self.minimumSize()

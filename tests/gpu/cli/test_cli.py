@@ -190,12 +190,14 @@ def test_run_prints_json_with_the_keys_that_stay(command, small: str, pattern: s
     assert report["throughput"]["value"] == pytest.approx(600 / (kernel / 1e3) / 1e6)
 
 
-def test_what_runs_in_lockstep_all_the_same_says_why(command):
-    done = command("run", "sort", "--engine", "simulator", "--variant", "quicksort", "--n", "500", "--json")
+def test_what_runs_in_lockstep_all_the_same_says_why(command, tmp_path):
+    text = (KERNELS / "transpose.cu").read_text("utf-8")
+    (tmp_path / "transpose.cu").write_text(text.replace("    out[", "    out[0 + ", 1), "utf-8")
+    given = ("--variant", "scatter", "--n", "40", "--source", str(tmp_path / "transpose.cu"))
+    done = command("run", "transpose", "--engine", "simulator", *given, "--json")
     report = json.loads(done.out)
     assert (report["executor"], report["verified"]) == ("lockstep", True)
-    assert report["fallback"].startswith("sort_quick has ")
-    assert report["fallback"].endswith(", which is not compiled")
+    assert report["fallback"] == "every access of an edited kernel is checked"
     done = command("run", "sort", "--engine", "simulator", "--executor", "lockstep", "--n", "500", "--json")
     assert (json.loads(done.out)["executor"], json.loads(done.out)["fallback"]) == ("lockstep", "")
 

@@ -122,7 +122,9 @@ def test_leaving_ends_it(qtbot, comparing, way):
             comparing.set_engine("simulator")
     assert not tab.sweep.running
     host.patient = False
-    if not host.closed:
+    if way == "engine":
+        qtbot.waitUntil(lambda: host.closed)  # while the window goes on
+    else:
         host.answer_all()
     settle(qtbot, comparing)
     assert tab.points == []

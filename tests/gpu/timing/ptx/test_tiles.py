@@ -60,7 +60,9 @@ def test_a_matrix_product_by_tensor_cores_is_modeled(source, monkeypatch) -> Non
         monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
     pattern, gpu = find_pattern("matmul"), find_gpu("h200")
     params = pattern.check({"n": 512})
-    found = model_pattern(pattern.variant("tensor"), pattern.inputs({}, params, 1), params, "h200").data()
+    run = model_pattern(pattern.variant("tensor"), pattern.inputs({}, params, 1), params, "h200", pattern="matmul")
+    assert run.error is None, "no case that was measured uses tensor cores"
+    found = run.data()
     # Six products of TF32 for one, of 64 blocks on as many multiprocessors.
     least = 6 * 2 * 512**3 / gpu.tensor_lanes / 64 / gpu.clock_ghz / 1e3
     assert found["source"] == source
