@@ -119,15 +119,15 @@ def test_contexts_are_a_stack(context):
 
 
 def test_who_detaches_the_primary_context_leaves_it_to_others(context):
-    first, second = (driver.Device(0).retain_primary_context() for _ in range(2))
+    first, second = (NAMES["Device"](0).retain_primary_context() for _ in range(2))
     first.push()
     second.push()
     second.pop()
     second.detach()
-    assert driver.Context.get_current() is first
+    assert NAMES["Context"].get_current() is first
     first.pop()
     first.detach()
-    assert driver.Context.get_current() is context
+    assert NAMES["Context"].get_current() is context
 
 
 def test_every_attribute_has_a_number_and_a_value(context):
