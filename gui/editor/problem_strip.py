@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, Qt, pyqtSignal
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QVBoxLayout
 
 from gui.editor.document import KernelDocument, Problem
 from gui.painting.theme import look
+from gui.qt.events import is_of
 from gui.widgets.basic import button, label, restyle, role, row
 
 _CODE = 110
@@ -73,6 +74,17 @@ class ProblemStrip(QFrame):
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._say(self._whole)
+
+    def event(self, event: QEvent | None) -> bool:
+        around = self.parentWidget()
+        if is_of(event, QEvent.Type.ParentChange) and around is not None:
+            around.installEventFilter(self)
+        return super().event(event)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if watched is self.parentWidget() and is_of(event, QEvent.Type.Resize):
+            self._say(self._whole)  # there is another height to share
+        return super().eventFilter(watched, event)
 
     def _say(self, text: str) -> None:
         """Show a text in as many lines as leave the code most of the height; the tool tip has all of it."""
