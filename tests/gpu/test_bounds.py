@@ -36,6 +36,7 @@ def test_waiting_ends_too():
     assert run("with bounds.bounded(0.05): time.sleep(90)").returncode == -signal.SIGALRM
 
 
+@pytest.mark.long
 def test_a_bound_within_another_does_not_loosen_it():
     text = "with bounds.bounded(0.1):\n  bounds._WAITING = 90\n  with bounds.bounded(90): {}"
     assert run(text.format("time.sleep(90)")).returncode == -signal.SIGALRM

@@ -22,6 +22,7 @@ def lockstep(*arguments, **options):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, **options)
 
 
+@pytest.mark.long
 def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     values, target = np.arange(1000, dtype=np.int32), tmp_path / "sum.npy"
     np.save(tmp_path / "in.npy", values)

@@ -347,6 +347,7 @@ def patterns(walker):
     return list(walker.window.bench.patterns)
 
 
+@pytest.mark.long
 def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
     """Larger ones have more room, and themes have the same sizes of everything."""
     window, seen = walker.window, {}

@@ -113,6 +113,7 @@ def test_why_padding_helps(hand) -> None:
     assert padded.bound_by != "shared"
 
 
+@pytest.mark.long
 def test_why_the_single_pass_wins(hand) -> None:
     found = hand.limits("Scan")
     once, thrice = found["look-back"], found["three-kernels"]

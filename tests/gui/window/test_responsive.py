@@ -352,6 +352,7 @@ def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path)
     assert steadiest(attempt) < LONGEST_GAP_S
 
 
+@pytest.mark.long
 def test_stop_ends_a_step_of_too_many_bodies_and_it_begins_again(qtbot, real_window):
     window = real_window("simulator")
     window.choose_pattern("nbody")

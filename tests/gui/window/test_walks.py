@@ -72,6 +72,7 @@ def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
     assert np.abs(read_image(target).pixels - due).max() <= 1
 
 
+@pytest.mark.long
 def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     walk.turn_to("reduction")
     walk.take("Idle lanes of a whole warp")
