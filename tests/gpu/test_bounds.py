@@ -32,6 +32,7 @@ def test_computing_ends_when_its_time_is_up():
     assert run("bounds._WAITING = 90\nwith bounds.bounded(0.1): compute()").returncode == -signal.SIGPROF
 
 
+@pytest.mark.long
 def test_waiting_ends_too():
     assert run("with bounds.bounded(0.05): time.sleep(90)").returncode == -signal.SIGALRM
 

@@ -269,6 +269,7 @@ def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
     assert tab.rows[0].figure.text() == "0.102"
 
 
+@pytest.mark.long
 def test_every_pattern_can_be_compared(qtbot, window):
     for name in window.bench.patterns:
         window.choose_pattern(name)

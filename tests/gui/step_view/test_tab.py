@@ -724,6 +724,7 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_pa
     assert np.abs(frames[0].astype(int) - frames[-1]).max() > 60
 
 
+@pytest.mark.long
 def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping, tmp_path):
     window = stepping(n=4, block="16")
     tab, said = window.page.step, []

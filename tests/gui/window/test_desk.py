@@ -394,6 +394,7 @@ def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     assert not any(seen.values()), "\n".join(f"{view}: {found}" for view, found in seen.items() if found)
 
 
+@pytest.mark.long
 def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
     window = walker.window
     window.resize(1024, 700)

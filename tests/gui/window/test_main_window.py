@@ -923,10 +923,10 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     assert not form.isVisible(), "so large text leaves the results below the edge"
     assert page.view.before.visibleRegion().boundingRect().height() == page.view.before.height()
     qtbot.mouseClick(page.settings.line, Qt.MouseButton.LeftButton)
-    qtbot.wait(20)
     bar = form.parentWidget()
     for field in (each for each in form.fields.values() if not each.isHidden()):
-        assert bar.rect().contains(field.rect().translated(field.mapTo(bar, QPoint(0, 0)))), field.parameter.name
+        last = field.rect().bottomRight()
+        qtbot.waitUntil(lambda field=field, last=last: bar.rect().contains(field.mapTo(bar, last)))
         assert field.height() >= field.minimumSizeHint().height()
     for plot in (page.view.before, page.view.after):
         assert plot.height() >= plot.minimumHeight()

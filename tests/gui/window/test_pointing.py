@@ -122,8 +122,9 @@ def test_bars_elements_and_values_have_their_threads(qtbot, window, pattern, var
         read = pane.item.marked
     else:
         plot = view.levels.plot if pattern == "histogram" else view.after
-        click_bar(qtbot, plot, 120)
-        read = (plot.index,)
+        with qtbot.waitSignal(plot.picked) as picked:
+            click_bar(qtbot, plot, 120)
+        read = picked.args
     answered(qtbot, card)
     assert card.texts[0] == title.format(*read)
     assert card.who.text().startswith("Block ")

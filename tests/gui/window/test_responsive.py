@@ -109,6 +109,7 @@ def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_
     assert steadiest(attempt) < LONGEST_GAP_S
 
 
+@pytest.mark.long
 def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     window = real_window("simulator")

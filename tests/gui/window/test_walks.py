@@ -35,6 +35,7 @@ def walk(walker):
     return walker
 
 
+@pytest.mark.long
 def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
     walk.turn_to("convolution")
     image = next(path for path in sample_images() if path.name == "camera.pgm")
