@@ -924,10 +924,13 @@ def test_in_a_low_window_with_large_text_nothing_is_cut(qtbot, window):
     assert page.view.before.visibleRegion().boundingRect().height() == page.view.before.height()
     qtbot.mouseClick(page.settings.line, Qt.MouseButton.LeftButton)
     bar = form.parentWidget()
-    for field in (each for each in form.fields.values() if not each.isHidden()):
-        last = field.rect().bottomRight()
-        qtbot.waitUntil(lambda field=field, last=last: bar.rect().contains(field.mapTo(bar, last)))
-        assert field.height() >= field.minimumSizeHint().height()
+
+    def whole(field):
+        high = field.height() >= field.minimumSizeHint().height()
+        return high and bar.rect().contains(field.rect().translated(field.mapTo(bar, QPoint(0, 0))))
+
+    fields = [each for each in form.fields.values() if not each.isHidden()]
+    qtbot.waitUntil(lambda: all(map(whole, fields)))
     for plot in (page.view.before, page.view.after):
         assert plot.height() >= plot.minimumHeight()
     left, right = (page.splitter.widget(0), page.splitter.widget(1))
