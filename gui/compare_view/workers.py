@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
-from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 
 from gpu.messages.requests import Failure, Report, Result, RunPattern
 from gui.model.jobs import Jobs
@@ -40,7 +40,7 @@ class WorkersView(Card):
     failed = pyqtSignal(str, str)
     """What is the matter, and what to do."""
 
-    def __init__(self, jobs: Jobs, parent: QObject | None = None) -> None:
+    def __init__(self, jobs: Jobs) -> None:
         super().__init__("Speed over workers", margins=(12, 8, 12, 6))
         self._jobs = jobs
         self._request: RunPattern | None = None

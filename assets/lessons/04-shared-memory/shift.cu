@@ -5,7 +5,7 @@ __global__ void rotate(int *x, int rounds) {
     s[t] = x[t];
     __syncthreads();
     for (int round = 0; round < rounds; ++round) {
-        // gap: move every element one place on, the last one to the front; no thread may read what another has written in this round
+        // gap: move each element one place on, the last one to the front; no thread reads what another wrote this round
         int moved = s[(t + 31) % 32];
         __syncthreads();
         s[t] = moved;

@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PyQt6.QtWidgets import QToolTip, QWidget
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QFont, QPainter, QPainterPath, QPaintEvent, QPen
 
 from gpu.distributed.layout import TaskCell, TaskEdge, short_bytes, short_time
 from gui.painting.colors import mixed, warp_color
 from gui.painting.lettering import Lettering
 from gui.painting.theme import look
-from gui.qt.events import is_of
+from gui.step_view.machines.canvas import LABELS, TaskCanvas
 from gui.step_view.machines.moments import MachineMoments
 from gui.widgets.basic import as_count
 
-LABELS = 150
-"""Pixels at the left, at the normal size of text, for what a row is."""
 _WIDEST, _GAP = 150, 26
 _LEAST_ROW, _MOST_ROW, _HIGHEST = 44, 96, 46
 
 
-class TaskGraph(QWidget):
+class TaskGraph(TaskCanvas):
     """Rows of tasks; those that have not ended yet are outlines."""
 
-    task_picked = pyqtSignal(object)
-    """The name of a task that was clicked; None beside all."""
-
     def __init__(self) -> None:
-        super().__init__()
-        self.setAccessibleName("Tasks of several devices")
-        self.moments: MachineMoments | None = None
-        self.moment = 0
-        self.picked: str | None = None
-        self._restyle()
+        super().__init__("Tasks of several devices")
 
     def open(self, moments: MachineMoments) -> None:
-        """Show a run."""
-        self.moments, self.picked = moments, None
+        super().open(moments)
         self.setMinimumHeight(look().px(_LEAST_ROW) * (len(moments.layout.steps) + 1))
-        self.update()
-
-    def show_moment(self, moment: int) -> None:
-        """Show what there is at a moment."""
-        self.moment = moment
-        self.update()
-
-    def pick(self, task: str | None) -> None:
-        """Let a task, what it took and what took of it stand out."""
-        self.picked = task
-        self.update()
 
     def sizeHint(self) -> QSize:
         rows = 1 if self.moments is None else len(self.moments.layout.steps) + 1
@@ -82,11 +59,11 @@ class TaskGraph(QWidget):
     # --- painting
 
     def _restyle(self) -> None:
-        small, strong = QFont(self.font()), QFont(self.font())
-        small.setPixelSize(look().small_px)
+        super()._restyle()
+        strong = QFont(self.font())
         strong.setPixelSize(look().text_px)
         strong.setWeight(QFont.Weight.DemiBold)
-        self._small, self._strong = Lettering(small), Lettering(strong)
+        self._strong = Lettering(strong)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.moments is None:
@@ -183,23 +160,3 @@ class TaskGraph(QWidget):
             painter.setPen(QColor(faint))
             lower = QRectF(box.x(), box.center().y() - 1, box.width(), box.height() / 2 - 2)
             self._small.center(painter, lower, about)
-
-    # --- the pointer
-
-    def mousePressEvent(self, event: QMouseEvent | None) -> None:
-        if event is not None and event.button() == Qt.MouseButton.LeftButton:
-            self.task_picked.emit(self.task_at(event.position()))
-
-    def event(self, event: QEvent | None) -> bool:
-        if isinstance(event, QHelpEvent) and self.moments is not None:
-            name = self.task_at(QPointF(event.pos()))
-            words = self.moments.words(self.moments.layout.tasks[name].record) if name else ""
-            QToolTip.showText(event.globalPos(), words, self)
-            return True
-        return super().event(event)
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
-            self._restyle()
-            self.update()

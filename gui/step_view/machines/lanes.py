@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QFont, QHelpEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PyQt6.QtWidgets import QToolTip, QWidget
+from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPen
 
 from gpu.distributed.layout import short_time
 from gpu.messages.distributed import TaskRecord
 from gui.painting.colors import mixed, warp_color
-from gui.painting.lettering import Lettering
 from gui.painting.theme import look
-from gui.qt.events import is_of
-from gui.step_view.machines.graph import LABELS
+from gui.step_view.machines.canvas import LABELS, TaskCanvas
 from gui.step_view.machines.moments import MachineMoments
 
 _LANE, _BAR, _AXIS = 34, 20, 20
@@ -28,35 +25,15 @@ def kind_colors(worker: QColor) -> tuple[QColor, ...]:
     return QColor(theme.faint), worker, QColor(theme.muted), mixed(worker.name(), theme.surface, 0.3)
 
 
-class WorkerLanes(QWidget):
+class WorkerLanes(TaskCanvas):
     """Time to the right, by each machine's own clock."""
 
-    task_picked = pyqtSignal(object)
-    """The name of a task that was clicked; None beside all."""
-
     def __init__(self) -> None:
-        super().__init__()
-        self.setAccessibleName("Timeline of workers")
-        self.moments: MachineMoments | None = None
-        self.moment = 0
-        self.picked: str | None = None
-        self._restyle()
+        super().__init__("Timeline of workers")
 
     def open(self, moments: MachineMoments) -> None:
-        """Show a run."""
-        self.moments, self.picked = moments, None
+        super().open(moments)
         self.setMinimumHeight(look().px(_AXIS + _LANE * max(len(moments.run.workers), 1)))
-        self.update()
-
-    def show_moment(self, moment: int) -> None:
-        """Put the cursor where the task of that moment ended."""
-        self.moment = moment
-        self.update()
-
-    def pick(self, task: str | None) -> None:
-        """Let a task stand out."""
-        self.picked = task
-        self.update()
 
     def sizeHint(self) -> QSize:
         lanes = 1 if self.moments is None else len(self.moments.run.workers)
@@ -89,11 +66,6 @@ class WorkerLanes(QWidget):
         return None
 
     # --- painting
-
-    def _restyle(self) -> None:
-        small = QFont(self.font())
-        small.setPixelSize(look().small_px)
-        self._small = Lettering(small)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.moments is None:
@@ -161,23 +133,3 @@ class WorkerLanes(QWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(theme.text), 2))
             painter.drawRoundedRect(bar.adjusted(-1, -1, 1, 1), 3, 3)
-
-    # --- the pointer
-
-    def mousePressEvent(self, event: QMouseEvent | None) -> None:
-        if event is not None and event.button() == Qt.MouseButton.LeftButton:
-            self.task_picked.emit(self.task_at(event.position()))
-
-    def event(self, event: QEvent | None) -> bool:
-        if isinstance(event, QHelpEvent) and self.moments is not None:
-            name = self.task_at(QPointF(event.pos()))
-            words = self.moments.words(self.moments.layout.tasks[name].record) if name else ""
-            QToolTip.showText(event.globalPos(), words, self)
-            return True
-        return super().event(event)
-
-    def changeEvent(self, event: QEvent | None) -> None:
-        super().changeEvent(event)
-        if is_of(event, QEvent.Type.StyleChange):
-            self._restyle()
-            self.update()
