@@ -21,7 +21,7 @@ from gui.painting.style import ICONS
 from gui.qt.later import every
 
 if TYPE_CHECKING:
-    from gpu.distributed.cluster import Asked
+    from gpu.distributed.asked import Asked
     from gui.window.main_window import MainWindow
 
 _HEARTBEAT_MS = 200

@@ -9,7 +9,8 @@ from typing import Any
 
 from gpu.cli.cluster_options import OnCluster
 from gpu.declaration.pattern import Inputs, Params, Pattern, Progress, Variant
-from gpu.distributed.cluster import Asked, Cluster, opened
+from gpu.distributed.asked import Asked
+from gpu.distributed.cluster import Cluster, opened
 from gpu.distributed.library import load_dask
 from gpu.distributed.picture import task_graph
 from gpu.files import opening

@@ -13,7 +13,7 @@ from gpu.errors import InputError
 from gpu.schedules import ROUND_ROBIN
 
 if TYPE_CHECKING:
-    from gpu.distributed.cluster import Asked
+    from gpu.distributed.asked import Asked
 
 ENGINE = "dask"
 
@@ -132,7 +132,7 @@ def asked_of(options: argparse.Namespace, prefix: str = "") -> Asked:
     InputError
         Where one of the files that protect a connection is missing.
     """
-    from gpu.distributed.cluster import Asked, Tls
+    from gpu.distributed.asked import Asked, Tls
 
     files = [getattr(options, prefix + name) for name in _TLS]
     if any(files) and not all(files):

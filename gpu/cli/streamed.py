@@ -9,7 +9,8 @@ from gpu.cli import report as cli_text
 from gpu.cli.cluster import Bar
 from gpu.cli.run import asked_of_file
 from gpu.declaration.pattern import Pattern, Variant
-from gpu.distributed.cluster import Asked, Cluster, opened
+from gpu.distributed.asked import Asked
+from gpu.distributed.cluster import Cluster, opened
 from gpu.distributed.library import load_dask
 from gpu.errors import InputError
 from gpu.run import export

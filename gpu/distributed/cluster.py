@@ -5,29 +5,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import socket
 import ssl
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from gpu.devices.processor import cores
 from gpu.devices.survey import survey
+from gpu.distributed.asked import MOST_SIMULATORS, Asked, Tls, address_of
 from gpu.distributed.library import load_dask
 from gpu.errors import EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import WorkerStatus
 
 HERE = "127.0.0.1"
 
-MOST_SIMULATORS = 4
-
-_ADDRESS = re.compile(r"((?:tcp|tls)://)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})", re.ASCII)
 _DRAWS = "bokeh"
 """What Dask draws its own pages with."""
 _START_S = 60
@@ -41,46 +36,6 @@ _START_SO = (
 )
 _PROTECTED = "Something listens there; a protected scheduler wants tls://, --tls-ca, --tls-cert and --tls-key."
 _NOT_TRUSTED = "Something listens there, but trusts none of these certificates, or has none that they trust."
-
-
-@dataclass(frozen=True)
-class Tls:
-    """The files that a connection is protected by: who is trusted, and who this is."""
-
-    ca: str
-    cert: str
-    key: str
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Which cluster a user asks for.
-
-    Parameters
-    ----------
-    scheduler : str
-        Its address; "" for a cluster of this machine.
-    workers : int
-        How many a cluster of this machine has; 0 for one a GPU, and for simulators as many as there are cores, up to
-        four.
-    tls : Tls or None
-    """
-
-    scheduler: str = ""
-    workers: int = 0
-    tls: Tls | None = None
-
-    @property
-    def exposed(self) -> bool:
-        """Whether what goes to the scheduler can be read, and replaced, on a network."""
-        found = _ADDRESS.fullmatch(self.scheduler)
-        if found is None or self.tls is not None:
-            return False
-        host = found[2].strip("[]")
-        try:
-            return not ip_address(host).is_loopback
-        except ValueError:
-            return host != "localhost"
 
 
 class Cluster:
@@ -156,28 +111,6 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
             client = stack.enter_context(distributed.Client(cluster, timeout=_START_S, set_as_default=False))
             client.wait_for_workers(count, timeout=_START_S)
         yield Cluster(client, engine, shared)
-
-
-def address_of(asked: Asked) -> str:
-    """Return the scheduler's address that is asked for, "" for a cluster of this machine.
-
-    Raises
-    ------
-    InputError
-        For what is none, or does not go with the certificates.
-    """
-    if not asked.scheduler:
-        if asked.tls is not None:
-            raise InputError("A cluster of this machine needs no certificates: --tls-ca goes with --scheduler.")
-        return ""
-    found = _ADDRESS.fullmatch(asked.scheduler)
-    if found is None or not 0 < int(found[3]) < 2**16:
-        raise InputError(f"{asked.scheduler!r} is no scheduler's address.", advice="Write tcp://HOST:8786.")
-    protocol = "tls://" if asked.tls is not None else "tcp://"
-    if found[1] not in (None, protocol):
-        advice = "It wants --tls-ca, --tls-cert and --tls-key." if asked.tls is None else "Write tls://HOST:8786."
-        raise InputError(f"{asked.scheduler} does not go with what is given of certificates.", advice=advice)
-    return f"{protocol}{found[2]}:{found[3]}"
 
 
 def _local(workers: int, engine: str) -> tuple[int, str]:

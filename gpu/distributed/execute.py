@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
-from gpu.distributed.cluster import Asked, Cluster, opened
+from gpu.distributed.asked import Asked
+from gpu.distributed.cluster import Cluster, opened
 from gpu.distributed.run import devices_text, run_distributed
 from gpu.engines import create
 from gpu.errors import EngineUnavailableError, InputError

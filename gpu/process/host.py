@@ -21,7 +21,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster import Asked
+from gpu.distributed.asked import Asked
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import worker

@@ -28,7 +28,7 @@ from gpu.process.limits import confine, limit_memory
 from gpu.process.temporaries import put_in
 
 if TYPE_CHECKING:
-    from gpu.distributed.cluster import Asked  # most processes have no use for it
+    from gpu.distributed.asked import Asked  # most processes have no use for it
 
 PROGRESS_INTERVAL = 0.05
 """Seconds between two Progress events."""

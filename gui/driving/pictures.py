@@ -157,7 +157,7 @@ def _lesson(window: MainWindow, folder: Path) -> None:
 
 def _workers(window: MainWindow, folder: Path) -> None:
     """Take a scan one level up: on four workers of this machine, the second time, when they have their machine code."""
-    from gpu.distributed.cluster import Asked
+    from gpu.distributed.asked import Asked
 
     window.choose_pattern("scan")
     window.choose_variant(DISTRIBUTED)

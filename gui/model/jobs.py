@@ -15,7 +15,7 @@ from typing import Protocol
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster import Asked
+from gpu.distributed.asked import Asked
 from gpu.engines.base import Device
 from gpu.messages.distributed import WorkerStatus
 from gpu.messages.requests import Event, Failure, Halted, Ready, Request, Result

@@ -12,7 +12,7 @@ import numpy as np
 from PyQt6.QtCore import QByteArray
 
 from gpu.declaration.pattern import Pattern
-from gpu.distributed.cluster import Asked, Tls
+from gpu.distributed.asked import Asked, Tls
 from gpu.errors import InputError
 from gpu.timing.gpus import keys
 from gui.model.settings_file import SettingsFile, settings_path

@@ -7,7 +7,7 @@ from pathlib import Path
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QDialog, QFrame, QGridLayout, QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
-from gpu.distributed.cluster import MOST_SIMULATORS, Asked, Tls, address_of
+from gpu.distributed.asked import MOST_SIMULATORS, Asked, Tls, address_of
 from gpu.errors import InputError
 from gui.painting.theme import look
 from gui.widgets.ask_file import ask_open

@@ -10,7 +10,7 @@ from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplicatio
 from PyQt6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster import Asked
+from gpu.distributed.asked import Asked
 from gpu.distributed.library import INSTALL, is_installed
 from gpu.messages.distributed import is_loss
 from gpu.messages.requests import Failure

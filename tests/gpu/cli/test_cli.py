@@ -15,7 +15,7 @@ from gpu import engines
 from gpu.cli import main as cli
 from gpu.devices import survey as devices
 from gpu.devices.probe import Facts
-from gpu.distributed.cluster import Asked
+from gpu.distributed.asked import Asked
 from gpu.engines import libraries
 from gpu.engines.base import KERNELS
 from gpu.engines.null import NullEngine

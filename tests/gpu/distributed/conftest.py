@@ -20,7 +20,8 @@ PLAIN = "tests.gpu.distributed.lockstep:PlainEngine"
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
     """Four workers that compile nothing: for arrays this small that takes longer than all else."""
-    from gpu.distributed.cluster import Asked, opened
+    from gpu.distributed.asked import Asked
+    from gpu.distributed.cluster import opened
     from gpu.distributed.library import load_dask
 
     load_dask()

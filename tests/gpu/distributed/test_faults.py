@@ -19,7 +19,8 @@ import psutil
 import pytest
 
 from gpu.distributed import cluster as cluster_module
-from gpu.distributed.cluster import Asked, Cluster, Tls, opened
+from gpu.distributed.asked import Asked, Tls
+from gpu.distributed.cluster import Cluster, opened
 from gpu.distributed.library import load_dask
 from gpu.distributed.run import run_distributed
 from gpu.errors import EngineUnavailableError, InputError

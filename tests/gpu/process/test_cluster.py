@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("distributed")
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster import Asked
+from gpu.distributed.asked import Asked
 from gpu.messages.distributed import is_loss
 from gpu.messages.requests import AdvanceBodies, Failure, Ready, Result, RunPattern
 from gpu.patterns import find_pattern

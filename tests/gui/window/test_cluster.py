@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu.declaration.pattern import Progress
-from gpu.distributed.cluster import Asked, Tls
+from gpu.distributed.asked import Asked, Tls
 from gpu.messages.distributed import LostWorker
 from gpu.messages.requests import Failure, Ready
 from gui.window.cluster_dialog import HERE, THERE, ClusterDialog
