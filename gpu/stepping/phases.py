@@ -118,10 +118,12 @@ class _Walk:
         self._callers = dict(self._trace.data.calls.tolist())
         self._mark_at = lru_cache(maxsize=None)(self._mark)
         self._groups_of = lru_cache(maxsize=None)(self._groups)
+        self._positions_of = lru_cache(maxsize=None)(self._positions)
         self._together = launch.trace.together or WARP
         # Where each warp, or each lane, is in each call, and by which comment.
         self._current: dict[tuple[int, int], str] = {}
         self._entered: dict[tuple[int, int], PhaseMark | None] = {}
+        self._function_of: dict[int, int] = {}
 
     def names(self) -> Iterator[str]:
         """Yield the name of each event's phase."""
@@ -140,7 +142,10 @@ class _Walk:
 
     def _name(self, event: int, function: int, position: int, frame: int, groups: tuple[int, ...], kind: str) -> str:
         """Return the name of the phase of an event, and take note of where its lanes are now."""
+        self._function_of[frame] = function
         mark, key = self._mark_at(function, position), (frame, groups[0])
+        if mark is not None and self._stands_where_called(frame, position):
+            return self._carried(*key)
         if mark is None:
             self._entered[key] = None
             return self._carried(*key)
@@ -153,6 +158,14 @@ class _Walk:
         if any(self._current.get((frame, group)) != name for group in groups):
             self._current.update(dict.fromkeys(((frame, group) for group in groups), name))
         return name
+
+    def _stands_where_called(self, frame: int, position: int) -> bool:
+        """Return whether a statement is of a header of ours: it is shown where it was called, and knows other names."""
+        caller = self._function_of.get(self._callers.get(frame, -1))
+        return caller not in (None, self._function_of[frame]) and position in self._positions_of(caller)
+
+    def _positions(self, function: int) -> frozenset[int]:
+        return frozenset(each.position for each in self._trace.data.functions[function].statements)
 
     def _carried(self, frame: int, group: int) -> str:
         """Return the phase that lanes are in, as far as their calls say; "" for none."""

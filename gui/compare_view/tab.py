@@ -298,8 +298,8 @@ class CompareTab(QWidget):
         ladder = Card("Variants", margins=(12, 8, 12, 12))
         self.at = ElidedLabel("caption", "Size that the figures are of", right=True)
         ladder.head.addWidget(self.at, 1)
-        listed = QWidget()
-        grid = QVBoxLayout(listed)
+        self.listed = QWidget()
+        grid = QVBoxLayout(self.listed)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(1)
         for each in self.rows:
@@ -309,7 +309,7 @@ class CompareTab(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(listed)
+        scroll.setWidget(self.listed)
         ladder.body.addWidget(scroll, 1)
         choices = QGridLayout()
         choices.setHorizontalSpacing(8)
@@ -449,6 +449,8 @@ class CompareTab(QWidget):
             self.card if curves else self.workers if self.views.chosen == WORKERS else self.modeled
         )
         self.heading.setText(_UP_TO if curves else _AT)
+        # Over workers one variant is measured, so there is nothing to tick.
+        self.listed.setVisible(self.views.chosen != WORKERS)
         self._offer_sizes()
         if curves:
             self.modeled.stop()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NOTHING = "No tiles here. A statement that loads, multiplies or stores them shows which lane holds which element."
 _DOCUMENTED = "as NVIDIA's PTX ISA says"
-_MODELED = "CUDA leaves open who holds what of a fragment: this is the simulator's way, that of mma.sync"
+_MODELED = "CUDA leaves open who holds what: the simulator does as mma.sync"
 _SMALLEST, _LARGEST = 6, 13
 _WIDE, _WIDEST = 22.0, 30.0
 """From how many pixels on a cell has room for a letter before a number, and how wide it gets."""

@@ -192,3 +192,22 @@ def test_every_phase_of_our_kernels_names_variables_that_are_declared_before_it(
             for name in mark.variables:
                 declared = any(re.search(rf"\bint {name}\b", line) for line in lines[start : mark.at[0]])
                 assert declared, f"{path.name}:{mark.at[0]}: there is no {name}"
+
+
+HEADERS = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void k(float *d) {
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+    for (int first = 0; first < 2; ++first) {
+        // phase: fill from {first}
+        wmma::fill_fragment(sum, 1.0f * first);
+        wmma::store_matrix_sync(d, sum, 16, wmma::mem_row_major);
+    }
+}
+"""
+
+
+def test_what_a_header_does_goes_with_who_called_it():
+    recording = launch(HEADERS, [np.zeros(256, np.float32)])
+    assert told(phases_of(recording)) == ["", "fill from 0", "fill from 1"]

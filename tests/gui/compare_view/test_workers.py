@@ -84,10 +84,12 @@ def test_a_wrong_result_and_a_failure_end_it(on_two, qtbot):
 
 def test_it_goes_with_the_cluster(on_two, qtbot):
     window, tab, host = on_two
+    assert tab.listed.isHidden(), "nothing to tick: the chosen variant is measured"
     measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
     window.set_engine("simulator")
     qtbot.waitUntil(lambda: tab.views.buttons[WORKERS].isHidden())
     assert (tab.views.chosen, tab.workers.plot.speeds) == (CURVES, {})
+    assert not tab.listed.isHidden()
 
 
 @pytest.mark.parametrize(("workers", "counts"), [(1, [1]), (4, [1, 2, 3, 4]), (12, [1, 2, 4, 8, 12])])
