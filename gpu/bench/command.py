@@ -6,14 +6,17 @@ import argparse
 import datetime
 import secrets
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu.bench.record import FEWEST
 from gpu.errors import InputError
 from gpu.files import opening
+
+if TYPE_CHECKING:
+    from gpu.bench.measurement import Measurement
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 
@@ -55,6 +58,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with gpu: only every variant over sizes, which Compare shows as recorded, and not the page",
     )  # fmt: skip
     parser.add_argument(
+        "--beside", action="store_true",
+        help="with gpu: only the fastest variants beside their peers over sizes, drawn beside the page too",
+    )  # fmt: skip
+    parser.add_argument(
         "--data", type=Path,
         help="the file of what was measured over sizes, assets/recorded/, by the GPU's name; of model, of how far each "
         "case is off, assets/modeled/",
@@ -76,6 +83,8 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
         raise InputError("--repetitions is a whole number from 1.")
     if (options.sweep and options.device != "gpu") or (options.data and options.device not in ("gpu", MODEL)):
         raise InputError("--sweep goes with `bench gpu`, --data with that and `bench model`: nothing else is kept.")
+    if options.beside and (options.device != "gpu" or options.sweep):
+        raise InputError("--beside goes with `bench gpu`, and without --sweep.")
     opening.check_target(options.document)
     if options.data:
         opening.check_target(options.data)
@@ -84,6 +93,8 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     if options.device in (MODEL, DEVICE):
         return _modeled(seed, options)
+    if options.beside:
+        return _beside(seed, options)
     devices = [options.device] if options.device else _devices_here()
     pages = [] if options.sweep else devices
     codes = [_measure(device, seed, options) for device in pages]
@@ -127,14 +138,51 @@ def _measure(device: str, seed: int, options: argparse.Namespace) -> int:
     from gpu.bench.measurement import table
 
     measuring: Any = on_gpu if device == "gpu" else on_simulator
+    rows = _told(measuring.run(seed, options.repetitions))
+    body = f"{_remarks(seed, options)}\n\n{table(rows)}"
+    document.write_section(options.document, _TITLES[device], measuring.device_name(), body)
+    return _code(rows)
+
+
+def _beside(seed: int, options: argparse.Namespace) -> int:
+    """Measure the fastest variants beside their peers over sizes, and write the page's section and its drawing."""
+    from gpu.bench import beside, document, on_gpu
+    from gpu.patterns import all_patterns
+
+    drawn = options.document.parent / "images" / "beside-peers.svg"
+    drawn.parent.mkdir(parents=True, exist_ok=True)
+    opening.check_target(drawn)
+    rows = _told(on_gpu.measure_cases("beside", seed, options.repetitions))
+    declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.beside]
+    curves, device = beside.curves_of(declared, rows), on_gpu.device_name()
+    drawn.write_text(beside.picture(curves, f"Beside the libraries: {device}"), encoding="utf-8")
+    how = "The fastest of ours, verified first, and of the libraries, at every size; the L2 is cold before each."
+    parts = (
+        f"{_remarks(seed, options)} {how}",
+        f"![Times as fast as the best peer, over sizes](images/{drawn.name})",
+        beside.summary(curves),
+        beside.table(curves),
+    )
+    document.write_section(options.document, "Over sizes", device, "\n\n".join(parts))
+    return _code(rows)
+
+
+def _told(measured: Iterable[Measurement]) -> list[Measurement]:
+    """Print each figure as it comes, and return them all."""
     rows = []
-    for row in measuring.run(seed, options.repetitions):
+    for row in measured:
         rows.append(row)
         figures = f"{row.median_ms:10.3f} ms {row.rate:10.4g} {row.unit}" if row.rate is not None else " " * 26
         print(f"{row.work:<48} {row.who:<44} {figures}  {row.remark}", flush=True)
+    return rows
+
+
+def _remarks(seed: int, options: argparse.Namespace) -> str:
     fewer = f" ({FEWEST} where they take long)" if options.repetitions > FEWEST else ""
-    remarks = f"Median of {options.repetitions}{fewer}, seed {seed}."
-    document.write_section(options.document, _TITLES[device], measuring.device_name(), f"{remarks}\n\n{table(rows)}")
+    return f"Median of {options.repetitions}{fewer}, seed {seed}."
+
+
+def _code(rows: list[Measurement]) -> int:
     return 1 if any("WRONG" in row.remark for row in rows) else 0
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from gpu import engines
 from gpu.bench.ladder import measure
 from gpu.bench.measurement import Measurement
+from gpu.bench.peers import cases_of
 from gpu.bench.programs import Amounts, Programs
 from gpu.patterns import all_patterns
 
@@ -26,11 +27,16 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     EngineUnavailableError
         Where there is no GPU that works.
     """
+    return measure_cases("gpu", seed, repetitions)
+
+
+def measure_cases(of: str, seed: int, repetitions: int) -> Iterator[Measurement]:
+    """Measure ours, then the peers, on all patterns' cases of a kind: "gpu", or "beside" those over sizes."""
     engine = engines.create("cuda")
     amounts: dict[str, tuple[float, str]] = {}
     try:
         for pattern in all_patterns().values():
-            for case in pattern.benchmark.gpu:
+            for case in cases_of(pattern, of):
                 for row in measure(engine, pattern, case, seed, repetitions):
                     if row.unit:
                         amounts[row.work] = (row.amount, row.unit)
@@ -38,9 +44,9 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
     finally:
         engine.close()
     with tempfile.TemporaryDirectory() as folder:
-        cases = [case for pattern in all_patterns().values() for case in pattern.benchmark.gpu]
+        cases = [case for pattern in all_patterns().values() for case in cases_of(pattern, of)]
         programs = Programs(cases, folder)  # compiling them takes as long as the libraries' figures
-        yield from _libraries(amounts, seed, repetitions)
+        yield from _libraries(of, amounts, seed, repetitions)
         yield from programs.run(amounts, seed, repetitions)
 
 
@@ -53,8 +59,8 @@ def device_name() -> str:
         engine.close()
 
 
-def _libraries(amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
-    given = json.dumps({"amounts": amounts, "seed": seed, "repetitions": repetitions})
+def _libraries(of: str, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
+    given = json.dumps({"of": of, "amounts": amounts, "seed": seed, "repetitions": repetitions})
     command = [sys.executable, "-m", "gpu.bench.peers", given]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=_ROOT)
     for line in done.stdout.splitlines():

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from gpu.declaration.benchmark import Case
+from gpu.declaration.pattern import Pattern
 from gpu.patterns import all_patterns
 
 WARM_UP = 3
@@ -78,11 +80,18 @@ TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _of_torch, "cupy
 """By a library's module: (the module, a seed, repetitions) -> how it is timed."""
 
 
-def _measure(module: str, amounts: dict[str, tuple[float, str]], seed: int, repetitions: int) -> None:
+def cases_of(pattern: Pattern, of: str) -> tuple[Case, ...]:
+    """Return a pattern's cases of a kind: "gpu", or "beside" those over sizes."""
+    if of == "beside":
+        return tuple(case for each in pattern.benchmark.beside for case in each.cases.values())
+    return pattern.benchmark.gpu
+
+
+def _measure(module: str, of: str, amounts: dict[str, tuple[float, str]], seed: int, repetitions: int) -> None:
     library = importlib.import_module(module)
     time = TIMERS[module](library, seed, repetitions)
     for pattern in all_patterns().values():
-        for case in pattern.benchmark.gpu:
+        for case in cases_of(pattern, of):
             if module not in case.libraries:
                 continue
             amount, unit = amounts.get(case.work, (0.0, ""))

@@ -120,6 +120,25 @@ class SizeCurve:
     anew: bool = False
 
 
+@dataclass(frozen=True)
+class Beside:
+    """The fastest variants beside their peers over sizes: one size flatters.
+
+    Parameters
+    ----------
+    work : str
+        What is done at every size.
+    unit : str
+        What sizes count, such as "elements".
+    cases : mapping of int to Case
+        By size, ascending.
+    """
+
+    work: str
+    unit: str
+    cases: Mapping[int, Case]
+
+
 def _alone(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:
     """Measure beside nobody."""
     yield from ()
@@ -141,6 +160,8 @@ class Benchmark:
         (inputs, params) -> the CPU's libraries, on the same input.
     timed : tuple of Case
         What the timing model is compared with a GPU on: from within the last cache to past it, and other blocks.
+    beside : tuple of Beside
+        On a GPU, the fastest variants beside their peers over sizes.
     """
 
     gpu: tuple[Case, ...] = ()
@@ -150,6 +171,7 @@ class Benchmark:
     wanted: Mapping[str, str] = field(default_factory=dict)
     peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimed]] = _alone
     timed: tuple[Case, ...] = ()
+    beside: tuple[Beside, ...] = ()
 
 
 def powers(*exponents: int) -> tuple[int, ...]:

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from html import escape
 
 from gpu.distributed.layout import TaskCell, TaskLayout, lay_out, short_bytes, short_time, worker_name
+from gpu.drawing import THEMES, drawing, text
 from gpu.messages.distributed import DistributedRun
 
 MOST_CELLS = 256
-
-THEMES = {
-    "light": {"surface": "#ffffff", "border": "#d5dce6", "text": "#17202c", "muted": "#4f5c6f", "accent": "#0969c3"},
-    "dark": {"surface": "#161b22", "border": "#2a323d", "text": "#e9eef5", "muted": "#a0acbc", "accent": "#4cc2ff"},
-}
-"""As in the window; whoever opens the drawing has their own of them."""
 
 WORKERS = {
     "light": ("#0969c3", "#6d46c9", "#0b7a70", "#a8520e", "#ad2f7b", "#4c7612", "#3f6596", "#7d6500"),
@@ -26,6 +21,7 @@ WORKERS = {
 _MARGIN, _LABELS = 24, 190
 _CELL, _HIGH, _COLUMN, _ROW = 150, 48, 178, 104
 _HEAD, _LANE, _BAR = 62, 30, 18
+_STYLE = ".moved,.stays,.rule{fill:none;stroke-width:1.3}.moved{stroke-width:2}.cell{fill-opacity:.16;stroke-width:1.5}"
 
 
 @dataclass(frozen=True)
@@ -58,20 +54,15 @@ def task_graph(run: DistributedRun, title: str) -> str:
     below = _HEAD + (len(layout.steps) + 1) * _ROW if layout.steps else _HEAD
     height = below + 56 + len(run.workers) * _LANE + _MARGIN
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
-        f"<title>{escape(title)}</title>",
-        f"<style>{_styles()}</style>",
-        f'<rect class="ground" width="{width}" height="{height}"/>',
-        _text(_MARGIN, 34, title, "title"),
+        text(_MARGIN, 34, title, "title"),
         *_legend(width),
         *_labels(layout),
         *(_edge(inputs[task], cells[task], moved=False) for task in inputs),
         *(_edge(cells[each.source], cells[each.to], moved=each.moved) for each in layout.edges),
         *(part for cell in (*inputs.values(), *cells.values()) for part in _drawn(cell)),
         *_lanes(run, number, below, width),
-        "</svg>",
     ]
-    return "\n".join(parts) + "\n"
+    return drawing(width, height, title, parts, _STYLE, _colors)
 
 
 def _task_cell(cell: TaskCell, number: dict[str, int]) -> _Cell:
@@ -93,13 +84,13 @@ def _place(cell: TaskCell) -> tuple[float, float]:
 def _labels(layout: TaskLayout) -> Iterator[str]:
     if not layout.steps:
         return
-    yield _text(_MARGIN, _HEAD + 20, "input", "name")
-    yield _text(_MARGIN, _HEAD + 38, "elements of each chunk", "small")
+    yield text(_MARGIN, _HEAD + 20, "input", "name")
+    yield text(_MARGIN, _HEAD + 38, "elements of each chunk", "small")
     for row, (step, moved) in enumerate(zip(layout.steps, layout.moved, strict=True), 1):
         y = _HEAD + row * _ROW
-        yield _text(_MARGIN, y + 20, step, "name")
+        yield text(_MARGIN, y + 20, step, "name")
         from_others = f"{short_bytes(moved)} from others" if moved else "nothing from others"
-        yield _text(_MARGIN, y + 38, from_others, "small")
+        yield text(_MARGIN, y + 38, from_others, "small")
 
 
 def _edge(source: _Cell, to: _Cell, *, moved: bool) -> str:
@@ -113,15 +104,15 @@ def _drawn(cell: _Cell) -> Iterator[str]:
     color = "input" if cell.worker is None else f"w{cell.worker % len(WORKERS['light'])}"
     yield f'<rect class="back" x="{cell.x:g}" y="{cell.y:g}" width="{_CELL}" height="{_HIGH}" rx="6"/>'
     yield f'<rect class="cell {color}" x="{cell.x:g}" y="{cell.y:g}" width="{_CELL}" height="{_HIGH}" rx="6"/>'
-    yield _text(cell.x + _CELL / 2, cell.y + 20, cell.lines[0], "middle name")
-    yield _text(cell.x + _CELL / 2, cell.y + 38, cell.lines[1], "middle small")
+    yield text(cell.x + _CELL / 2, cell.y + 20, cell.lines[0], "middle name")
+    yield text(cell.x + _CELL / 2, cell.y + 38, cell.lines[1], "middle small")
 
 
 def _legend(width: float) -> Iterator[str]:
     for right, kind, words in ((330, "stays", "stays on the worker"), (150, "moved", "to another worker")):
         x = width - _MARGIN - right
         yield f'<path class="{kind}" d="M{x:g} 30h26"/>'
-        yield _text(x + 34, 34, words, "small")
+        yield text(x + 34, 34, words, "small")
 
 
 def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float) -> Iterator[str]:
@@ -132,12 +123,12 @@ def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float
     left = _MARGIN + _LABELS
     scale = (width - _MARGIN - left) / max(end - begin, 1e-9)
     yield f'<path class="rule" d="M{_MARGIN} {top:g}H{width - _MARGIN:g}"/>'
-    yield _text(_MARGIN, top + 26, "in time", "name")
-    yield _text(left, top + 26, "0", "small")
-    yield _text(width - _MARGIN, top + 26, short_time(end - begin), "end small")
+    yield text(_MARGIN, top + 26, "in time", "name")
+    yield text(left, top + 26, "0", "small")
+    yield text(width - _MARGIN, top + 26, short_time(end - begin), "end small")
     for each in run.workers:
         y = top + 40 + number[each.address] * _LANE
-        yield _text(_MARGIN, y + 14, worker_name(number[each.address]), "small")
+        yield text(_MARGIN, y + 14, worker_name(number[each.address]), "small")
         yield f'<rect class="lane" x="{left}" y="{y:g}" width="{width - _MARGIN - left:g}" height="{_BAR}" rx="3"/>'
     for record in run.tasks:
         worker = number.get(record.worker)
@@ -152,25 +143,12 @@ def _lanes(run: DistributedRun, number: dict[str, int], top: float, width: float
         )
 
 
-def _styles() -> str:
-    common = (
-        "text{font:13px system-ui,'Segoe UI',sans-serif}.title{font-size:16px;font-weight:600}"
-        ".name{font-size:13px;font-weight:600}.small{font-size:12px}.middle{text-anchor:middle}.end{text-anchor:end}"
-        ".moved,.stays,.rule{fill:none;stroke-width:1.3}.moved{stroke-width:2}.cell{fill-opacity:.16;stroke-width:1.5}"
-    )
-    return f"{common}{_colors('light')}@media (prefers-color-scheme:dark){{{_colors('dark')}}}"
-
-
 def _colors(theme: str) -> str:
     t = THEMES[theme]
     rules = [
-        f"text{{fill:{t['text']}}}.small{{fill:{t['muted']}}}.ground,.back{{fill:{t['surface']}}}",
+        f".back{{fill:{t['surface']}}}",
         f".moved{{stroke:{t['accent']}}}.stays{{stroke:{t['muted']}}}.rule{{stroke:{t['border']}}}",
         f".input{{fill:none;stroke:{t['muted']}}}.lane{{fill:{t['border']};fill-opacity:.45}}",
         *(f".w{n}{{fill:{color};stroke:{color}}}.b{n}{{fill:{color}}}" for n, color in enumerate(WORKERS[theme])),
     ]
     return "".join(rules)
-
-
-def _text(x: float, y: float, words: str, kind: str) -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'

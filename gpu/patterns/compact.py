@@ -22,7 +22,7 @@ from gpu.declaration.arrays import (
     values_parameter,
     whole_warps,
 )
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, SizeCurve, of_floats, powers
+from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, SizeCurve, of_floats, powers
 from gpu.declaration.distributed import DistributedProgram, Made, OnWorker, Parts, Piece, Streaming, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
@@ -272,10 +272,11 @@ def _textbook(params: Params, n: int) -> Textbook:
     return scan.brent_kung(n)
 
 
-def _on_gpu(power: int) -> Case:
+def _on_gpu(power: int, variants: tuple[str, ...] = ()) -> Case:
     return Case(
         f"compaction (greater than 0.5, keeping half), 2^{power} float32",
         {"n": 2**power, "dtype": "float32", "predicate": "greater", "threshold": 0.5},
+        variants=variants,
         libraries=of_floats(2**power, lambda library, values: values[values > 0.5]),
         programs=(CudaProgram("CUB", "cub.cu", ("select", 2**power), versioned=True),),
     )
@@ -360,6 +361,13 @@ PATTERN = Pattern(
             *map(_timed, (16, 20, 24, 27)),
             _timed(22, threshold=0.9),
             *(_timed(22, block) for block in (64, 1024)),
+        ),
+        beside=(
+            Beside(
+                "compaction, keeping half of float32",
+                "elements",
+                {2**power: _on_gpu(power, ("ballot", "look-back")) for power in range(10, 29, 2)},
+            ),
         ),
     ),
     default_variant="three-kernels",

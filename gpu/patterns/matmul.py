@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, powers
 from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import side
 from gpu.declaration.matrices import (
@@ -372,6 +372,16 @@ _BENCHMARK = Benchmark(
     wanted={"tiled": "a 20th of np.matmul"},
     peers=_peers,
     timed=(*map(_timed, (256, 512, 1024, 2048)), *(_timed(1024, tile) for tile in (16, 8))),
+    beside=(
+        Beside(
+            "matrix product of float32, square",
+            "rows",
+            {
+                side: _case(side, ("vectors", "peak", "tensor"))
+                for side in (256, 512, 1000, 1024, 2048, 4096, 4097, 8192)
+            },
+        ),
+    ),
 )
 
 

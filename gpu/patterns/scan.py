@@ -22,7 +22,7 @@ from gpu.declaration.arrays import (
     values_parameter,
     whole_warps,
 )
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
+from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
 from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
@@ -410,10 +410,10 @@ def _case(power: int, kind: str = "sum", **more: Any) -> Case:
     return Case(f"scan ({kind}), 2^{power} float32", params, **more)
 
 
-def _on_gpu(power: int) -> Case:
+def _on_gpu(power: int, variants: tuple[str, ...] = ()) -> Case:
     cub = CudaProgram("CUB", "cub.cu", ("scan", 2**power), versioned=True)
     calls = of_floats(2**power, lambda library, values: library.cumsum(values, 0))
-    return _case(power, "inclusive sum", libraries=calls, programs=(cub,))
+    return _case(power, "inclusive sum", variants=variants, libraries=calls, programs=(cub,))
 
 
 def _timed(power: int, block: int = 256) -> Case:
@@ -436,6 +436,13 @@ _BENCHMARK = Benchmark(
     wanted={"three-kernels": "0.5 x np.cumsum"},
     peers=_peers,
     timed=(*map(_timed, (16, 20, 24, 27)), *(_timed(22, block) for block in (64, 512, 1024))),
+    beside=(
+        Beside(
+            "scan (inclusive sum) of float32",
+            "elements",
+            {2**power: _on_gpu(power, ("three-kernels", "look-back")) for power in range(10, 29, 2)},
+        ),
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu.declaration.arrays import block_parameter, refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers
+from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, powers
 from gpu.declaration.distributed import DistributedProgram, Streaming, rows_alone
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.matrices import (
@@ -190,7 +190,7 @@ def _variant(
     )
 
 
-def _case(rows: int, columns: int) -> Case:
+def _case(rows: int, columns: int, variants: tuple[str, ...] = ()) -> Case:
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
         matrix = torch.rand(rows, columns, device="cuda")
         yield Peer(f"PyTorch {torch.__version__}", partial(torch.softmax, matrix, 1))
@@ -202,7 +202,7 @@ def _case(rows: int, columns: int) -> Case:
         yield Peer(f"CuPy {cupy.__version__}", partial(special.softmax, matrix, 1))
 
     work = f"softmax of rows, {rows} x {columns} float32"
-    return Case(work, {"n": columns, "rows": rows}, libraries={"torch": torch, "cupy": cupy})
+    return Case(work, {"n": columns, "rows": rows}, variants=variants, libraries={"torch": torch, "cupy": cupy})
 
 
 def _timed(rows: int, columns: int, block: int = 256) -> Case:
@@ -231,6 +231,16 @@ _BENCHMARK = Benchmark(
     timed=(
         *(_timed(rows, columns) for rows, columns in ((1024, 1024), (4096, 4096), (2**17, 256), (256, 2**15))),
         *(_timed(4096, 2048, block) for block in (64, 1024)),
+    ),
+    beside=(
+        Beside(
+            "softmax of float32 rows",
+            "columns",
+            {
+                2**power: _case(min(2 ** (26 - power), _LONGEST), 2**power, ("shuffle", "peak"))
+                for power in range(5, 21)
+            },
+        ),
     ),
 )
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, Peer, SizeCurve, powers, random_image
+from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, powers, random_image
 from gpu.declaration.pattern import Inputs, Params
 from gpu.patterns.convolution.filters import filter_of
 
 _SIDE = 8192
 
 
-def _on_gpu(size: int) -> Case:
+def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Case:
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        image, weights = torch.rand(1, 1, _SIDE, _SIDE, device="cuda"), torch.rand(1, 1, size, size, device="cuda")
+        image, weights = torch.rand(1, 1, side, side, device="cuda"), torch.rand(1, 1, size, size, device="cuda")
         call = partial(torch.nn.functional.conv2d, image, weights, padding="same")
         yield Peer(f"cuDNN {torch.backends.cudnn.version()} (PyTorch)", call)
 
@@ -25,13 +25,14 @@ def _on_gpu(size: int) -> Case:
         from cupyx.scipy import ndimage
 
         rng = cupy.random.default_rng(seed)
-        image, weights = (rng.random((side, side), dtype=cupy.float32) for side in (_SIDE, size))
+        image, weights = (rng.random((each, each), dtype=cupy.float32) for each in (side, size))
         yield Peer(f"CuPy {cupy.__version__} ndimage", partial(ndimage.correlate, image, weights, mode="constant"))
 
     return Case(
-        f"convolution {size} x {size}, {_SIDE} x {_SIDE} float32",
+        f"convolution {size} x {size}, {side} x {side} float32",
         {"filter": "gaussian", "size": size, "border": "zero"},
-        random_image(_SIDE, _SIDE),
+        random_image(side, side),
+        variants=variants,
         libraries={"torch": torch, "cupy": cupy},
     )
 
@@ -70,5 +71,13 @@ BENCHMARK = Benchmark(
     timed=(
         *(_timed(side, size) for side in (512, 2048, 8192) for size in (3, 9, 31)),
         *(_timed(2048, 5, tile) for tile in ("32x8", "16x16", "8x8")),
+    ),
+    beside=tuple(
+        Beside(
+            f"convolution {size} x {size} of float32",
+            "pixels of a side",
+            {2**power: _on_gpu(size, 2**power, ("register-tiled", "peak")) for power in range(9, 14)},
+        )
+        for size in (3, 15)
     ),
 )

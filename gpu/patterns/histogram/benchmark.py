@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu.declaration.benchmark import (
     Benchmark,
+    Beside,
     Case,
     CudaProgram,
     Peer,
@@ -20,24 +21,24 @@ from gpu.declaration.benchmark import (
 )
 from gpu.declaration.pattern import Inputs, Params
 
-_SIDE = 1 << 15
-_PIXELS = _SIDE * _SIDE
 
+def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Case:
+    side, count = 2**power, 4**power
 
-def _on_gpu(content: str) -> Case:
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
         # Its result is as long as its input, in 64 bits.
-        pixels = torch.full((_PIXELS // 4,), 7, dtype=torch.uint8, device="cuda")
+        pixels = torch.full((count // 4,), 7, dtype=torch.uint8, device="cuda")
         if content == "uniform":
             pixels.random_(0, 256)
         call = partial(torch.bincount, pixels, minlength=256)
         yield Peer("PyTorch bincount (a quarter of the pixels)", call, part=1 / 4)
 
     return Case(
-        f"histogram, 256 bins, 2^30 {content} uint8",
-        make_inputs=(random_image if content == "uniform" else constant_image)(_SIDE, _SIDE),
+        f"histogram, 256 bins, 2^{2 * power} {content} uint8",
+        make_inputs=(random_image if content == "uniform" else constant_image)(side, side),
+        variants=variants,
         libraries={"torch": torch},
-        programs=(CudaProgram("CUB", "cub.cu", (f"histogram-{content}", _PIXELS), versioned=True),),
+        programs=(CudaProgram("CUB", "cub.cu", (f"histogram-{content}", count), versioned=True),),
     )
 
 
@@ -76,5 +77,13 @@ BENCHMARK = Benchmark(
         *(_timed(side) for side in (512, 2048, 8192)),
         _timed(2048, "constant"),
         *(_timed(2048, block=block) for block in (64, 1024)),
+    ),
+    beside=tuple(
+        Beside(
+            f"histogram of {content} uint8, 256 bins",
+            "pixels",
+            {4**power: _on_gpu(content, power, ("privatized", "peak")) for power in range(8, 16)},
+        )
+        for content in ("uniform", "constant")
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, powers
+from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, powers
 from gpu.declaration.pattern import Inputs, Params
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.physics import softening_squared
@@ -16,11 +16,12 @@ from gpu.patterns.nbody.physics import softening_squared
 _BODIES_A_THREAD = {1: "one body a thread, as CUDA's sample", 2: "two bodies a thread", 4: "four bodies a thread"}
 
 
-def _case(bodies: int) -> Case:
+def _case(bodies: int, variants: tuple[str, ...] = ()) -> Case:
     """Return the forces alone."""
     return Case(
         f"n-body, {bodies} bodies, {FLOPS_PER_INTERACTION} flop an interaction",
         {"preset": "plummer", "bodies": bodies, "steps": 0},
+        variants=variants,
         programs=tuple(CudaProgram(who, "gravity.cu", (each, bodies)) for each, who in _BODIES_A_THREAD.items()),
     )
 
@@ -69,5 +70,12 @@ BENCHMARK = Benchmark(
     timed=(
         *(_timed(bodies) for bodies in (1024, 4096, 16384, 65536)),
         *(_timed(16384, block) for block in ("64", "1024")),
+    ),
+    beside=(
+        Beside(
+            "n-body, the forces of all on all",
+            "bodies",
+            {2**power: _case(2**power, ("registers", "split", "pairs")) for power in range(10, 19, 2)},
+        ),
     ),
 )

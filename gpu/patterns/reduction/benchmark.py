@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SelfTimed, SizeCurve, of_floats, powers
+from gpu.declaration.benchmark import (
+    Benchmark,
+    Beside,
+    Case,
+    CudaProgram,
+    Peer,
+    SelfTimed,
+    SizeCurve,
+    of_floats,
+    powers,
+)
 from gpu.declaration.pattern import Inputs, Params
 
 # Numba reads the switch when it is imported: a process of its own.
@@ -63,9 +73,10 @@ def _case(power: int, **more: Any) -> Case:
     return Case(f"reduction (sum), 2^{power} float32", params, **more)
 
 
-def _on_gpu(power: int) -> Case:
+def _on_gpu(power: int, variants: tuple[str, ...] = ()) -> Case:
     cub = CudaProgram("CUB", "cub.cu", ("reduce", 2**power), versioned=True)
-    return _case(power, libraries=of_floats(2**power, lambda library, values: library.sum(values)), programs=(cub,))
+    calls = of_floats(2**power, lambda library, values: library.sum(values))
+    return _case(power, variants=variants, libraries=calls, programs=(cub,))
 
 
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimed]:
@@ -88,4 +99,11 @@ BENCHMARK = Benchmark(
     wanted={"grid-stride": "0.5 x np.sum"},
     peers=_peers,
     timed=(*map(_timed, (16, 20, 24, 27)), *(_timed(22, block) for block in (64, 512, 1024))),
+    beside=(
+        Beside(
+            "reduction (sum) of float32",
+            "elements",
+            {2**power: _on_gpu(power, ("last-block", "peak")) for power in range(10, 31, 2)},
+        ),
+    ),
 )

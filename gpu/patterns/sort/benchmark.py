@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Case, CudaProgram, Peer, SizeCurve, powers
+from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, powers
 from gpu.declaration.pattern import Inputs, Params
 
 _FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep"), 28: ("radix", "onesweep")}
 """By the power of two of how many keys there are: the variants that do not take for ever; none stands for all."""
 
 
-def _on_gpu(power: int, result: str) -> Case:
+def _on_gpu(power: int, result: str, variants: tuple[str, ...]) -> Case:
     n, pairs = 2**power, result == "places"
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
@@ -31,7 +31,7 @@ def _on_gpu(power: int, result: str) -> Case:
     return Case(
         f"sort, 2^{power} uint32 {'keys with values' if pairs else 'keys'}",
         {"n": n, "dtype": "uint32", "result": result},
-        variants=_FAST[power],
+        variants=variants,
         anew=True,
         libraries={"torch": torch, "cupy": cupy},
         programs=(CudaProgram("CUB", "cub.cu", ("sort-pairs" if pairs else "sort", n), versioned=True),),
@@ -58,7 +58,7 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 
 BENCHMARK = Benchmark(
-    gpu=tuple(_on_gpu(power, result) for result in ("keys", "places") for power in _FAST),
+    gpu=tuple(_on_gpu(power, result, _FAST[power]) for result in ("keys", "places") for power in _FAST),
     compiled=(
         Case("sort, 2^20 uint32 keys", {"n": 2**20, "dtype": "uint32"}, variants=_FAST[24], anew=True),
         Case("sort, 2^16 uint32 keys", {"n": 2**16, "dtype": "uint32"}, variants=("quicksort",), anew=True),
@@ -67,4 +67,12 @@ BENCHMARK = Benchmark(
     wanted={"onesweep": "a 10th of np.sort", "quicksort": "2 s at most"},
     peers=_peers,
     timed=(*map(_timed, _TIMED), *(_timed(20, block, _TIMED[24]) for block in (128, 512))),
+    beside=tuple(
+        Beside(
+            f"sort of uint32 {what}",
+            "keys",
+            {2**power: _on_gpu(power, result, ("onesweep",)) for power in range(12, 29, 2)},
+        )
+        for what, result in (("keys", "keys"), ("keys with values", "places"))
+    ),
 )

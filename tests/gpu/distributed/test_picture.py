@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gpu.distributed.picture import MOST_CELLS, THEMES, WORKERS, task_graph
+from gpu.distributed.picture import MOST_CELLS, WORKERS, task_graph
+from gpu.drawing import THEMES
 from gpu.engines.base import Device, PhaseTimes
 from gpu.messages.distributed import DistributedRun, Taken, TaskRecord, WorkerStatus
 

@@ -1,0 +1,172 @@
+"""The fastest variants beside their peers over sizes: as a table, and as a drawing that shows losses too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu.bench.measurement import Measurement
+from gpu.declaration.benchmark import Beside
+from gpu.drawing import THEMES, drawing, text
+
+_COLUMNS, _WIDE, _HIGH, _GAP, _MARGIN, _HEAD = 3, 300, 150, 64, 56, 76
+_LEAST, _MOST = 0.25, 8.0
+"""Of the best peer: what is further off is drawn at the border, and says so."""
+_STYLE = (
+    ".rule,.level,.line{fill:none;stroke-width:1}.level{stroke-width:1.6;stroke-dasharray:5 4}.line{stroke-width:2}"
+)
+
+
+@dataclass(frozen=True)
+class At:
+    """One size: the fastest of ours and the fastest peer.
+
+    Parameters
+    ----------
+    size : int
+    ours, peer : Measurement
+    """
+
+    size: int
+    ours: Measurement
+    peer: Measurement
+
+    @property
+    def share(self) -> float:
+        """How many times as fast as the peer ours is: by rates, as a peer may have done a part of the work."""
+        return _rate(self.ours) / _rate(self.peer)
+
+
+@dataclass(frozen=True)
+class OverSizes:
+    """What was measured of one kind of work.
+
+    Parameters
+    ----------
+    of : Beside
+    points : tuple of At
+        By size; where ours or every peer failed there is none.
+    """
+
+    of: Beside
+    points: tuple[At, ...]
+
+
+def curves_of(declared: Iterable[Beside], rows: Sequence[Measurement]) -> list[OverSizes]:
+    """Put together what was measured, by size; a peer's share of the work counts as if it had done all of it."""
+    by_work: dict[str, list[Measurement]] = {}
+    for row in rows:
+        if row.times_ms and row.rate:
+            by_work.setdefault(row.work, []).append(row)
+    found = []
+    for each in declared:
+        points = []
+        for size, case in each.cases.items():
+            group = by_work.get(case.work, [])
+            ours = [row for row in group if row.ours]
+            peers = [row for row in group if not row.ours]
+            if ours and peers:
+                points.append(At(size, min(ours, key=_ms), max(peers, key=_rate)))
+        found.append(OverSizes(each, tuple(points)))
+    return found
+
+
+def table(curves: Sequence[OverSizes]) -> str:
+    """Return a Markdown table, a row for each size."""
+    lines = [
+        "| work | size | ours | median ms | rate | best peer | median ms | of the peer |",
+        "|---|--:|---|--:|--:|---|--:|--:|",
+    ]
+    for curve in curves:
+        for at in curve.points:
+            ours, peer = at.ours, at.peer
+            us = f"**{ours.who}** | {_ms(ours):.4f} | {_rate(ours):.4g} {ours.unit}"
+            them = f"{peer.who} | {_ms(peer):.4f}"
+            lines.append(f"| {curve.of.work} | {_size(at.size)} | {us} | {them} | {at.share:.2f} x |")
+    return "\n".join(lines)
+
+
+def summary(curves: Sequence[OverSizes]) -> str:
+    """Return in a sentence for each work at how many sizes ours is as fast, and where it is furthest behind."""
+    lines = []
+    for curve in curves:
+        if not curve.points:
+            lines.append(f"- {curve.of.work}: nothing was measured beside a peer.")
+            continue
+        least = min(curve.points, key=lambda at: at.share)
+        ahead = sum(at.share >= 1 for at in curve.points)
+        mean = math.exp(sum(math.log(at.share) for at in curve.points) / len(curve.points))
+        lines.append(
+            f"- {curve.of.work}: as fast or faster at {ahead} of {len(curve.points)} sizes, {mean:.2f} x in the "
+            f"geometric mean, least {least.share:.2f} x at {_size(least.size)} {curve.of.unit}."
+        )
+    return "\n".join(lines)
+
+
+def picture(curves: Sequence[OverSizes], title: str) -> str:
+    """Draw how many times as fast as the best peer ours is, a panel for each work, over the size."""
+    shown = [curve for curve in curves if curve.points]
+    rows = -(-len(shown) // _COLUMNS)
+    width = 2 * _MARGIN + _COLUMNS * _WIDE + (_COLUMNS - 1) * _GAP
+    height = _HEAD + rows * (_HIGH + _GAP) + 12
+    parts = [
+        text(_MARGIN, 34, title, "title"),
+        text(_MARGIN, 54, "Times as fast as the best peer, over sizes. Dashed: as fast as it.", "small"),
+    ]
+    for number, curve in enumerate(shown):
+        row, column = divmod(number, _COLUMNS)
+        left, top = _MARGIN + column * (_WIDE + _GAP), _HEAD + 22 + row * (_HIGH + _GAP)
+        parts += _panel(curve, left, top)
+    return drawing(width, height, title, parts, _STYLE, _colors)
+
+
+def _panel(curve: OverSizes, left: float, top: float) -> Iterator[str]:
+    first, last = math.log2(curve.points[0].size), math.log2(curve.points[-1].size)
+
+    def x(size: float) -> float:
+        return left + (math.log2(size) - first) / max(last - first, 1e-9) * _WIDE
+
+    def y(share: float) -> float:
+        held = min(max(share, _LEAST), _MOST)
+        return top + math.log2(_MOST / held) / math.log2(_MOST / _LEAST) * _HIGH
+
+    yield text(left, top - 10, curve.of.work, "name")
+    level = _LEAST
+    while level <= _MOST:
+        kind = "level" if level == 1 else "rule"
+        yield f'<path class="{kind}" d="M{left:g} {y(level):.1f}H{left + _WIDE:g}"/>'
+        yield text(left - 6, y(level) + 4, f"{level:g}", "small end")
+        level *= 2
+    for at in (curve.points[0], curve.points[-1]):
+        kind = "small" if at is curve.points[0] else "small end"
+        words = _size(at.size) if at is curve.points[0] else f"{_size(at.size)} {curve.of.unit}"
+        yield text(x(at.size), top + _HIGH + 18, words, kind)
+    path = "L".join(f"{x(at.size):.1f} {y(at.share):.1f}" for at in curve.points)
+    yield f'<path class="line" d="M{path}"/>'
+    for at in curve.points:
+        kind = "ahead" if at.share >= 1 else "behind"
+        words = f"{_size(at.size)} {curve.of.unit}: {at.share:.2f} x {at.peer.who}"
+        place = f'cx="{x(at.size):.1f}" cy="{y(at.share):.1f}"'
+        yield f'<circle class="{kind}" {place} r="4"><title>{words}</title></circle>'
+
+
+def _colors(theme: str) -> str:
+    t = THEMES[theme]
+    behind: Mapping[str, str] = {"light": "#a8520e", "dark": "#f2a66a"}
+    return (
+        f".rule{{stroke:{t['border']}}}.level{{stroke:{t['muted']}}}.line{{stroke:{t['accent']}}}"
+        f".ahead{{fill:{t['accent']}}}.behind{{fill:{behind[theme]}}}"
+    )
+
+
+def _size(size: int) -> str:
+    return f"2^{size.bit_length() - 1}" if size.bit_count() == 1 else f"{size}"
+
+
+def _ms(row: Measurement) -> float:
+    return row.median_ms or math.inf
+
+
+def _rate(row: Measurement) -> float:
+    return row.rate or 0.0

@@ -1,0 +1,57 @@
+"""Drawings as SVG, written by hand, in the reader's own theme: what all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from html import escape
+
+THEMES = {
+    "light": {"surface": "#ffffff", "border": "#d5dce6", "text": "#17202c", "muted": "#4f5c6f", "accent": "#0969c3"},
+    "dark": {"surface": "#161b22", "border": "#2a323d", "text": "#e9eef5", "muted": "#a0acbc", "accent": "#4cc2ff"},
+}
+"""As in the window; whoever opens a drawing has their own of them."""
+
+_LETTERS = (
+    "text{font:13px system-ui,'Segoe UI',sans-serif}.title{font-size:16px;font-weight:600}"
+    ".name{font-size:13px;font-weight:600}.small{font-size:12px}.middle{text-anchor:middle}.end{text-anchor:end}"
+)
+
+
+def drawing(
+    width: float, height: float, title: str, parts: Iterable[str], style: str, colors: Callable[[str], str]
+) -> str:
+    """Return a drawing on a ground of its own.
+
+    Parameters
+    ----------
+    width, height : float
+        In pixels.
+    title : str
+        What it shows, for who cannot see it.
+    parts : iterable of str
+        The elements, in the order in which they are painted.
+    style : str
+        Rules beside those of texts, which are "title", "name", "small", "middle" and "end".
+    colors : callable
+        A theme's name -> rules that hold in it.
+    """
+    themes = {
+        name: f"text{{fill:{t['text']}}}.small{{fill:{t['muted']}}}.ground{{fill:{t['surface']}}}{colors(name)}"
+        for name, t in THEMES.items()
+    }
+    rules = f"{_LETTERS}{style}{themes['light']}@media (prefers-color-scheme:dark){{{themes['dark']}}}"
+    extent = f'width="{width:g}" height="{height:g}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {extent} viewBox="0 0 {width:g} {height:g}">',
+        f"<title>{escape(title)}</title>",
+        f"<style>{rules}</style>",
+        f'<rect class="ground" {extent}/>',
+        *parts,
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def text(x: float, y: float, words: str, kind: str) -> str:
+    """Return words at a place, of one or more kinds."""
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'

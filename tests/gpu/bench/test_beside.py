@@ -1,0 +1,90 @@
+"""What is fastest beside its peers over sizes: the figures, the drawing, and what patterns declare."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from gpu.bench import beside, on_gpu
+from gpu.bench.measurement import Measurement
+from gpu.cli import main as cli
+from gpu.declaration.benchmark import Beside, Case
+from gpu.patterns import all_patterns
+from tests.gpu.cli.desktops import NO_WINDOW
+
+SUMS = Beside("sums", "elements", {2**10: Case("small"), 2**20: Case("large"), 2**22: Case("lost")})
+ROWS = [
+    Measurement("small", "Plain", True, (4.0,), 1.0, "GB/s", "verified"),
+    Measurement("small", "Peak", True, (2.0,), 1.0, "GB/s", "verified"),
+    Measurement("small", "Library", False, (1.0,), 1.0, "GB/s"),
+    Measurement("small", "Slow", False, (8.0,), 1.0, "GB/s"),
+    Measurement("large", "Peak", True, (3.0,), 9.0, "GB/s", "verified"),
+    # A peer that was given a quarter of the work is no faster for that.
+    Measurement("large", "Library", False, (1.5,), 2.25, "GB/s"),
+    Measurement("lost", "Peak", True, (), 0.0, "", "WRONG, so not timed"),
+    Measurement("lost", "Library", False, (1.0,), 1.0, "GB/s"),
+]
+
+
+def test_the_best_of_ours_is_compared_with_the_best_peer():
+    (curve,) = beside.curves_of([SUMS], ROWS)
+    assert [(at.size, at.ours.who, at.peer.who, at.share) for at in curve.points] == [
+        (2**10, "Peak", "Library", 0.5),
+        (2**20, "Peak", "Library", 2.0),
+    ]
+
+
+def test_losses_are_in_the_table_and_in_its_summary():
+    curves = beside.curves_of([SUMS], ROWS)
+    assert "| sums | 2^10 | **Peak** | 2.0000 | 500 GB/s | Library | 1.0000 | 0.50 x |" in beside.table(curves)
+    assert beside.summary(curves) == (
+        "- sums: as fast or faster at 1 of 2 sizes, 1.00 x in the geometric mean, least 0.50 x at 2^10 elements."
+    )
+
+
+def test_the_drawing_has_a_point_for_each_size_at_its_height():
+    drawn = beside.picture(beside.curves_of([SUMS], ROWS), "Beside <libraries>")
+    tree = ElementTree.fromstring(drawn)
+    points = [each for each in tree.iter() if each.tag.endswith("circle")]
+    assert [each.get("class") for each in points] == ["behind", "ahead"]
+    behind, ahead = (float(each.get("cy")) for each in points)
+    dashed = next(each for each in tree.iter() if each.get("class") == "level")
+    level = float(re.search(r"M[\d.]+ ([\d.]+)H", dashed.get("d"))[1])
+    assert ahead < level < behind
+    assert level - ahead == pytest.approx(behind - level, abs=0.2), "half as fast is as far off as twice"
+
+
+@pytest.mark.parametrize("name", all_patterns())
+def test_what_is_declared_can_be_run(name):
+    pattern = all_patterns()[name]
+    works = [case.work for each in pattern.benchmark.beside for case in each.cases.values()]
+    assert len(works) == len(set(works))
+    for each in pattern.benchmark.beside:
+        assert list(each.cases) == sorted(each.cases)
+        for case in each.cases.values():
+            pattern.check(case.params)
+            assert case.variants
+            for variant in case.variants:
+                pattern.variant(variant)
+            assert case.libraries or case.programs
+
+
+def test_the_command_writes_the_page_and_its_drawing(tmp_path, monkeypatch, capsys):
+    work = all_patterns()["scan"].benchmark.beside[0].cases[2**10].work
+    rows = [Measurement(work, who, who == "Ours", (1.0,), 2.0, "GB/s", "") for who in ("Ours", "CUB")]
+    monkeypatch.setattr(on_gpu, "measure_cases", lambda of, seed, repetitions: iter(rows))
+    monkeypatch.setattr(on_gpu, "device_name", lambda: "Pretended GPU")
+    page = tmp_path / "docs" / "benchmarks.md"
+    page.parent.mkdir()
+    assert cli.main(["bench", "gpu", "--beside", "--document", str(page)], NO_WINDOW) == 0
+    assert "## Over sizes: Pretended GPU" in page.read_text()
+    assert "1.00 x" in page.read_text()
+    ElementTree.parse(tmp_path / "docs" / "images" / "beside-peers.svg")
+    assert work in capsys.readouterr().out
+
+
+def test_it_goes_with_the_gpu_alone(capsys):
+    assert cli.main(["bench", "simulator", "--beside"], NO_WINDOW) == 2
+    assert "--beside goes with `bench gpu`" in capsys.readouterr().err
