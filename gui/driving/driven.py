@@ -54,6 +54,13 @@ def driven(engine: str, folder: Path | None = None) -> Iterator[MainWindow]:
             app.processEvents()
 
 
+def flows_complete(window: MainWindow) -> bool:
+    """Return whether all rows of Flow that are on screen are painted, which happens when there is time."""
+    from gui.step_view.dataflow.view import FlowView
+
+    return all(each.complete for each in window.findChildren(FlowView) if each.isVisible())
+
+
 def wait(done: Callable[[], bool], patience_s: float) -> bool:
     """Let the window go on until something is done; return False when that takes too long."""
     loop = QEventLoop()

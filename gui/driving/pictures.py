@@ -16,6 +16,7 @@ from PyQt6.QtCore import QElapsedTimer, QEventLoop, QTimer
 from gpu.declaration.pattern import Array
 from gpu.declaration.roles import Role
 from gpu.patterns.nbody.forces import Motion
+from gui.driving.driven import flows_complete
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
@@ -181,8 +182,6 @@ def _workers(window: MainWindow, folder: Path) -> None:
 
 def _settle(window: MainWindow) -> None:
     """Wait until the window looks the same for a while, and rows of Flow, painted when there is time, are there."""
-    from gui.step_view.dataflow.view import FlowView
-
     same = QElapsedTimer()
     same.start()
     before = window.grab().toImage()
@@ -190,7 +189,7 @@ def _settle(window: MainWindow) -> None:
     def stands_still() -> bool:
         nonlocal before
         now = window.grab().toImage()
-        if now != before or not all(each.complete for each in window.findChildren(FlowView) if each.isVisible()):
+        if now != before or not flows_complete(window):
             before = now
             same.restart()
         return same.elapsed() > SETTLES_MS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpu.engines.base import TO_SIMULATE
 from gpu.files import opening
 from gpu.messages.requests import Failure, Report
-from gui.driving.driven import driven, wait
+from gui.driving.driven import driven, flows_complete, wait
 
 if TYPE_CHECKING:
     from gui.window.main_window import MainWindow
@@ -143,7 +143,7 @@ def _photograph_step(window: MainWindow, path: Path, failures: list[Failure], pa
     tabs.setCurrentIndex(window.page.stack.indexOf(step))
     wait(lambda: bool(failures) or step.at_rest, patience_s)
     step.player.go(round(_SHOWN * step.player.end))
-    wait(lambda: bool(failures) or step.at_rest, patience_s)
+    wait(lambda: bool(failures) or (step.at_rest and flows_complete(window)), patience_s)
     _photograph(window, path)
     tabs.setCurrentIndex(0)
 
