@@ -441,6 +441,7 @@ class StepTab(QWidget):
 
     def _show_timelines(self, run: RunTimelines) -> None:
         self.panes.warps.show_run(run)
+        self.panes.show_cycles(self.shows_warps)
         self._show_machine_code()
 
     def _show_machine_code(self) -> None:

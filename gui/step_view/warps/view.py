@@ -130,7 +130,6 @@ class WarpsView(QWidget):
         self._list(run)
         found = run.timelines
         self._stack.setCurrentIndex(1)
-        self.card.setVisible(True)
         wanted = self._wanted_resident or found.resident
         self._show(min(wanted, len(found.timelines)), keep=False)
 

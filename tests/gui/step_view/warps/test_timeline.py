@@ -229,6 +229,17 @@ def test_another_launch_gpu_or_text_is_modeled_anew(qtbot, timed):
     assert "reduce_shared" in view.title.text()
 
 
+def test_a_timeline_that_comes_late_takes_no_room_from_what_is_shown_meanwhile(qtbot, timed):
+    window = timed()
+    tab, view = window.page.step, window.page.step.panes.warps
+    assert view.card.isVisible()
+    qtbot.mouseClick(tab.panes.kinds.buttons["Flow"], Qt.MouseButton.LeftButton)
+    tab.timelines.found.emit(view.run)
+    assert not view.card.isVisible()
+    qtbot.mouseClick(tab.panes.kinds.buttons["Timeline"], Qt.MouseButton.LeftButton)
+    assert view.card.isVisible()
+
+
 def test_what_cannot_be_modeled_is_said_and_the_rest_goes_on(qtbot, stepping, monkeypatch):
     window = stepping("reduction", "neighbored")
     tab, view = window.page.step, window.page.step.panes.warps
