@@ -10,9 +10,19 @@ INVALID_SYMBOL = 13
 INVALID_FUNCTION = 98
 INVALID_DEVICE = 101
 INVALID_HANDLE = 400
+ILLEGAL_STATE = 401
 NOT_REGISTERED = 713
 LAUNCH_FAILURE = 719
 NOT_SUPPORTED = 801
+CAPTURE_UNSUPPORTED = 900
+CAPTURE_INVALIDATED = 901
+CAPTURE_MERGE = 902
+CAPTURE_UNMATCHED = 903
+CAPTURE_UNJOINED = 904
+CAPTURE_ISOLATION = 905
+CAPTURE_IMPLICIT = 906
+CAPTURED_EVENT = 907
+UPDATE_FAILURE = 910
 
 ERRORS: dict[int, tuple[str, str]] = {
     0: ("cudaSuccess", "no error"),
@@ -34,6 +44,7 @@ ERRORS: dict[int, tuple[str, str]] = {
     209: ("cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device"),
     217: ("cudaErrorPeerAccessUnsupported", "peer access is not supported between these two devices"),
     400: ("cudaErrorInvalidResourceHandle", "invalid resource handle"),
+    401: ("cudaErrorIllegalState", "the operation cannot be performed in the present state"),
     500: ("cudaErrorSymbolNotFound", "named symbol not found"),
     600: ("cudaErrorNotReady", "device not ready"),
     700: ("cudaErrorIllegalAddress", "an illegal memory access was encountered"),
@@ -49,6 +60,24 @@ ERRORS: dict[int, tuple[str, str]] = {
     720: ("cudaErrorCooperativeLaunchTooLarge", "too many blocks in cooperative launch"),
     800: ("cudaErrorNotPermitted", "operation not permitted"),
     801: ("cudaErrorNotSupported", "operation not supported"),
+    900: ("cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"),
+    901: ("cudaErrorStreamCaptureInvalidated", "operation failed due to a previous error during capture"),
+    902: ("cudaErrorStreamCaptureMerge", "operation would result in a merge of separate capture sequences"),
+    903: ("cudaErrorStreamCaptureUnmatched", "capture was not ended in the same stream as it began"),
+    904: ("cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"),
+    905: ("cudaErrorStreamCaptureIsolation", "dependency created on uncaptured work in another stream"),
+    906: (
+        "cudaErrorStreamCaptureImplicit",
+        "operation would make the legacy stream depend on a capturing blocking stream",
+    ),
+    907: ("cudaErrorCapturedEvent", "operation not permitted on an event last recorded in a capturing stream"),
+    910: (
+        "cudaErrorGraphExecUpdateFailure",
+        (
+            "the graph update was not performed because it included changes which violated constraints specific to"
+            " instantiated graph update"
+        ),
+    ),
     999: ("cudaErrorUnknown", "unknown error"),
 }
 """The name and the text of each, by number."""

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from gpu.errors import KernelError, LaunchError, LockstepError
 from gpu.files.sources import read_source
 from gpu.program import errors
 from gpu.program.errors import RefusedRoutineError
+from gpu.program.graphs import ProgramGraphs, Step
 from gpu.program.mapped import MappedMemories, host_view
 from gpu.program.names import kernel_name
 from gpu.program.textures import ProgramTextures
@@ -121,6 +123,7 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self._textures = ProgramTextures(self._side_of_array)
+        self._graphs = ProgramGraphs(self._later)
 
     def answer(self, name: bytes, words: Any, count: int) -> int:
         """Answer a routine; return its error's number."""
@@ -128,8 +131,8 @@ class Runtime:
         try:
             if self._broken and routine not in _AFTER_ALL:
                 raise RefusedRoutineError(self._broken)
-            answering = getattr(self, f"do_{routine}", None) or getattr(self._textures, f"do_{routine}")
-            result: int | None = answering(*words[:count])
+            self._graphs.allow(routine)
+            result: int | None = self._answering(routine)(*words[:count])
             return result or 0
         except RefusedRoutineError as refused:
             code = refused.code
@@ -148,6 +151,11 @@ class Runtime:
             os._exit(_FAULT)
         self._last = code
         return code
+
+    def _answering(self, routine: str) -> Callable[..., int | None]:
+        of = next(each for each in (self, self._textures, self._graphs) if hasattr(each, f"do_{routine}"))
+        answering: Callable[..., int | None] = getattr(of, f"do_{routine}")
+        return answering
 
     def _complain(self, error: LockstepError) -> None:
         text = f"{error.message} {error.advice}".strip()
@@ -237,6 +245,12 @@ class Runtime:
     def do_memset(self, target: int, value: int, size: int) -> None:
         if size:
             written_at(target, size, "cudaMemset")[:] = value & 0xFF
+
+    def do_memset_elements(self, target: int, pitch: int, value: int, size: int, width: int, height: int) -> None:
+        """Write a value of so many bytes again and again, row by row."""
+        row = np.frombuffer((value & 0xFFFF_FFFF).to_bytes(4, "little")[:size] * width, np.uint8)
+        for start in range(target, target + max(pitch, row.size) * height, max(pitch, row.size) or 1):
+            written_at(start, row.size, "cudaGraphAddMemsetNode")[:] = row
 
     def do_memset_2d(self, target: int, pitch: int, value: int, width: int, height: int) -> None:
         for row in range(height):
@@ -368,14 +382,40 @@ class Runtime:
 
     # Streams and events
 
+    def do_on_stream(self, stream: int, routine: int, *words: int) -> None:
+        """Do something, or keep it where the stream captures."""
+        name = ctypes.string_at(routine).decode()
+        if not self._graphs.takes(stream, name, words):
+            self._answering(name)(*words)
+
+    def _later(self, routine: str, words: Words) -> Step:
+        if routine == "launch":
+            return self._launch_of(*words)
+        return partial(self._answering(routine), *words)
+
+    def do_host_function(self, function: int, data: int) -> None:
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)(data)
+
+    def do_graph_launch(self, executable: int) -> None:
+        for step in self._graphs.steps(executable):
+            step()
+            if self._broken:
+                break
+
     def do_handle(self, target: int) -> None:
         _put(target, next(self._handles))
+
+    def do_stream_create(self, target: int, flags: int) -> None:
+        stream = next(self._handles)
+        self._graphs.opened(stream, flags)
+        _put(target, stream)
 
     def do_event_destroy(self, event: int) -> None:
         self._events.pop(event, None)
 
-    def do_event_record(self, event: int) -> None:
-        self._events[event] = time.perf_counter()
+    def do_event_record(self, event: int, stream: int) -> None:
+        if not self._graphs.recorded(event, stream):
+            self._events[event] = time.perf_counter()
 
     def do_event_elapsed(self, target: int, first: int, second: int) -> None:
         if first not in self._events or second not in self._events:
@@ -407,33 +447,47 @@ class Runtime:
                 if memory.data.ctypes.data != view.ctypes.data:
                     memory.rest_on(view)
 
-    def do_launch(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> None:
+    def do_launch(self, *words: int) -> None:
+        self._launch_of(*words)()
+
+    def _launch_of(self, unit: int, line: int, parameters: int, pretty: int, *rest: int) -> Callable[[], None]:
+        """Return a launch with the arguments as they are now.
+
+        Raises
+        ------
+        RefusedRoutineError
+            No GPU takes it.
+        """
         grid, block, (shared_bytes, data, size, arguments, file, at) = rest[:3], rest[3:6], rest[6:12]
         cluster = rest[12:15] if any(rest[12:15]) else None
         loaded, name, kernel = self._kernel(unit, line, parameters, pretty)
         packed = _arguments_at(kernel, arguments) if arguments else ctypes.string_at(data, size)
         place = f"{Path(ctypes.string_at(file).decode()).name}:{at}"
         try:
+            kernel.check(grid, block, shared_bytes)
+        except LaunchError:
+            raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
+        declared = kernel.function.cluster
+        if cluster is not None and (declared not in (None, cluster) or LIMITS.of_cluster(grid, cluster)):
+            raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
+
+        def launch() -> None:
             try:
-                kernel.check(grid, block, shared_bytes)
-            except LaunchError:  # no GPU takes it
-                raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
-            self._textures.refresh()
-            declared = kernel.function.cluster
-            if cluster is not None and (declared not in (None, cluster) or LIMITS.of_cluster(grid, cluster)):
-                raise RefusedRoutineError(errors.INVALID_CONFIGURATION)
-            loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
-        except DriverLaunchError as error:
-            # As on a GPU, who asks next is told.
-            self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)
-        except DriverError as error:
-            if error.reason == INVALID:
-                # A GPU would take it: it is the simulator that does not, which no number would tell.
-                self._complain(KernelError(str(error).partition(" - ")[2]))
-                raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
-            raise
-        finally:
-            self.on_launch(bool(self.complaints))
+                self._textures.refresh()
+                loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
+            except DriverLaunchError as error:
+                # As on a GPU, who asks next is told.
+                self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)
+            except DriverError as error:
+                if error.reason == INVALID:
+                    # A GPU would take it: it is the simulator that does not, which no number would tell.
+                    self._complain(KernelError(str(error).partition(" - ")[2]))
+                    raise RefusedRoutineError(errors.INVALID_CONFIGURATION) from None
+                raise
+            finally:
+                self.on_launch(bool(self.complaints))
+
+        return launch
 
     def do_kernel_attributes(self, unit: int, line: int, parameters: int, pretty: int, target: int) -> None:
         loaded, _, kernel = self._kernel(unit, line, parameters, pretty)

@@ -29,8 +29,9 @@ LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc_mapped", po
 LOCKSTEP_ROUTINE(cudaMalloc, (void **pointer, size_t bytes), "malloc", pointer, bytes)
 #endif
 LOCKSTEP_ROUTINE(cudaFree, (void *pointer), "free", pointer)
-LOCKSTEP_ROUTINE(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t), "malloc", pointer, bytes)
-LOCKSTEP_ROUTINE(cudaFreeAsync, (void *pointer, cudaStream_t), "free", pointer)
+LOCKSTEP_ROUTINE(cudaMallocAsync, (void **pointer, size_t bytes, cudaStream_t stream), "on_stream", stream, "malloc",
+                 pointer, bytes)
+LOCKSTEP_ROUTINE(cudaFreeAsync, (void *pointer, cudaStream_t stream), "on_stream", stream, "free", pointer)
 LOCKSTEP_ROUTINE(cudaMallocPitch, (void **pointer, size_t *pitch, size_t width, size_t height), "malloc_pitch", pointer,
                  pitch, width, height)
 LOCKSTEP_ROUTINE(cudaMallocManaged, (void **pointer, size_t bytes, unsigned = cudaMemAttachGlobal), "malloc_mapped",
@@ -46,27 +47,28 @@ LOCKSTEP_ROUTINE(cudaMemcpy, (void *target, const void *source, size_t bytes, cu
                  source, bytes, kind)
 LOCKSTEP_ROUTINE(cudaMemcpyAsync,
                  (void *target, const void *source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream = 0),
-                 "memcpy", target, source, bytes, kind)
+                 "on_stream", stream, "memcpy", target, source, bytes, kind)
 LOCKSTEP_ROUTINE(cudaMemcpyPeer, (void *target, int, const void *source, int, size_t bytes), "memcpy", target, source,
                  bytes, cudaMemcpyDeviceToDevice)
-LOCKSTEP_ROUTINE(cudaMemcpyPeerAsync, (void *target, int, const void *source, int, size_t bytes, cudaStream_t = 0),
-                 "memcpy", target, source, bytes, cudaMemcpyDeviceToDevice)
+LOCKSTEP_ROUTINE(cudaMemcpyPeerAsync,
+                 (void *target, int, const void *source, int, size_t bytes, cudaStream_t stream = 0), "on_stream",
+                 stream, "memcpy", target, source, bytes, cudaMemcpyDeviceToDevice)
 LOCKSTEP_ROUTINE(cudaMemcpy2D,
                  (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
                   size_t height, cudaMemcpyKind kind),
                  "memcpy_2d", target, target_pitch, source, source_pitch, width, height, kind)
 LOCKSTEP_ROUTINE(cudaMemcpy2DAsync,
                  (void *target, size_t target_pitch, const void *source, size_t source_pitch, size_t width,
-                  size_t height, cudaMemcpyKind kind, cudaStream_t = 0),
-                 "memcpy_2d", target, target_pitch, source, source_pitch, width, height, kind)
+                  size_t height, cudaMemcpyKind kind, cudaStream_t stream = 0),
+                 "on_stream", stream, "memcpy_2d", target, target_pitch, source, source_pitch, width, height, kind)
 LOCKSTEP_ROUTINE(cudaMemset, (void *target, int value, size_t bytes), "memset", target, value, bytes)
-LOCKSTEP_ROUTINE(cudaMemsetAsync, (void *target, int value, size_t bytes, cudaStream_t = 0), "memset", target, value,
-                 bytes)
+LOCKSTEP_ROUTINE(cudaMemsetAsync, (void *target, int value, size_t bytes, cudaStream_t stream = 0), "on_stream", stream,
+                 "memset", target, value, bytes)
 LOCKSTEP_ROUTINE(cudaMemset2D, (void *target, size_t pitch, int value, size_t width, size_t height), "memset_2d",
                  target, pitch, value, width, height)
 LOCKSTEP_ROUTINE(cudaMemset2DAsync,
-                 (void *target, size_t pitch, int value, size_t width, size_t height, cudaStream_t = 0), "memset_2d",
-                 target, pitch, value, width, height)
+                 (void *target, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream = 0),
+                 "on_stream", stream, "memset_2d", target, pitch, value, width, height)
 LOCKSTEP_ROUTINE(cudaMemPrefetchAsync, (const void *, size_t, int, cudaStream_t = 0), "nothing")
 LOCKSTEP_ROUTINE(cudaMemAdvise, (const void *, size_t, cudaMemoryAdvise, int), "nothing")
 LOCKSTEP_ROUTINE(cudaStreamAttachMemAsync, (cudaStream_t, void *, size_t = 0, unsigned = 4), "nothing")
@@ -118,8 +120,9 @@ static inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *source
 }
 template <typename T>
 static inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *source, size_t bytes, size_t offset,
-                                                  cudaMemcpyKind kind, cudaStream_t = 0) {
-    return cudaMemcpyToSymbol(symbol, source, bytes, offset, kind);
+                                                  cudaMemcpyKind kind, cudaStream_t stream = 0) {
+    return ::lockstep_host::ask("on_stream", stream, "to_symbol", ::lockstep_host::symbol_of(symbol), source, bytes,
+                                offset, kind);
 }
 template <typename T>
 static inline cudaError_t cudaMemcpyFromSymbol(void *target, const T &symbol, size_t bytes, size_t offset = 0,
@@ -128,8 +131,9 @@ static inline cudaError_t cudaMemcpyFromSymbol(void *target, const T &symbol, si
 }
 template <typename T>
 static inline cudaError_t cudaMemcpyFromSymbolAsync(void *target, const T &symbol, size_t bytes, size_t offset,
-                                                    cudaMemcpyKind kind, cudaStream_t = 0) {
-    return cudaMemcpyFromSymbol(target, symbol, bytes, offset, kind);
+                                                    cudaMemcpyKind kind, cudaStream_t stream = 0) {
+    return ::lockstep_host::ask("on_stream", stream, "from_symbol", target, ::lockstep_host::symbol_of(symbol), bytes,
+                                offset, kind);
 }
 template <typename T>
 static inline cudaError_t cudaGetSymbolAddress(void **pointer, const T &symbol) {
@@ -228,57 +232,60 @@ static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *found, int dev
 }
 
 // Streams and events
-LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "handle", stream)
-LOCKSTEP_ROUTINE(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned), "handle", stream)
-LOCKSTEP_ROUTINE(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned, int), "handle", stream)
+LOCKSTEP_ROUTINE(cudaStreamCreate, (cudaStream_t * stream), "stream_create", stream, 0)
+LOCKSTEP_ROUTINE(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags), "stream_create", stream, flags)
+LOCKSTEP_ROUTINE(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int), "stream_create", stream,
+                 flags)
 LOCKSTEP_ROUTINE(cudaStreamDestroy, (cudaStream_t), "nothing")
-LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t), "synchronize")
-LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t), "synchronize")
-LOCKSTEP_ROUTINE(cudaStreamWaitEvent, (cudaStream_t, cudaEvent_t, unsigned = 0), "nothing")
+LOCKSTEP_ROUTINE(cudaStreamSynchronize, (cudaStream_t stream), "stream_synchronize", stream)
+LOCKSTEP_ROUTINE(cudaStreamQuery, (cudaStream_t stream), "stream_synchronize", stream)
+LOCKSTEP_ROUTINE(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned = 0), "wait_event", stream,
+                 event)
 LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event), "handle", event)
 LOCKSTEP_ROUTINE(cudaEventCreate, (cudaEvent_t * event, unsigned), "handle", event)
 LOCKSTEP_ROUTINE(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned), "handle", event)
 LOCKSTEP_ROUTINE(cudaEventDestroy, (cudaEvent_t event), "event_destroy", event)
-LOCKSTEP_ROUTINE(cudaEventRecord, (cudaEvent_t event, cudaStream_t = 0), "event_record", event)
-LOCKSTEP_ROUTINE(cudaEventSynchronize, (cudaEvent_t), "synchronize")
-LOCKSTEP_ROUTINE(cudaEventQuery, (cudaEvent_t), "synchronize")
+LOCKSTEP_ROUTINE(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream = 0), "event_record", event, stream)
+LOCKSTEP_ROUTINE(cudaEventSynchronize, (cudaEvent_t event), "event_synchronize", event)
+LOCKSTEP_ROUTINE(cudaEventQuery, (cudaEvent_t event), "event_synchronize", event)
 LOCKSTEP_ROUTINE(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t first, cudaEvent_t second), "event_elapsed",
                  milliseconds, first, second)
+LOCKSTEP_ROUTINE(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data), "on_stream", stream,
+                 "host_function", function, data)
 
-static inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void *data) {
-    function(data);
-    return cudaSuccess;
-}
 static inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void *data,
                                                 unsigned) {
-    function(stream, cudaSuccess, data);
-    return cudaSuccess;
+    cudaError_t error = ::lockstep_host::ask("stream_synchronize", stream);
+    if (error == cudaSuccess) function(stream, cudaSuccess, data);
+    return error;
 }
 
 // Launches and what is known of kernels. Whoever names a kernel has its host function called, which says whose it is.
 static inline cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
                                            size_t shared_bytes = 0, cudaStream_t stream = 0,
                                            const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, file, line);
+    return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, stream, file, line);
 }
 template <typename... A>
 static inline cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments,
                                            size_t shared_bytes = 0, cudaStream_t stream = 0,
                                            const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, file, line);
+    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, stream, file,
+                                              line);
 }
 static inline cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **arguments,
                                                       size_t shared_bytes = 0, cudaStream_t stream = 0,
                                                       const char *file = __builtin_FILE(),
                                                       int line = __builtin_LINE()) {
-    return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, file, line);
+    return ::lockstep_host::launch_by_address(kernel, grid, block, arguments, shared_bytes, stream, file, line);
 }
 template <typename... A>
 static inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 block, void **arguments,
                                                       size_t shared_bytes = 0, cudaStream_t stream = 0,
                                                       const char *file = __builtin_FILE(),
                                                       int line = __builtin_LINE()) {
-    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, file, line);
+    return ::lockstep_host::launch_by_address((const void *)kernel, grid, block, arguments, shared_bytes, stream, file,
+                                              line);
 }
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
@@ -296,7 +303,7 @@ static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, 
         cluster[0] = extents.x, cluster[1] = extents.y, cluster[2] = extents.z;
     }
     cudaError_t error = ::lockstep_host::launch_by_address(kernel, config->gridDim, config->blockDim, arguments,
-                                                           config->dynamicSmemBytes, file, line);
+                                                           config->dynamicSmemBytes, config->stream, file, line);
     cluster[0] = cluster[1] = cluster[2] = 0;
     return error;
 }
@@ -362,3 +369,4 @@ static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *gr
 }
 
 #include "host_textures.h"
+#include "host_graphs.h"

@@ -151,8 +151,8 @@ static inline cudaError_t cudaMemcpy2DToArray(cudaArray_t array, size_t x, size_
 }
 static inline cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t array, size_t x, size_t y, const void *source,
                                                    size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
-                                                   cudaStream_t = 0) {
-    return cudaMemcpy2DToArray(array, x, y, source, pitch, width, height, kind);
+                                                   cudaStream_t stream = 0) {
+    return ::lockstep_host::ask("on_stream", stream, "to_array", array, x, y, 0, source, pitch, width, height, kind);
 }
 static inline cudaError_t cudaMemcpy2DFromArray(void *target, size_t pitch, cudaArray_const_t array, size_t x, size_t y,
                                                 size_t width, size_t height, cudaMemcpyKind kind) {
@@ -255,6 +255,8 @@ static inline cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *how) {
     }
     return error;
 }
-static inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *how, cudaStream_t = 0) {
-    return cudaMemcpy3D(how);
+static inline void lockstep_copy(void *how) { cudaMemcpy3D((const cudaMemcpy3DParms *)how); }
+static inline cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *how, cudaStream_t stream = 0) {
+    if (!::lockstep_host::call("captures", stream)) return cudaMemcpy3D(how);
+    return ::lockstep_host::ask("on_stream", stream, "host_function", &lockstep_copy, new cudaMemcpy3DParms(*how));
 }

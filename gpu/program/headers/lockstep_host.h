@@ -68,16 +68,24 @@ inline cudaError_t ask_of_kernel(const char *name, const void *kernel, A... argu
     who(kernel);
     return ask(name, packed.unit, packed.line, packed.template_parameters, packed.kernel, arguments...);
 }
-inline cudaError_t launch(dim3 grid, dim3 block, size_t shared_bytes, void **arguments, const char *file, int line) {
-    return ask("launch", packed.unit, packed.line, packed.template_parameters, packed.kernel, grid.x, grid.y, grid.z,
-               block.x, block.y, block.z, shared_bytes, packed.bytes.data(), packed.bytes.size(), arguments, file, line,
-               packed.cluster[0], packed.cluster[1], packed.cluster[2]);
+// What is asked first, before the launch itself, says where it goes: onto a stream, or into a graph.
+template <typename... A>
+inline cudaError_t launch_into(dim3 grid, dim3 block, size_t shared_bytes, void **arguments, const char *file, int line,
+                               A... where) {
+    return ask(where..., "launch", packed.unit, packed.line, packed.template_parameters, packed.kernel, grid.x, grid.y,
+               grid.z, block.x, block.y, block.z, shared_bytes, packed.bytes.data(), packed.bytes.size(), arguments,
+               file, line, packed.cluster[0], packed.cluster[1], packed.cluster[2]);
 }
-inline cudaError_t launch_by_address(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
-                                     const char *file, int line) {
+template <typename... A>
+inline cudaError_t launch_address_into(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                                       const char *file, int line, A... where) {
     who(kernel);
     packed.bytes.clear();
-    return launch(grid, block, shared_bytes, arguments, file, line);
+    return launch_into(grid, block, shared_bytes, arguments, file, line, where...);
+}
+inline cudaError_t launch_by_address(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                                     cudaStream_t stream, const char *file, int line) {
+    return launch_address_into(kernel, grid, block, arguments, shared_bytes, file, line, "on_stream", stream);
 }
 
 template <typename T>
@@ -101,7 +109,7 @@ struct Variable {
 
 static inline void __lockstep_launch(dim3 grid, dim3 block = 1, size_t shared_bytes = 0, cudaStream_t stream = 0,
                                      const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-    ::lockstep_host::launch(grid, block, shared_bytes, nullptr, file, line);
+    ::lockstep_host::launch_into(grid, block, shared_bytes, nullptr, file, line, "on_stream", stream);
 }
 
 // What a kernel printed stands where the program's own output does.

@@ -1,0 +1,102 @@
+// Graphs of host code: what streams capture, or what is added node by node.
+#pragma once
+
+typedef struct CUgraph_st *cudaGraph_t;
+typedef struct CUgraphNode_st *cudaGraphNode_t;
+typedef struct CUgraphExec_st *cudaGraphExec_t;
+
+enum cudaStreamCaptureMode {
+    cudaStreamCaptureModeGlobal,
+    cudaStreamCaptureModeThreadLocal,
+    cudaStreamCaptureModeRelaxed
+};
+enum cudaStreamCaptureStatus {
+    cudaStreamCaptureStatusNone,
+    cudaStreamCaptureStatusActive,
+    cudaStreamCaptureStatusInvalidated
+};
+enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError };
+struct cudaGraphExecUpdateResultInfo {
+    cudaGraphExecUpdateResult result;
+    cudaGraphNode_t errorNode, errorFromNode;
+};
+struct cudaKernelNodeParams {
+    void *func;
+    dim3 gridDim, blockDim;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+};
+struct cudaMemsetParams {
+    void *dst;
+    size_t pitch;
+    unsigned value, elementSize;
+    size_t width, height;
+};
+struct cudaHostNodeParams {
+    cudaHostFn_t fn;
+    void *userData;
+};
+
+LOCKSTEP_ROUTINE(cudaStreamBeginCapture, (cudaStream_t stream, cudaStreamCaptureMode mode), "begin_capture", stream,
+                 mode)
+LOCKSTEP_ROUTINE(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph), "end_capture", stream, graph)
+LOCKSTEP_ROUTINE(cudaStreamIsCapturing, (cudaStream_t stream, cudaStreamCaptureStatus *status), "is_capturing", stream,
+                 status)
+
+LOCKSTEP_ROUTINE(cudaGraphCreate, (cudaGraph_t * graph, unsigned), "graph_create", graph)
+LOCKSTEP_ROUTINE(cudaGraphClone, (cudaGraph_t * clone, cudaGraph_t graph), "graph_clone", clone, graph)
+LOCKSTEP_ROUTINE(cudaGraphDestroy, (cudaGraph_t graph), "graph_destroy", graph)
+LOCKSTEP_ROUTINE(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count), "graph_nodes", graph,
+                 nodes, count)
+
+// A node, the graph, and the nodes that come before it.
+#define LOCKSTEP_NODE cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count
+#define LOCKSTEP_ADDED "graph_add", node, graph, before, count
+
+LOCKSTEP_ROUTINE(cudaGraphAddEmptyNode, (LOCKSTEP_NODE), LOCKSTEP_ADDED, "nothing")
+LOCKSTEP_ROUTINE(cudaGraphAddChildGraphNode, (LOCKSTEP_NODE, cudaGraph_t child), "graph_add_graph", node, graph, before,
+                 count, child)
+LOCKSTEP_ROUTINE(cudaGraphAddHostNode, (LOCKSTEP_NODE, const cudaHostNodeParams *how), LOCKSTEP_ADDED, "host_function",
+                 how->fn, how->userData)
+LOCKSTEP_ROUTINE(cudaGraphAddMemsetNode, (LOCKSTEP_NODE, const cudaMemsetParams *how), LOCKSTEP_ADDED,
+                 "memset_elements", how->dst, how->pitch, how->value, how->elementSize, how->width, how->height)
+LOCKSTEP_ROUTINE(cudaGraphAddMemcpyNode1D,
+                 (LOCKSTEP_NODE, void *target, const void *source, size_t bytes, cudaMemcpyKind kind), LOCKSTEP_ADDED,
+                 "memcpy", target, source, bytes, kind)
+LOCKSTEP_ROUTINE(cudaGraphAddMemcpyNode, (LOCKSTEP_NODE, const cudaMemcpy3DParms *how), LOCKSTEP_ADDED, "host_function",
+                 &lockstep_copy, new cudaMemcpy3DParms(*how))
+static inline cudaError_t cudaGraphAddKernelNode(LOCKSTEP_NODE, const cudaKernelNodeParams *how,
+                                                 const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return ::lockstep_host::launch_address_into(how->func, how->gridDim, how->blockDim, how->kernelParams,
+                                                how->sharedMemBytes, file, line, LOCKSTEP_ADDED);
+}
+LOCKSTEP_ROUTINE(cudaGraphAddDependencies,
+                 (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, const void *,
+                  size_t count),
+                 "graph_depend", graph, from, to, count)
+LOCKSTEP_ROUTINE(cudaGraphAddDependencies,
+                 (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count),
+                 "graph_depend", graph, from, to, count)
+
+LOCKSTEP_ROUTINE(cudaGraphInstantiate, (cudaGraphExec_t * fit, cudaGraph_t graph, unsigned long long = 0),
+                 "graph_instantiate", fit, graph)
+LOCKSTEP_ROUTINE(cudaGraphInstantiate, (cudaGraphExec_t * fit, cudaGraph_t graph, cudaGraphNode_t *, char *, size_t),
+                 "graph_instantiate", fit, graph)
+LOCKSTEP_ROUTINE(cudaGraphInstantiateWithFlags, (cudaGraphExec_t * fit, cudaGraph_t graph, unsigned long long = 0),
+                 "graph_instantiate", fit, graph)
+LOCKSTEP_ROUTINE(cudaGraphUpload, (cudaGraphExec_t, cudaStream_t), "nothing")
+LOCKSTEP_ROUTINE(cudaGraphLaunch, (cudaGraphExec_t fit, cudaStream_t stream), "on_stream", stream, "graph_launch", fit)
+LOCKSTEP_ROUTINE(cudaGraphExecDestroy, (cudaGraphExec_t fit), "executable_destroy", fit)
+static inline cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t fit, cudaGraphNode_t node,
+                                                           const cudaKernelNodeParams *how,
+                                                           const char *file = __builtin_FILE(),
+                                                           int line = __builtin_LINE()) {
+    return ::lockstep_host::launch_address_into(how->func, how->gridDim, how->blockDim, how->kernelParams,
+                                                how->sharedMemBytes, file, line, "executable_set", fit, node);
+}
+static inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t fit, cudaGraph_t graph,
+                                              cudaGraphExecUpdateResultInfo *found) {
+    cudaError_t error = ::lockstep_host::ask("executable_update", fit, graph);
+    *found = {error ? cudaGraphExecUpdateError : cudaGraphExecUpdateSuccess, nullptr, nullptr};
+    return error;
+}

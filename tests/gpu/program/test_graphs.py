@@ -1,0 +1,177 @@
+"""Graphs of a program: captured from its streams, and built node by node."""
+
+from __future__ import annotations
+
+KERNELS = """
+__global__ void add(int *x, int value) { x[threadIdx.x] += value; }
+__global__ void times(int *x, int value) { x[threadIdx.x] *= value; }
+
+static const char *said(cudaError_t error) { return cudaGetErrorName(error); }
+static void count_up(void *data) { ++*(int *)data; }
+
+"""
+
+
+def test_captured_streams_run_when_their_graph_is_launched(program):
+    ended = program(
+        KERNELS
+        + """
+int main() {
+    int *x, *y, host[4] = {1, 2, 3, 4}, out[4] = {}, calls = 0, value = 10;
+    CHECK(cudaMalloc(&x, sizeof host));
+    CHECK(cudaMalloc(&y, sizeof host));
+    cudaStream_t stream, other;
+    cudaEvent_t forked, joined;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamCreate(&other));
+    CHECK(cudaEventCreateWithFlags(&forked, cudaEventDisableTiming));
+    CHECK(cudaEventCreateWithFlags(&joined, cudaEventDisableTiming));
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaStreamCaptureStatus status;
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    CHECK(cudaMemcpyAsync(x, host, sizeof host, cudaMemcpyHostToDevice, stream));
+    add<<<1, 4, 0, stream>>>(x, value);
+    value = 99;  // the graph has 10
+    CHECK(cudaEventRecord(forked, stream));
+    CHECK(cudaStreamWaitEvent(other, forked, 0));
+    CHECK(cudaMemsetAsync(y, 0, sizeof host, other));
+    add<<<1, 4, 0, other>>>(y, 5);
+    times<<<1, 4, 0, stream>>>(x, 3);
+    CHECK(cudaStreamIsCapturing(other, &status));
+    printf("%d ", (int)status);
+    CHECK(cudaEventRecord(joined, other));
+    CHECK(cudaStreamWaitEvent(stream, joined, 0));
+    CHECK(cudaMemcpyAsync(out, x, sizeof out, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaLaunchHostFunc(stream, count_up, &calls));
+    CHECK(cudaStreamEndCapture(stream, &graph));
+    CHECK(cudaStreamIsCapturing(other, &status));
+    size_t nodes = 0;
+    CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    printf("%d, %d %d, %zu\\n", (int)status, out[0], calls, nodes);
+    CHECK(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
+    CHECK(cudaGraphDestroy(graph));
+    host[0] = 100;
+    for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(exec, stream));
+    CHECK(cudaStreamSynchronize(stream));
+    printf("%d %d %d %d, %d\\n", out[0], out[1], out[2], out[3], calls);
+    CHECK(cudaMemcpy(out, y, sizeof out, cudaMemcpyDeviceToHost));
+    printf("%d %d\\n", out[0], out[3]);
+    CHECK(cudaGraphExecDestroy(exec));
+    printf("%s\\n", cudaGetErrorName(cudaGraphLaunch(exec, stream)));
+}
+""",
+        report=True,
+    )
+    assert ended.said == "1 0, 0 0, 7\n330 36 39 42, 3\n5 5\ncudaErrorInvalidValue\n", ended.complained
+    assert [each["kernel"] for each in ended.report["launches"]] == ["add", "add", "times"] * 3
+
+
+def test_graphs_are_built_node_by_node_and_updated(program):
+    ended = program(
+        KERNELS
+        + """
+int main() {
+    int *x, *y, host[4] = {1, 2, 3, 4}, out[4] = {}, calls = 0, by = 7;
+    CHECK(cudaMalloc(&x, sizeof host));
+    CHECK(cudaMalloc(&y, sizeof host));
+    cudaGraph_t graph, whole;
+    cudaGraphExec_t exec;
+    cudaGraphNode_t copied, set, added, back, called, child;
+    CHECK(cudaGraphCreate(&graph, 0));
+    void *arguments[] = {&y, &by};
+    cudaKernelNodeParams kernel = {};
+    kernel.func = (void *)add, kernel.gridDim = dim3(1), kernel.blockDim = dim3(4), kernel.kernelParams = arguments;
+    CHECK(cudaGraphAddKernelNode(&added, graph, nullptr, 0, &kernel));
+    cudaMemsetParams fill = {};
+    fill.dst = y, fill.value = 0x01020304, fill.elementSize = 4, fill.width = 4, fill.height = 1;
+    CHECK(cudaGraphAddMemsetNode(&set, graph, nullptr, 0, &fill));
+    CHECK(cudaGraphAddDependencies(graph, &set, &added, 1));  // though it was added later
+    CHECK(cudaGraphAddMemcpyNode1D(&copied, graph, nullptr, 0, x, host, sizeof host, cudaMemcpyHostToDevice));
+    CHECK(cudaGraphAddMemcpyNode1D(&back, graph, &added, 1, out, y, sizeof out, cudaMemcpyDeviceToHost));
+    cudaHostNodeParams host_node = {count_up, &calls};
+    cudaGraphNode_t both[] = {back, copied};
+    CHECK(cudaGraphAddHostNode(&called, graph, both, 2, &host_node));
+    by = 1000;  // the node has 7
+    CHECK(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK(cudaGraphLaunch(exec, 0));
+    printf("%d %d %d\\n", out[0] - 0x01020304, out[3] - 0x01020304, calls);
+    by = 20;
+    CHECK(cudaGraphExecKernelNodeSetParams(exec, added, &kernel));
+    CHECK(cudaGraphLaunch(exec, 0));
+    printf("%d %d\\n", out[0] - 0x01020304, calls);
+    cudaGraphExecUpdateResultInfo info;
+    CHECK(cudaGraphExecUpdate(exec, graph, &info));
+    CHECK(cudaGraphCreate(&whole, 0));
+    CHECK(cudaGraphAddChildGraphNode(&child, whole, nullptr, 0, graph));
+    CHECK(cudaGraphLaunch(exec, 0));
+    printf("%d %d, ", out[0] - 0x01020304, calls);
+    CHECK(cudaGraphInstantiateWithFlags(&exec, whole));
+    CHECK(cudaGraphLaunch(exec, 0));
+    printf("%d\\n", calls);
+    CHECK(cudaGraphAddDependencies(graph, &added, &set, 1));
+    printf("%s\\n", cudaGetErrorName(cudaGraphInstantiate(&exec, graph, 0)));
+}
+"""
+    )
+    assert ended.said == "7 7 1\n20 2\n7 3, 4\ncudaErrorInvalidValue\n", ended.complained
+
+
+def test_what_no_capture_takes_is_refused_and_ends_it(program):
+    ended = program(
+        KERNELS
+        + """
+static void say(cudaError_t error) { printf("%s ", cudaGetErrorName(error)), cudaGetLastError(); }
+static void ok(cudaError_t error) { CHECK(error); }
+int main() {
+    int *x, *y, out[4];
+    CHECK(cudaMalloc(&x, 16));
+    cudaStream_t stream, other, free_one;
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    CHECK(cudaStreamCreate(&stream));
+    CHECK(cudaStreamCreate(&other));
+    CHECK(cudaStreamCreateWithFlags(&free_one, cudaStreamNonBlocking));
+    CHECK(cudaEventCreate(&event));
+    auto begin = [&](cudaStreamCaptureMode mode) { CHECK(cudaStreamBeginCapture(stream, mode)); };
+    auto end = [&] { say(cudaStreamEndCapture(stream, &graph)), printf("%d\\n", graph != nullptr); };
+    end();
+    say(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal));
+    begin(cudaStreamCaptureModeRelaxed), say(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed)), end();
+    begin(cudaStreamCaptureModeRelaxed), say(cudaStreamSynchronize(stream)), end();
+    begin(cudaStreamCaptureModeRelaxed), say(cudaDeviceSynchronize()), end();
+    begin(cudaStreamCaptureModeGlobal), say(cudaMalloc(&y, 16)), end();
+    begin(cudaStreamCaptureModeRelaxed), say(cudaMalloc(&y, 16)), end();
+    begin(cudaStreamCaptureModeRelaxed), say(cudaMemcpy(out, x, 16, cudaMemcpyDeviceToHost)), end();
+    begin(cudaStreamCaptureModeRelaxed), add<<<1, 4>>>(x, 1), say(cudaGetLastError()), end();
+    begin(cudaStreamCaptureModeRelaxed), say(cudaMallocAsync(&y, 16, stream)), end();
+    ok(cudaEventRecord(event, other));
+    begin(cudaStreamCaptureModeRelaxed), say(cudaStreamWaitEvent(stream, event, 0)), end();
+    begin(cudaStreamCaptureModeRelaxed), ok(cudaEventRecord(event, stream)), say(cudaEventQuery(event)), end();
+    begin(cudaStreamCaptureModeRelaxed), ok(cudaEventRecord(event, stream));
+    ok(cudaStreamWaitEvent(other, event, 0)), add<<<1, 4, 0, other>>>(x, 1);
+    say(cudaStreamEndCapture(other, &graph)), end();
+    begin(cudaStreamCaptureModeRelaxed), ok(cudaEventRecord(event, stream));
+    ok(cudaStreamWaitEvent(other, event, 0)), add<<<1, 4, 0, other>>>(x, 1), end();
+    CHECK(cudaStreamBeginCapture(free_one, cudaStreamCaptureModeRelaxed));
+    add<<<1, 4>>>(x, 1);  // which no stream that does not block waits for
+    CHECK(cudaStreamEndCapture(free_one, &graph));
+}
+"""
+    )
+    assert ended.said.replace("cudaError", "").replace("cudaS", "S").splitlines() == [
+        "IllegalState 0",
+        "StreamCaptureUnsupported IllegalState Success 1",
+        "StreamCaptureUnsupported StreamCaptureInvalidated 0",
+        "StreamCaptureUnsupported StreamCaptureInvalidated 0",
+        "StreamCaptureUnsupported StreamCaptureInvalidated 0",
+        "Success Success 1",
+        "StreamCaptureImplicit StreamCaptureInvalidated 0",
+        "StreamCaptureImplicit StreamCaptureInvalidated 0",
+        "NotSupported Success 1",
+        "StreamCaptureIsolation StreamCaptureInvalidated 0",
+        "CapturedEvent StreamCaptureInvalidated 0",
+        "StreamCaptureUnmatched StreamCaptureInvalidated 0",
+        "StreamCaptureUnjoined 0",
+    ]
+    assert ended.code == 0, ended.complained
