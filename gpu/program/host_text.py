@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu.simulator.frontend.child_launches import CONFIGURE, closing_brackets, launches
@@ -36,6 +38,8 @@ _NO_PARAMETERS = re.compile(
     rb"\b(?:__launch_bounds__|__cluster_dims__|__maxnreg__|__align__|__attribute__|alignas|decltype|noexcept|explicit"
     rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
 )
+_DEVICE_LAMBDA = re.compile(rb"\]\s*(?P<words>(?:__(?:host|device|forceinline|noinline)__\s*)+)")
+_BODY_OF_LAMBDA = re.compile(rb"[\w\s:<>,*&\-]*\{")
 _FUNCTOR = re.compile(rb"\boperator\s*\(\s*\)\s*\(")
 _TEMPLATE = re.compile(rb"\s*(?:(?:public|private|protected)\s*:\s*)?template\s*<")
 _NAME = re.compile(rb"[A-Za-z_]\w*\Z")
@@ -133,12 +137,45 @@ class _Rewriter:
                 self._edits.put(closing, closing + 1, b")))")
                 continue
             self._edits.put(found.start(), end, _WORD_FOR.get(found[0], b""))
+        self._lambdas(bytes(code), closings)
         for launch in launches(bytes(code)):
             first, last = launch.configuration
             self._edits.put(launch.start, launch.end, b"")
             call = b", " + CONFIGURE.encode() + b"(" + self._text[first:last] + b")"
             self._edits.put(launch.closing + 1, launch.closing + 1, call)
         return self._edits.applied(self._text)
+
+    def _lambdas(self, code: bytes, closings: Mapping[int, int]) -> None:
+        """Give each lambda of the device a type that says its line, and which of the line's it is.
+
+        One that is of the host too is called there. The body of another one is a template's, which is never made:
+        it is read for what it captures.
+        """
+        openings = {closing: opening for opening, closing in closings.items()}
+        on_line: Counter[int] = Counter()
+        for found in _DEVICE_LAMBDA.finditer(code):
+            start = openings.get(found.start())
+            if start is None or b"__device__" not in found["words"]:
+                continue
+            opening = closing = found.end()
+            if code[opening : opening + 1] == b"(":
+                closing = closings.get(opening, opening)
+            body = _BODY_OF_LAMBDA.match(code, closing + (closing > opening))
+            end = closings.get(body.end() - 1) if body is not None else None
+            if end is None:
+                continue
+            line = self._line_of(start)
+            self._edits.put(start, start, b"::lockstep_host::closure<%d, %d>(" % (line, on_line[line]))
+            self._edits.put(end + 1, end + 1, b")")
+            on_line[line] += 1
+            if b"__host__" not in found["words"]:
+                self._edits.put(closing, closing, self._one_more_parameter(opening, closing))
+
+    def _one_more_parameter(self, opening: int, closing: int) -> bytes:
+        """Return what makes a lambda a template, before the bracket that closes its parameters."""
+        if opening == closing:
+            return b"(auto...) "
+        return b", auto..." if self._code[opening + 1 : closing].split() not in ([], [b"void"]) else b"auto..."
 
     def _user_code(self) -> bytes:
         """Return the text with everything blank that is a literal, or for the preprocessor."""

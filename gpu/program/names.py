@@ -10,6 +10,9 @@ _TYPEDEF = re.compile(r"\s*(?:u?int(?:_fast|_least)?\d+_t|u?intptr_t|s?size_t|pt
 _TEMPLATE = re.compile(r" \[(?:with )?(?P<arguments>.*)\]$", re.DOTALL)
 
 
+_CLOSURE = re.compile(r"lockstep_host::Closure<(?P<line>\d+), (?P<number>\d+), ")
+
+
 def kernel_name(pretty: str, template_parameters: int) -> str:
     """Return a kernel's name as the simulator takes it: "reduce<float, 256>".
 
@@ -20,7 +23,7 @@ def kernel_name(pretty: str, template_parameters: int) -> str:
     template_parameters : int
         How many the kernel has; negative where that is not known.
     """
-    plain = _ANONYMOUS.sub("", pretty)
+    plain = _ANONYMOUS.sub("", _with_places(pretty))
     found = _TEMPLATE.search(plain)
     head = plain[: found.start()] if found is not None else plain
     name = _name_in(head)
@@ -31,6 +34,21 @@ def kernel_name(pretty: str, template_parameters: int) -> str:
     if template_parameters > 0:
         arguments = arguments[:template_parameters]
     return f"{name}<{', '.join(each for each in arguments if each)}>"
+
+
+def _with_places(pretty: str) -> str:
+    """Return a declaration in which a lambda's type is its place: "(lambda at 7:0 of scale<float>)".
+
+    That is of line 7 the first one; behind `of` is the function that it stands in.
+    """
+    while (found := _CLOSURE.search(pretty)) is not None:
+        depth, end = 1, found.end()
+        while depth and end < len(pretty):
+            depth += (pretty[end] in "<([") - (pretty[end] in ">)]" and pretty[end - 1 : end + 1] != "->")
+            end += 1
+        owner = pretty[found.end() : end].partition("(")[0].strip()
+        pretty = f"{pretty[: found.start()]}(lambda at {found['line']}:{found['number']} of {owner}){pretty[end:]}"
+    return pretty
 
 
 def _name_in(head: str) -> str:

@@ -28,7 +28,7 @@ _DIMENSIONS = 20_000
 @exported("get_curand_version")
 def get_curand_version() -> tuple[int, int, int]:
     """Return the version of cuRAND that the headers stand for."""
-    return 10, 4, 0
+    return 10, 40, 0
 
 
 @cache

@@ -17,6 +17,7 @@
 
 #include "driver_types.h"
 #include "host_functions.h"
+#include "host_lambdas.h"
 #include "lockstep_host.h"
 
 #define LOCKSTEP_ROUTINE(name, parameters, ...)                                                                        \

@@ -74,12 +74,16 @@ _EXCERPT = 160
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """An error or a warning that clang found, with its source line and a caret, and the option that asks for it."""
+    """An error or a warning that clang found, with its source line and a caret, and the option that asks for it.
+
+    `offset` is where a macro is used, `written` where an argument of it stands.
+    """
 
     message: str
     position: SourcePosition
     file: str
     offset: int
+    written: int
     excerpt: str
     is_error: bool
     option: str
@@ -94,7 +98,9 @@ class Diagnosis:
 
     def lies_in(self, cursor: Cursor) -> bool:
         """Whether it is within a cursor's text."""
-        start = cursor.start
+        start, (first, last) = cursor.start, cursor.written
+        if first != start and first.file == last.file == self.file:  # all of it is an argument of a macro
+            return first.offset <= self.written <= last.offset
         return start.file != "" and start.file == self.file and start.offset <= self.offset <= cursor.end.offset
 
 
@@ -236,6 +242,7 @@ def _index() -> cindex.Index:
 
 def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
     place, position = tree.place(said.location), tree.position(said.location)
+    written = tree.written(said.location)
     is_error = said.severity >= cindex.Diagnostic.Error
     message = said.spelling
     if len(message) > _MOST_OF_MESSAGE:
@@ -252,7 +259,7 @@ def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: Synt
     excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
     if line is not None:
         excerpt += _with_caret(line, position.column)
-    return Diagnosis(message, position, place.file, place.offset, excerpt, is_error, said.option)
+    return Diagnosis(message, position, place.file, place.offset, written.offset, excerpt, is_error, said.option)
 
 
 def _begins_with_shared(line: str, column: int) -> bool:

@@ -85,8 +85,13 @@ _start = function("clang_getRangeStart", cindex.SourceLocation)
 _end = function("clang_getRangeEnd", cindex.SourceLocation)
 _expansion = function("clang_getExpansionLocation", None)
 _spelled = function("clang_getSpellingLocation", None)
+_written = function("clang_getFileLocation", None)
 _file_name = function("clang_getFileName", String)
 _content = function("clang_getFileContents", ctypes.c_void_p)
+
+_number_of_template_arguments = function("clang_Cursor_getNumTemplateArguments", ctypes.c_int)
+_template_argument_type = function("clang_Cursor_getTemplateArgumentType", cindex.Type)
+_template_argument_value = function("clang_Cursor_getTemplateArgumentValue", ctypes.c_longlong)
 
 _CURSOR_KINDS = {kind.value: kind for kind in CursorKind.get_all_kinds()}
 _TYPE_KINDS = {kind.value: kind for kind in TypeKind._kinds if kind is not None}  # noqa: SLF001
@@ -119,6 +124,13 @@ _ONE_MACRO = re.compile(r"\w+\s*\(.*\)", re.DOTALL)
 @cache
 def _last_part(path: str) -> str:
     return Path(path).name
+
+
+class TemplateArgument(NamedTuple):
+    """An argument of a template as it is written, and what declares it where it is a class."""
+
+    text: str
+    declaration: Cursor | None
 
 
 class Cursor:
@@ -175,6 +187,12 @@ class Cursor:
         return self.tree.place(_end(_extent(self.raw)))
 
     @_AskedOnce
+    def written(self) -> tuple[SourceOffset, SourceOffset]:
+        """Where the text begins and ends, of a macro's argument where that is written."""
+        extent = _extent(self.raw)
+        return self.tree.written(_start(extent)), self.tree.written(_end(extent))
+
+    @_AskedOnce
     def position(self) -> SourcePosition:
         """Where the text begins, as the user sees it."""
         return self.tree.position(_start(_extent(self.raw)))
@@ -217,6 +235,18 @@ class Cursor:
         """The class of a member."""
         assert self.parent is not None
         return self.parent
+
+    @_AskedOnce
+    def template_arguments(self) -> tuple[TemplateArgument, ...]:
+        """What a function template was instantiated with; a pack's are left out."""
+        return tuple(self._template_argument(at) for at in range(max(_number_of_template_arguments(self.raw), 0)))
+
+    def _template_argument(self, at: int) -> TemplateArgument:
+        raw = _template_argument_type(self.raw, at)
+        if raw._kind_id:  # noqa: SLF001
+            type = self.tree.type(raw).canonical
+            return TemplateArgument(type.spelling, type.declaration)
+        return TemplateArgument(str(_template_argument_value(self.raw, at)), None)
 
     def descendants(self) -> Iterator[Cursor]:
         """Yield this cursor and all those below it, in the order of the text; but not what is below a name."""
@@ -378,6 +408,11 @@ class SyntaxTree:
     def place(self, location: cindex.SourceLocation) -> SourceOffset:
         """Return where a location of libclang's is."""
         _expansion(location, self._answers[0], None, None, self._answers[3])
+        return SourceOffset(self._file_answered(), self._offset.value)
+
+    def written(self, location: cindex.SourceLocation) -> SourceOffset:
+        """Return where a location of libclang's is, of what is a macro's argument where that is written."""
+        _written(location, self._answers[0], None, None, self._answers[3])
         return SourceOffset(self._file_answered(), self._offset.value)
 
     def text(self, extent: cindex.SourceRange) -> str:

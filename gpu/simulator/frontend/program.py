@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.coverage import unreached_lines
 from gpu.simulator.frontend.expressions import Expressions
 from gpu.simulator.frontend.functions import lower_function
+from gpu.simulator.frontend.launched_lambdas import LaunchedLambdas, names_lambda
 from gpu.simulator.frontend.scope import Scope
 from gpu.simulator.frontend.types import TypeLowering, decayed, refuse
 from gpu.simulator.types import VOID, ArrayOf, Pointer, Scalar, Type, leaves
@@ -186,6 +188,8 @@ class Program:
             raise self._ambiguous(name, self._plain(name))
         if name in self._kernels:
             return self.function(self._kernels[name])
+        if names_lambda(name) and (launched := self._launched.kernel(name)) is not None:
+            return self.function(launched)
         if name in self._templates:
             raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
         same = self._definitions.get(name.partition("<")[0].rstrip(), ())
@@ -200,6 +204,10 @@ class Program:
         if host is None:
             raise KernelError(reason)
         raise KernelError(f"{reason} {name} in line {host.position.line} is not __global__.", position=host.position)
+
+    @cached_property
+    def _launched(self) -> LaunchedLambdas:
+        return LaunchedLambdas.of(body for body in self._bodies if body.kind in _FUNCTIONS)
 
     def alone(self, name: str, line: int) -> str:
         """Return the text without the kernels that share a name, but for the one that has a line; all lines stay.
@@ -527,4 +535,4 @@ def _initial_value(declaration: Cursor) -> Cursor | None:
 
 def is_instantiation(name: str) -> bool:
     """Whether a kernel's name has template arguments."""
-    return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None
+    return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None and not names_lambda(name)

@@ -19,6 +19,11 @@ from gpu.program.names import kernel_name
         ("void f(Ts ...) [with Ts = {int, float}]", 1, "f<int, float>"),
         ("void {anonymous}::f(T) [with T = {anonymous}::S]", 1, "f<S>"),
         ("void f(T) [with T = int (*)(int, int); T G = add]", 2, "f<int (*)(int, int), add>"),
+        (
+            "void each(F) [with int N = 3; F = lockstep_host::Closure<7, 1, scale<float>(T*)::<lambda(int)> >]",
+            2,
+            "each<3, (lambda at 7:1 of scale<float>)>",
+        ),
     ],
 )
 def test_names(pretty, parameters, name):

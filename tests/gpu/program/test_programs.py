@@ -555,3 +555,39 @@ int main() {
 """
     )
     assert (ended.code, ended.said) == (0, "3 101.5 207\n"), ended.complained
+
+
+def test_lambdas_are_launched_from_macros_and_templates(program):
+    """Several in one line, in instantiations of one function, and of one that the host calls too."""
+    ended = program(
+        """
+#define LAMBDA [=] __device__
+#define PARALLEL_FOR(i, n, ...) for_each(n, [=] __device__ (int i) { __VA_ARGS__ })
+template <int Block, typename F> __global__ void each(int n, F f) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) f(i + Block - 32);
+}
+template <typename F> void for_each(int n, F f) { each<32><<<(n + 31) / 32, 32>>>(n, f); }
+template <typename T> void scale(T *x, int n, T by) {
+    for_each(n, LAMBDA(int i) { x[i] *= by; }), each<33><<<1, 1>>>(1, LAMBDA(int i) { x[i] += by + threadIdx.x; });
+}
+int main() {
+    float *x;
+    double *y;
+    int *z;
+    CHECK(cudaMallocManaged(&x, 40 * sizeof *x));
+    CHECK(cudaMallocManaged(&y, 40 * sizeof *y));
+    CHECK(cudaMallocManaged(&z, 4 * sizeof *z));
+    for_each(40, [=] __device__(int i) { x[i] = i, y[i] = 2 * i, z[i % 4] = 0; });
+    scale(x, 40, 0.5f), scale(y, 40, 10.0);
+    PARALLEL_FOR(i, 40, x[i] += 1; atomicAdd(&z[i % 4], 1);); PARALLEL_FOR(j, 40,
+        y[j] += 2;
+        if (j == 39) y[j] = -1; );
+    auto twice = [] __host__ __device__(float v) { return 2 * v; };
+    each<32><<<1, 32>>>(3, [=] __device__(int i) mutable -> void { x[i] = twice(x[i]); });
+    CHECK((each<32><<<1, 1>>>(1, [z] __device__(int i) { z[1] = 7; }), cudaDeviceSynchronize()));
+    printf("%g %g %g %g %d %d %g\\n", x[1], x[39], y[1], y[39], z[0], z[1], twice(3));
+}
+"""
+    )
+    assert (ended.code, ended.said) == (0, "4 20.5 32 -1 10 7 6\n"), ended.complained
