@@ -149,8 +149,16 @@ __device__ inline unsigned long long __lockstep_53_bits(LockstepState *state) {
     return low ^ ((unsigned long long)curand(state) << 21);
 }
 template <typename LockstepState>
-__device__ inline double curand_uniform_double(LockstepState *state) {
+__device__ inline double __lockstep_uniform_of_53_bits(LockstepState *state) {
     return __lockstep_53_bits(state) * LOCKSTEP_2POW53_INV + LOCKSTEP_2POW53_INV / 2;
+}
+template <typename LockstepState>
+__device__ inline double curand_uniform_double(LockstepState *state) {
+    return __lockstep_uniform_of_53_bits(state);
+}
+// Philox makes one of 32 bits; two and four at once have 53.
+__device__ inline double curand_uniform_double(curandStatePhilox4_32_10 *state) {
+    return __lockstep_uniform_double_of(curand(state));
 }
 // Two normal numbers of two uniform ones (Box and Muller 1958).
 template <typename LockstepState>
@@ -163,41 +171,11 @@ __device__ inline float2 curand_normal2(LockstepState *state) {
 }
 template <typename LockstepState>
 __device__ inline double2 curand_normal2_double(LockstepState *state) {
-    double u = curand_uniform_double(state), s, c;
+    double u = __lockstep_uniform_of_53_bits(state), s, c;
     double angle = __lockstep_53_bits(state) * (LOCKSTEP_2POW53_INV * 2) + LOCKSTEP_2POW53_INV;
     double length = sqrt(-2 * log(u));
     sincospi(angle, &s, &c);
     return make_double2(s * length, c * length);
-}
-template <typename LockstepState>
-__device__ inline float curand_normal(LockstepState *state) {
-    if (state->boxmuller_flag) {
-        state->boxmuller_flag = 0;
-        return state->boxmuller_extra;
-    }
-    float2 both = curand_normal2(state);
-    state->boxmuller_extra = both.y;
-    state->boxmuller_flag = 1;
-    return both.x;
-}
-template <typename LockstepState>
-__device__ inline double curand_normal_double(LockstepState *state) {
-    if (state->boxmuller_flag_double) {
-        state->boxmuller_flag_double = 0;
-        return state->boxmuller_extra_double;
-    }
-    double2 both = curand_normal2_double(state);
-    state->boxmuller_extra_double = both.y;
-    state->boxmuller_flag_double = 1;
-    return both.x;
-}
-template <typename LockstepState>
-__device__ inline float curand_log_normal(LockstepState *state, float mean, float stddev) {
-    return expf(mean + stddev * curand_normal(state));
-}
-template <typename LockstepState>
-__device__ inline double curand_log_normal_double(LockstepState *state, double mean, double stddev) {
-    return exp(mean + stddev * curand_normal_double(state));
 }
 template <typename LockstepState>
 __device__ inline float2 curand_log_normal2(LockstepState *state, float mean, float stddev) {
@@ -209,6 +187,32 @@ __device__ inline double2 curand_log_normal2_double(LockstepState *state, double
     double2 both = curand_normal2_double(state);
     return make_double2(exp(mean + stddev * both.x), exp(mean + stddev * both.y));
 }
+// The second of two is kept for who asks next for the same kind; one of the other kind takes its place.
+#define LOCKSTEP_KEPT(flag, extra, mark, pair)                                                                         \
+    if (state->flag == mark) {                                                                                         \
+        state->flag = 0;                                                                                               \
+        return state->extra;                                                                                           \
+    }                                                                                                                  \
+    auto both = pair;                                                                                                  \
+    state->extra = both.y;                                                                                             \
+    state->flag = mark;                                                                                                \
+    return both.x;
+template <typename LockstepState>
+__device__ inline float curand_normal(LockstepState *state) {
+    LOCKSTEP_KEPT(boxmuller_flag, boxmuller_extra, 1, curand_normal2(state))
+}
+template <typename LockstepState>
+__device__ inline double curand_normal_double(LockstepState *state) {
+    LOCKSTEP_KEPT(boxmuller_flag_double, boxmuller_extra_double, 1, curand_normal2_double(state))
+}
+template <typename LockstepState>
+__device__ inline float curand_log_normal(LockstepState *state, float mean, float stddev) {
+    LOCKSTEP_KEPT(boxmuller_flag, boxmuller_extra, 2, curand_log_normal2(state, mean, stddev))
+}
+template <typename LockstepState>
+__device__ inline double curand_log_normal_double(LockstepState *state, double mean, double stddev){
+    LOCKSTEP_KEPT(boxmuller_flag_double, boxmuller_extra_double, 2, curand_log_normal2_double(state, mean, stddev))}
+#undef LOCKSTEP_KEPT
 // Four numbers of Philox, as if asked for one by one.
 __device__ inline uint4 curand4(curandStatePhilox4_32_10 *state) {
     uint4 four;
@@ -223,15 +227,37 @@ __device__ inline float4 curand_uniform4(curandStatePhilox4_32_10 *state) {
     return make_float4(__lockstep_uniform_of(four.x), __lockstep_uniform_of(four.y), __lockstep_uniform_of(four.z),
                        __lockstep_uniform_of(four.w));
 }
+__device__ inline double2 curand_uniform2_double(curandStatePhilox4_32_10 *state) {
+    double first = __lockstep_uniform_of_53_bits(state);
+    return make_double2(first, __lockstep_uniform_of_53_bits(state));
+}
+__device__ inline double4 curand_uniform4_double(curandStatePhilox4_32_10 *state) {
+    double2 first = curand_uniform2_double(state), second = curand_uniform2_double(state);
+    return make_double4(first.x, first.y, second.x, second.y);
+}
 __device__ inline float4 curand_normal4(curandStatePhilox4_32_10 *state) {
     float2 first = curand_normal2(state), second = curand_normal2(state);
     return make_float4(first.x, first.y, second.x, second.y);
 }
-// Knuth's product of uniform numbers; from 64 on a rounded normal number, which cuRAND's differ from.
+__device__ inline double4 curand_normal4_double(curandStatePhilox4_32_10 *state) {
+    double2 first = curand_normal2_double(state), second = curand_normal2_double(state);
+    return make_double4(first.x, first.y, second.x, second.y);
+}
+__device__ inline float4 curand_log_normal4(curandStatePhilox4_32_10 *state, float mean, float stddev) {
+    float2 first = curand_log_normal2(state, mean, stddev), second = curand_log_normal2(state, mean, stddev);
+    return make_float4(first.x, first.y, second.x, second.y);
+}
+__device__ inline double4 curand_log_normal4_double(curandStatePhilox4_32_10 *state, double mean, double stddev) {
+    double2 first = curand_log_normal2_double(state, mean, stddev);
+    double2 second = curand_log_normal2_double(state, mean, stddev);
+    return make_double4(first.x, first.y, second.x, second.y);
+}
+// Knuth's product of uniform numbers; above 4000 a rounded normal number. Between, from 64 on, that too: cuRAND's are
+// found there by a rejection, and differ.
 template <typename LockstepState>
 __device__ inline unsigned int curand_poisson(LockstepState *state, double lambda) {
     if (lambda >= 64) {
-        double found = rint(lambda + sqrt(lambda) * curand_normal_double(state));
+        double found = sqrt(lambda) * curand_normal_double(state) + lambda + 0.5;
         return found > 0 ? (unsigned int)found : 0;
     }
     unsigned int count = 0;
@@ -241,5 +267,13 @@ __device__ inline unsigned int curand_poisson(LockstepState *state, double lambd
         product *= curand_uniform(state);
     } while (product > 1);
     return count - 1;
+}
+__device__ inline uint4 curand_poisson4(curandStatePhilox4_32_10 *state, double lambda) {
+    uint4 four;
+    four.x = curand_poisson(state, lambda);
+    four.y = curand_poisson(state, lambda);
+    four.z = curand_poisson(state, lambda);
+    four.w = curand_poisson(state, lambda);
+    return four;
 }
 }

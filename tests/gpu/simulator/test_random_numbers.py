@@ -19,6 +19,37 @@ Array = np.ndarray[Any, Any]
 MODULI = (4294967087, 4294944443)
 FACTORS = ((-810728, 1403580, 0), (-1370589, 0, 527612))
 
+CURANDS = {
+    "XORWOW": (
+        "cee61622 8833fe25 689d0542 73c6d049 bb9de310 39782927 b2c50c74 f8466be0 43ad2541",
+        (-0.805193067, -0.413907647, 0.291456997, 0.530189812, 0.87521106),
+        (0.69831930095214023, 0.63404900608599846, 0.48288758029798456),
+        (0.62924755621787398, 0.63536274918736202, -1.625106632044369),
+        (1.38335085, 1.89241409, 1.21396577),
+        (1.2236951719166498, 1.2630399100960945),
+        (1, 28, 5000, 8997),
+    ),
+    "Philox4_32_10": (
+        "552b13e4 1ea3e8fe a1926947 2abdaf55 5032b86c cddafe95 4948db89 c50b3596 9b156e5c",
+        (1.37734568, -0.723258972, -1.01946688, -1.20552361, 1.58475089),
+        (0.8041228405199945, 0.28626796836033463, 0.76970229088328779),
+        (0.77202678771528266, 0.51506083503948952, -1.6055517875581538),
+        (1.80660462, 1.63880563, 1.83064508),
+        (1.6192117753321729, 1.2472326698308385),
+        (0, 14, 4888, 8986),
+    ),
+    "MRG32k3a": (
+        "03dbac87 c7ad261e bf16a40a c86b7d25 0057f62f da0f6ad3 04ec1038 0081f9e0 da449a90",
+        (-0.326201648, -1.09317625, 0.975098431, 0.51379472, -0.766179502),
+        (0.85179774906154015, 0.019227040935878539, 0.0019832775961852209),
+        (-0.66221774471579131, -0.27102544734232392, 1.8157190995789962),
+        (1.889642, 1.37515557, 1.5065273),
+        (1.6395575222012042, 1.472863113242745),
+        (0, 17, 5117, 9135),
+    ),
+}
+"""cuRAND's own numbers (10.4) of seed 1234, subsequence 7 and offset 1000003, kind by kind, as the test draws them."""
+
 
 def test_philox_gives_the_known_answers_of_random123() -> None:
     source = """#include <curand_kernel.h>
@@ -197,3 +228,84 @@ def test_distributions_are_what_they_are_called(state: str) -> None:
         assert 0.8 < values.var() / mean < 1.25
     assert 0 < uniform.min() < uniform.max() <= 1
     assert abs(np.sin(2 * pi * uniform).mean()) < 0.1
+
+
+@pytest.mark.parametrize("state", CURANDS)
+def test_numbers_are_curands_own(state: str) -> None:
+    """By seed, subsequence and offset; the second of two normal numbers is kept, and given up for another kind."""
+    source = f"""#include <curand_kernel.h>
+    __global__ void k(unsigned int *whole, float *normal, double *uniforms, double *normals, float *log_normal,
+                      double *log_normals, unsigned int *poisson) {{
+        curandState{state} state;
+        curand_init(1234, 7, 1000003, &state);
+        for (int i = 0; i < 8; ++i) {{
+            if (i == 5) skipahead(6, &state);
+            whole[i] = curand(&state);
+        }}
+        skipahead_sequence(3, &state);
+        whole[8] = curand(&state);
+        curand_init(1234, 7, 1000003, &state);
+        for (int i = 0; i < 5; ++i) curand_uniform(&state);
+        for (int i = 0; i < 5; ++i) normal[i] = curand_normal(&state);
+        for (int i = 0; i < 3; ++i) uniforms[i] = curand_uniform_double(&state);
+        for (int i = 0; i < 3; ++i) normals[i] = curand_normal_double(&state);
+        log_normal[0] = curand_log_normal(&state, 0.5f, 0.25f);
+        float2 two = curand_log_normal2(&state, 0.5f, 0.25f);
+        log_normal[1] = two.x, log_normal[2] = two.y;
+        log_normals[0] = curand_log_normal_double(&state, 0.5, 0.25);
+        log_normals[1] = curand_log_normal2_double(&state, 0.5, 0.25).y;
+        poisson[0] = curand_poisson(&state, 0.5), poisson[1] = curand_poisson(&state, 20);
+        poisson[2] = curand_poisson(&state, 5000), poisson[3] = curand_poisson(&state, 9000);
+    }}"""
+    kinds = (np.uint32, np.float32, np.float64, np.float64, np.float32, np.float64, np.uint32)
+    counts = (9, 5, 3, 3, 3, 2, 4)
+    made = run_kernel(source, "k", *map(np.zeros, counts, kinds), block=1)
+    whole, *others, poisson = CURANDS[state]
+    assert " ".join(f"{number:08x}" for number in made[0]) == whole
+    for values, expected in zip(made[1:-1], others, strict=True):
+        np.testing.assert_allclose(values, expected, rtol=1e-13 if values.dtype == np.float64 else 2e-6, atol=1e-15)
+    assert made[-1].tolist() == [*poisson]
+
+
+def test_philox_gives_several_numbers_at_once() -> None:
+    source = """#include <curand_kernel.h>
+    __global__ void k(unsigned int *whole, float *floats, double *doubles) {
+        curandStatePhilox4_32_10_t state;
+        curand_init(1234, 5, 3, &state);
+        ((uint4 *)whole)[0] = curand4(&state);
+        ((uint4 *)whole)[1] = curand_poisson4(&state, 3.5);
+        curand_init(1234, 5, 3, &state);
+        ((float4 *)floats)[0] = curand_uniform4(&state);
+        ((float4 *)floats)[1] = curand_normal4(&state);
+        ((float4 *)floats)[2] = curand_log_normal4(&state, 0.5f, 0.25f);
+        curand_init(1234, 5, 3, &state);
+        ((double2 *)doubles)[0] = curand_uniform2_double(&state);
+        ((double2 *)doubles)[1] = curand_normal2_double(&state);
+        whole[8] = curand(&state);
+        curand_init(1234, 5, 3, &state);
+        doubles[4] = curand_uniform4_double(&state).y;
+        curand_init(1234, 5, 3, &state);
+        doubles[5] = curand_normal4_double(&state).w;
+        curand_init(1234, 5, 3, &state);
+        doubles[6] = log(curand_log_normal4_double(&state, 0, 1).w);
+    }"""
+    whole, floats, doubles = run_kernel(
+        source, "k", np.zeros(9, np.uint32), np.zeros(12, np.float32), np.zeros(7), block=1
+    )
+    assert " ".join(f"{number:08x}" for number in whole) == (
+        "bd95acc8 5c5cf6f4 3fc0ce58 32773955 00000003 00000004 00000003 00000002 d1e85602"
+    )
+    np.testing.assert_allclose(
+        floats,
+        (
+            *(0.740565121, 0.360793531, 0.249035731, 0.197131708),
+            *(1.02961588, 0.73795104, 0.120630726, 0.565763474),
+            *(1.40860426, 1.65902483, 2.43638587, 1.36001217),
+        ),
+        rtol=2e-6,
+    )
+    np.testing.assert_allclose(
+        doubles[:4], (0.36079329826807177, 0.19713167357844968, 0.4054652570255291, 1.9016265069151121), rtol=1e-13
+    )
+    assert doubles[4] == doubles[1]
+    assert doubles[5] == pytest.approx(doubles[6], rel=1e-13)

@@ -70,6 +70,12 @@ __device__ inline double __lockstep_normal_double_of(unsigned long long x) {
     __device__ inline double curand_normal_double(curandState##name *state) {                                          \
         return __lockstep_normal_double_of(curand(state));                                                             \
     }                                                                                                                  \
+    __device__ inline float curand_log_normal(curandState##name *state, float mean, float stddev) {                    \
+        return expf(mean + stddev * curand_normal(state));                                                             \
+    }                                                                                                                  \
+    __device__ inline double curand_log_normal_double(curandState##name *state, double mean, double stddev) {          \
+        return exp(mean + stddev * curand_normal_double(state));                                                       \
+    }                                                                                                                  \
     __device__ inline unsigned int curand_poisson(curandState##name *state, double lambda) {                           \
         return __lockstep_poisson_of(curand(state), lambda);                                                           \
     }
