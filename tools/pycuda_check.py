@@ -36,8 +36,8 @@ _DIFFERENCES = (
     "What differs from a GPU: all is done when a call returns, events tell this processor's time, and a context",
     "outlives an illegal access. Registers are 0 in a function's attributes. Texture and surface references are gone",
     "since CUDA 12; objects are made with cuda-bindings, as on a GPU. Random numbers are cuRAND's, but for scrambled",
-    "Sobol sequences, which have other vectors and shifts, and for Poisson's of means from 64 to 4000, which come of other",
-    "steps. There is no machine code and no second device.",
+    "Sobol sequences, which have other vectors and shifts, and for Poisson's of means from 64 to 4000, which come",
+    "of other steps. There is no machine code and no second device.",
 )
 _KNOWN = {
     "game_of_life.py": "needs a size, and then shows the board until its window is closed",
