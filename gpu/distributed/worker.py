@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -30,6 +32,8 @@ PLUGIN = "lockstep"
 
 _LET_IT_BE_TOLD = 0.3
 """Seconds in which the scheduler hears why a worker ends."""
+
+_CLOSE_S = 2.0
 
 _MOST_FETCHES = 1024
 """Of a worker, looked through for those of a task."""
@@ -83,6 +87,19 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         self.shares = False
         self.offered: Buffer | None = None
         settle(self)
+
+    async def teardown(self, worker: Any) -> None:
+        """Close the engine where the worker ends; one that is asked anew goes on with it."""
+        if worker.status.name != "closing" or self._here.engine is None:
+            return
+        closed = worker.executors["default"].submit(self._close)
+        with suppress(TimeoutError):  # as where a kernel does not end
+            await asyncio.wait_for(asyncio.wrap_future(closed), _CLOSE_S)
+
+    def _close(self) -> None:
+        # PyCUDA ends a process by force whose thread has gone with a context.
+        self.engine.close()
+        self._here.engine = None
 
     @property
     def engine(self) -> Engine:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -40,6 +43,30 @@ def inside(monkeypatch):
         return there
 
     return of
+
+
+_closed_by = []
+
+
+class Closing(PlainEngine):
+    def close(self):
+        super().close()
+        _closed_by.append(threading.get_ident())
+
+
+@pytest.mark.parametrize(("status", "closed"), [("closing", True), ("running", False)])
+def test_a_worker_that_ends_closes_its_engine_in_its_thread(monkeypatch, status, closed):
+    monkeypatch.setattr(worker, "settle", lambda plugin: None)
+    monkeypatch.setattr(worker, "_engines", {})
+    with ThreadPoolExecutor(1) as thread:
+        there = SimpleNamespace(status=SimpleNamespace(name=status), executors={"default": thread}, name="0")
+        plugin = worker.EnginePlugin(f"{__name__}:Closing", {})
+        plugin.setup(there)
+        _closed_by.clear()
+        assert thread.submit(lambda: plugin.engine).result()
+        owner = thread.submit(threading.get_ident).result()
+        asyncio.run(plugin.teardown(there))
+        assert _closed_by == [owner] * closed
 
 
 class Refusing(LockstepEngine):
