@@ -5,7 +5,7 @@
 
 SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
-KERNELS := $(wildcard assets/lessons/*/*.cu kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/program/headers/*/*/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh gpu/simulator/shim/*/*/*.h)
+KERNELS := $(wildcard assets/lessons/*/*.cu kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/bench/cluster/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/program/headers/*/*/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh gpu/simulator/shim/*/*/*.h)
 
 .PHONY: run setup test lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench clean packages
 

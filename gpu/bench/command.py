@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
 
 _TITLES = {"gpu": "GPU", "simulator": "Simulator"}
-WINDOW, MODEL, DEVICE = "window", "model", "device"
+WINDOW, MODEL, DEVICE, CLUSTER = "window", "model", "device", "cluster"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument(
-        "device", nargs="?", choices=[*sorted(_TITLES), WINDOW, MODEL, DEVICE],
+        "device", nargs="?", choices=[*sorted(_TITLES), WINDOW, MODEL, DEVICE, CLUSTER],
         help="what to measure: the kernels, on both where there is a GPU, how long the window takes for a move, the "
-        "timing model beside the GPU, or what the GPU is made of",
+        "timing model beside the GPU, what the GPU is made of, or several GPUs beside one",
     )  # fmt: skip
     parser.add_argument(
         "--measure", metavar="FILE", type=Path, help="of model, device: only measure, and write that as data"
@@ -68,6 +68,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--repetitions", type=int, default=21, help="how often each is timed (21)")
     parser.add_argument("--seed", type=int, help="of the random inputs; another one each time")
+    parser.add_argument("--workers", type=int, default=0, help="of cluster: how many (one a GPU)")
+    parser.add_argument(
+        "--size", metavar="NAME=N", type=_size, action="append", default=[],
+        help="of cluster: another size, such as sort=2^31, and 0 to leave a work out: nbody (bodies), matmul (rows), "
+        "sort, scan, reduction, histogram, convolution (elements), overhead (elements), disk (bytes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="of cluster: where an image lies on a disk"
+    )
+
+
+def _size(text: str) -> tuple[str, int]:
+    from gpu.bench.cluster.command import size_of
+
+    return size_of(text)
 
 
 def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int]) -> int:
@@ -88,6 +103,10 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     opening.check_target(options.document)
     if options.data:
         opening.check_target(options.data)
+    if options.device == CLUSTER:
+        return _cluster(options)
+    if options.size or options.workers:
+        raise InputError("--size and --workers go with `bench cluster`.")
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
@@ -99,6 +118,16 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     pages = [] if options.sweep else devices
     codes = [_measure(device, seed, options) for device in pages]
     return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
+
+
+def _cluster(options: argparse.Namespace) -> int:
+    from gpu.bench.cluster import command
+    from gpu.distributed.asked import Asked
+
+    if options.workers < 0:
+        raise InputError("--workers is a whole number from 1.")
+    asked = Asked(workers=options.workers)
+    return command.run(asked, dict(options.size), options.repetitions, options.document, options.folder)
 
 
 def _modeled(seed: int, options: argparse.Namespace) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import logging
 import socket
 import ssl
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,18 @@ class Cluster:
         """Where Dask's own page on the cluster is; "" where it has none."""
         serves = self.shared == "" or find_spec(_DRAWS) is not None
         return str(self.client.dashboard_link or "") if serves else ""
+
+    def first(self, count: int) -> Cluster:
+        """Return the same with its first workers alone."""
+        part = copy.copy(self)
+        part.workers = self.workers[:count]
+        return part
+
+    def on_each(self, function: Callable[..., Any], *values: Any) -> list[Any]:
+        """Call a function in the thread of every worker's engine; return what they return, in workers' order."""
+        asked = [self.client.submit(function, *values, workers=[each.address], pure=False) for each in self.workers]
+        found: list[Any] = self.client.gather(asked)
+        return found
 
     def look(self) -> None:
         """See which workers there are now: one that died has come back elsewhere.

@@ -171,8 +171,7 @@ class RunTasks:
         name = f"{step.__name__.strip('_')}-{self._named}"
         self._named += 1
         depth = 1 + max((each.depth for each in _named(taken)), default=0)
-        workers = self.cluster.workers
-        home = workers[min(place, len(self.chunks) - 1) * len(workers) // len(self.chunks)].address
+        home = home_of(self.cluster, min(place, len(self.chunks) - 1), len(self.chunks))
 
         def submit(then: Then | None) -> Any:
             self.count += 1
@@ -276,6 +275,11 @@ class RunTasks:
         if since is not None and now - since > _NOBODY_S:
             raise EngineUnavailableError("No worker is left.", advice="Start workers again.")
         return since or now
+
+
+def home_of(cluster: Cluster, place: int, chunks: int) -> str:
+    """Return the address of the worker that has a chunk, of so many."""
+    return cluster.workers[place * len(cluster.workers) // chunks].address
 
 
 def _array(value: Any) -> Any:

@@ -115,6 +115,10 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
             here.engine.free(here.discarded.popleft())
         return here.engine
 
+    def exchange(self, change: Callable[[Engine], Engine]) -> None:
+        """Put another engine in the engine's place, in its thread."""
+        self._here.engine = change(self.engine)
+
     def in_engines_thread(self, action: Callable[[Engine], Any]) -> Any:
         if self._here.thread == threading.get_ident():
             return action(self.engine)
@@ -354,3 +358,22 @@ def describe() -> tuple[str, Device]:
     """Make this worker's engine; return the worker's name and what the engine runs on."""
     worker = get_worker()
     return str(worker.name), worker.plugins[PLUGIN].engine.device
+
+
+def exchange_engine(change: Callable[[Engine], Engine]) -> None:
+    """Put another engine in the place of this worker's."""
+    get_worker().plugins[PLUGIN].exchange(change)
+
+
+def in_task() -> bool:
+    """Whether this thread carries out a task, rather than sends what one has made."""
+    try:
+        get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def with_engine(action: Callable[..., Any], *values: Any) -> Any:
+    """Do something with this worker's engine, in its thread, and return what comes of it."""
+    return action(get_worker().plugins[PLUGIN].engine, *values)

@@ -50,6 +50,8 @@ from gpu.warp import WARP
 
 _FILE = "matmul.cu"
 _TENSOR_FILE = "matmul_tensor.cu"
+_CHUNKS_FILE = "matmul_chunks.cu"
+_CUT_BLOCK, _MOST_CUT = 256, 2**15
 _STEPPED = 8
 
 
@@ -231,17 +233,30 @@ def hold_rows(worker: OnWorker, piece: Piece) -> Buffer:
 def multiply_rows(worker: OnWorker, piece: Piece, blocks: list[Buffer]) -> Array:
     """Multiply some rows of A by all of B, which comes in blocks of rows, and add up what they come to."""
     engine, params = worker.engine, worker.params
-    rows, c = single(piece.inputs["values"]), _before(engine, piece.inputs, params)
+    rows, c = engine.upload(single(piece.inputs["values"])), _before(engine, piece.inputs, params)
     first = 0
     for b in blocks:
-        a = engine.upload(np.ascontiguousarray(rows[:, first : first + b.shape[0]]))
+        a = rows if len(blocks) == 1 else _cut_columns(engine, rows, first, b.shape[0])
         _MULTIPLIES[worker.variant](engine, params, a, b, c)
-        engine.free(a)
+        if a is not rows:
+            engine.free(a)
         first += b.shape[0]
         params = {**params, "beta": 1.0}
     result = engine.download(c)
-    engine.free(c)
+    for buffer in (rows, c):
+        engine.free(buffer)
     return result
+
+
+def _cut_columns(engine: Engine, rows: Buffer, first: int, width: int) -> Buffer:
+    """Return some columns of a matrix, which stays as it is."""
+    count, columns = rows.shape
+    cut = engine.allocate((count, width), np.float32)
+    kernel = engine.build(_CHUNKS_FILE).kernel("matmul_cut_columns")
+    grid = (-(-width // _CUT_BLOCK), min(count, _MOST_CUT), 1)
+    numbers = np.int32(count), np.int32(columns), np.int32(first), np.int32(width)
+    engine.launch(kernel, grid, (_CUT_BLOCK, 1, 1), rows, cut, *numbers)
+    return cut
 
 
 def _plan(tasks: Tasks) -> dict[str, Parts]:

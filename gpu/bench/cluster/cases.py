@@ -1,0 +1,362 @@
+"""What several devices are measured on: inputs that are made on them, and how a result is known to be right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gpu.bench.cluster.held import PartFacts
+from gpu.engines.base import Array
+from gpu.patterns import find_pattern
+from gpu.run import verify
+
+WINDOW = 64
+"""So many elements of either end of a part of a result are looked at as they are."""
+
+_MOST = 2**30
+"""Elements of a chunk: kernels count them by 32 bits, and go some beyond."""
+
+_MOST_KEYS = 2**29
+_MASK = 2**64 - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeInput:
+    """An input of which every worker makes its rows on its device, as `value_of` has them.
+
+    Parameters
+    ----------
+    rows : int
+    row : tuple of int
+        A row's shape.
+    dtype : str
+    bits : int
+        An element is so many bits of a number that looks random.
+    salt : int
+        From which place on they are.
+    changed : bool
+        Whether the pattern's kernels write where it lies.
+    """
+
+    rows: int
+    row: tuple[int, ...]
+    dtype: str
+    bits: int
+    salt: int = 0
+    changed: bool = False
+
+    @property
+    def each(self) -> int:
+        """How many elements a row has."""
+        return math.prod(self.row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """What is known of a result.
+
+    Parameters
+    ----------
+    parts : tuple of PartFacts
+        Of one that stays on the devices, in order.
+    arrays : mapping of str to array
+        Of one that is brought here.
+    total : int
+        The sum of the input, each element as so many bits.
+    """
+
+    parts: tuple[PartFacts, ...]
+    arrays: Mapping[str, Array]
+    total: int
+
+    @property
+    def identity(self) -> tuple[int, ...]:
+        """Numbers that hardly another result has, however it is divided."""
+        start = total = placed = 0
+        for part in self.parts:
+            total, placed = total + part.total, placed + part.placed + start * part.total
+            start += part.count
+        return start, total & _MASK, placed & _MASK
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterCase:
+    """A task for one worker and for all.
+
+    Parameters
+    ----------
+    name, work : str
+        What a size is given by, and what the table calls it.
+    pattern, variant : str
+    params : mapping
+    divided, beside : mapping of str to MadeInput
+        Inputs that are made on devices, as the pattern's program divides them.
+    blank : mapping of str to (tuple of int, str)
+        Inputs whose values nobody reads: a row's shape, and the type.
+    given : mapping of str to array
+        Inputs that are made here and read by workers.
+    whole : mapping of str to array
+        Inputs that every chunk has.
+    chunks : int
+        The fewest.
+    stays : tuple of str
+        Outputs that stay on the devices; `comes` are brought here.
+    comes : tuple of str
+    right : callable
+        Whether a result is what it should be, as far as can be seen of it here.
+    """
+
+    name: str
+    work: str
+    pattern: str
+    variant: str
+    params: Mapping[str, Any]
+    divided: Mapping[str, MadeInput] = field(default_factory=dict)
+    beside: Mapping[str, MadeInput] = field(default_factory=dict)
+    blank: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    given: Mapping[str, Array] = field(default_factory=dict)
+    whole: Mapping[str, Array] = field(default_factory=dict)
+    chunks: int = 1
+    stays: tuple[str, ...] = ()
+    comes: tuple[str, ...] = ()
+    right: Callable[[CaseResult], bool]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are to divide."""
+        return next((each.rows for each in self.divided.values()), 0) or len(next(iter(self.given.values())))
+
+
+def value_of(made: MadeInput, places: Array) -> Array:
+    """Return the elements at some places of an input, as the devices make them."""
+    bits = (places + made.salt).astype(np.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        bits = (bits ^ bits >> np.uint32(shift)) * np.uint32(factor)
+    bits ^= bits >> np.uint32(16)
+    return (bits >> np.uint32(32 - made.bits)).astype(np.uint32).view(np.int32).astype(made.dtype)
+
+
+def size_text(size: int) -> str:
+    """Return a number as people say it: a power of two as one."""
+    power = size.bit_length() - 1
+    return f"2^{power}" if size == 2**power and power > 13 else str(size)
+
+
+def reduction(n: int) -> ClusterCase:
+    """Return the sum of n elements."""
+
+    def right(result: CaseResult) -> bool:
+        return int(result.arrays["result"][0]) == _wrapped(result.total)
+
+    return ClusterCase(
+        name="reduction",
+        work=f"reduction (sum), {size_text(n)} int32",
+        pattern="reduction",
+        variant="peak",
+        params={"dtype": "int32"},
+        divided={"values": MadeInput(rows=n, row=(), dtype="int32", bits=32)},
+        chunks=-(-n // _MOST),
+        comes=("result",),
+        right=right,
+    )
+
+
+def scan(n: int) -> ClusterCase:
+    """Return the scan of n elements."""
+    made = MadeInput(rows=n, row=(), dtype="int32", bits=32)
+
+    def right(result: CaseResult) -> bool:
+        end, before = 0, np.zeros(1, np.int32)
+        for part in result.parts:
+            first, last = end, end + part.count
+            end = last
+            # Each element is the one before and one of the input more, from a part's end to the next one's beginning.
+            for seen, start in ((np.append(before, part.head), first), (part.tail, last - part.tail.size + 1)):
+                steps = np.diff(seen.view(np.uint32)).view(np.int32)
+                if not np.array_equal(steps, value_of(made, np.arange(start, start + steps.size))):
+                    return False
+            before = part.tail[-1:]
+        return int(before[0]) == _wrapped(result.total)
+
+    return ClusterCase(
+        name="scan",
+        work=f"scan (inclusive sum), {size_text(n)} int32",
+        pattern="scan",
+        variant="look-back",
+        params={"dtype": "int32"},
+        divided={"values": made},
+        chunks=-(-n // _MOST),
+        stays=("result",),
+        right=right,
+    )
+
+
+def sort(n: int) -> ClusterCase:
+    """Return the sort of n keys."""
+
+    def right(result: CaseResult) -> bool:
+        ends = [(part.head[0], part.tail[-1]) for part in result.parts if part.count]
+        between = all(before[1] <= after[0] for before, after in pairwise(ends))
+        count, total, _ = result.identity
+        same = (count, total) == (n, result.total & _MASK)
+        return same and between and not any(part.falls for part in result.parts)
+
+    return ClusterCase(
+        name="sort",
+        work=f"sort, {size_text(n)} int32 keys",
+        pattern="sort",
+        variant="onesweep",
+        params={"dtype": "int32"},
+        divided={"values": MadeInput(rows=n, row=(), dtype="int32", bits=32, changed=True)},
+        chunks=-(-n // _MOST_KEYS),
+        stays=("keys",),
+        right=right,
+    )
+
+
+def histogram(n: int) -> ClusterCase:
+    """Return the histogram of about n pixels."""
+    height, width = _sides(n)
+
+    def right(result: CaseResult) -> bool:
+        counts = result.arrays["counts"][0].astype(np.int64)
+        return (int(counts.sum()), int(counts @ np.arange(256))) == (height * width, result.total)
+
+    return ClusterCase(
+        name="histogram",
+        work=f"histogram, 256 bins, {size_text(height * width)} uint8",
+        pattern="histogram",
+        variant="peak",
+        params={"bins": 256},
+        divided={"image": MadeInput(rows=height, row=(width,), dtype="uint8", bits=8)},
+        whole={"maxval": np.array(255, np.uint8)},
+        chunks=-(-height * width // _MOST),
+        comes=("counts",),
+        right=right,
+    )
+
+
+def convolution(n: int) -> ClusterCase:
+    """Return the convolution of about n pixels."""
+    height, width = _sides(n)
+    made = MadeInput(rows=height, row=(width,), dtype="float32", bits=8)
+    pattern = find_pattern("convolution")
+    params = pattern.check({"filter": "gaussian", "size": 5})
+    assert pattern.distributed is not None
+    reach = pattern.distributed.halo(params)
+
+    def filtered(row: int, first: int, last: int) -> Array:
+        """Return some columns of a row of the result, by the reference."""
+        rows = slice(max(row - reach, 0), min(row + reach + 1, height))
+        columns = slice(max(first - reach, 0), min(last + reach, width))
+        places = np.arange(rows.start, rows.stop)[:, np.newaxis] * width + np.arange(columns.start, columns.stop)
+        image = {"image": value_of(made, places), "maxval": np.array(255)}
+        found: Array = pattern.reference(image, params)
+        return found[row - rows.start, first - columns.start : last - columns.start]
+
+    def right(result: CaseResult) -> bool:
+        allowed, row = 255 * 1e-5, 0
+        for part in result.parts:
+            seen, end = min(WINDOW, width), row + part.count // width
+            off = part.head[:seen] - filtered(row, 0, seen), part.tail[-seen:] - filtered(end - 1, width - seen, width)
+            if not np.abs(off).max() <= allowed:
+                return False
+            row = end
+        return row == height
+
+    return ClusterCase(
+        name="convolution",
+        work=f"convolution 5 x 5, {height} x {width} float32",
+        pattern="convolution",
+        variant="peak",
+        params={"filter": "gaussian", "size": 5},
+        divided={"image": made},
+        whole={"maxval": np.array(255)},
+        chunks=-(-height * width // _MOST),
+        stays=("result",),
+        right=right,
+    )
+
+
+def matmul(side: int) -> ClusterCase:
+    """Return the product of matrices with so many rows and columns."""
+    # Whole numbers so small that every sum of products is exact, in whichever order.
+    a, b = (MadeInput(rows=side, row=(side,), dtype="float32", bits=3, salt=salt) for salt in (0, 3 * side * side))
+
+    def row_of(row: int, columns: Array) -> Array:
+        left = value_of(a, row * side + np.arange(side)).astype(np.float64)
+        rights = value_of(b, np.arange(side)[:, np.newaxis] * side + columns)
+        return left @ rights.astype(np.float64)
+
+    def right(result: CaseResult) -> bool:
+        row = 0
+        for part in result.parts:
+            seen, end = min(WINDOW, side), row + part.count // side
+            first, last = row_of(row, np.arange(seen)), row_of(end - 1, np.arange(side - seen, side))
+            if not (np.array_equal(part.head[:seen], first) and np.array_equal(part.tail[-seen:], last)):
+                return False
+            row = end
+        return row == side
+
+    return ClusterCase(
+        name="matmul",
+        work=f"matmul, {side} x {side} float32",
+        pattern="matmul",
+        variant="peak",
+        params={},
+        divided={"values": a},
+        beside={"b": b},
+        blank={"c": ((side,), "float32")},
+        stays=("result",),
+        right=right,
+    )
+
+
+def nbody(bodies: int, seed: int = 1) -> ClusterCase:
+    """Return a step of so many bodies."""
+    pattern = find_pattern("nbody")
+    params = pattern.check({"preset": "plummer", "bodies": bodies, "steps": 1})
+    inputs = pattern.inputs({}, params, seed)
+
+    def right(result: CaseResult) -> bool:
+        variant = pattern.variant("registers")
+        ours, exact = verify.comparable(pattern, variant, inputs, params, result.arrays)
+        return verify.compare(ours, exact, pattern.tolerance(inputs, params))[1]
+
+    return ClusterCase(
+        name="nbody",
+        work=f"n-body, {size_text(bodies)} bodies, a step: all forces twice",
+        pattern="nbody",
+        variant="registers",
+        params={"preset": "plummer", "bodies": bodies, "steps": 1},
+        given=inputs,
+        comes=("accelerations", "bodies"),
+        right=right,
+    )
+
+
+CASES: Mapping[str, Callable[[int], ClusterCase]] = {
+    made.__name__: made for made in (nbody, matmul, sort, scan, reduction, histogram, convolution)
+}
+"""By names: a size -> the case."""
+
+
+def same(results: Sequence[CaseResult]) -> bool:
+    """Whether results are one and the same, bit for bit where they are whole numbers."""
+    whole = [each for each in results if each.parts]
+    return len({each.identity for each in whole}) <= 1
+
+
+def _wrapped(total: int) -> int:
+    return (total + 2**31) % 2**32 - 2**31
+
+
+def _sides(n: int) -> tuple[int, int]:
+    """Return height and width of an image of so many pixels, or a few less."""
+    width = 2 ** ((n.bit_length() - 1) // 2)
+    return n // width, width

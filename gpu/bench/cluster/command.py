@@ -1,0 +1,221 @@
+"""`python main.py bench cluster`: several devices beside one, in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gpu.bench import document
+from gpu.bench.cluster import disk, measure, overhead
+from gpu.bench.cluster.cases import CASES, ClusterCase
+from gpu.bench.cluster.disk import DiskRow
+from gpu.bench.cluster.measure import ClusterRow
+from gpu.bench.cluster.overhead import OverheadRow
+from gpu.distributed.asked import Asked
+from gpu.distributed.cluster import opened
+from gpu.distributed.layout import short_bytes
+from gpu.distributed.library import load_dask
+from gpu.distributed.run import devices_text
+from gpu.errors import InputError, LockstepError
+
+OVERHEAD, DISK = "overhead", "disk"
+
+_ON_GPUS = {
+    "nbody": 2**20,
+    "matmul": 32768,
+    "sort": 2**31,
+    "scan": 2**32,
+    "reduction": 2**32,
+    "histogram": 2**32,
+    "convolution": 2**32,
+    OVERHEAD: 2**22,
+    DISK: 2**33,
+}
+_SIMULATED = {
+    "nbody": 2**8,
+    "matmul": 64,
+    "sort": 2**13,
+    "scan": 2**14,
+    "reduction": 2**14,
+    "histogram": 2**14,
+    "convolution": 2**12,
+    OVERHEAD: 2**12,
+    DISK: 2**16,
+}
+NAMES = tuple(_ON_GPUS)
+
+_SIZE = re.compile(r"([a-z]+)=(?:(\d{1,12})|2\^(\d{1,2}))", re.ASCII)
+_MOST = 5
+
+_METHOD = """\
+Each pattern runs on one worker and on all, in one run, by the same program: its own steps, and what they exchange. Data
+lies on the devices: inputs are made there, results stay there, but for n-body, which brings bodies to the devices and
+back within its time. *By the clock* is from the first task's submission to the last one's result, Dask included; *on
+the devices* is what the device that is busy for longest spends in kernels and with copies from other devices. More than
+2^30 elements, or 2^29 keys, are several chunks on one device too. A scan reads and writes its elements twice; one
+device alone could look back over all of them, and would do so once: of the steps, that is *scan chunk*. Results are
+compared between one worker and all, bit for bit but for n-body, and with what they should be where that is cheap: sums,
+order, the ends of each part. The last columns say how what was exchanged went."""
+
+_BESIDE = """\
+A run that fits one device, from the request until its result is compared, without Dask, and on a cluster that is open.
+"""
+
+_FROM_DISK = """\
+An image that is read from a disk in chunks, after the system was asked to keep nothing of it. What the disk reads is
+what all workers read together, and nothing else. Filtered, it is written as another image."""
+
+
+def size_of(text: str) -> tuple[str, int]:
+    """Return a name and a size, as `--size` takes them: sort=2^31, matmul=8192, disk=0."""
+    found = _SIZE.fullmatch(text)
+    if found is None or found[1] not in NAMES:
+        raise argparse.ArgumentTypeError(f"NAME=N or NAME=2^K is wanted, not {text[:40]!r}; names: {', '.join(NAMES)}")
+    return found[1], int(found[2]) if found[2] else 2 ** int(found[3])
+
+
+def run(
+    asked: Asked, sizes: Mapping[str, int], repetitions: int, page: Path, folder: Path, engine: str = "auto"
+) -> int:
+    """Measure on a cluster, print as it comes, and write the page's section; return 1 where a result is wrong.
+
+    What simulators take is printed, and written nowhere.
+
+    Parameters
+    ----------
+    asked : Asked
+    sizes : mapping of str to int
+        By names of `NAMES`, others than are taken by themselves; what is 0 is left out.
+    repetitions : int
+    page : Path
+    folder : Path
+        Where the image lies that is read from a disk.
+    engine : str
+        Which the workers have.
+    """
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.")
+    begun = time.perf_counter()
+    load_dask()
+    imported = time.perf_counter()
+    with opened(asked, engine) as cluster:
+        started = (
+            f"Dask imported in {imported - begun:.1f} s, workers ready {time.perf_counter() - imported:.1f} s later."
+        )
+        simulated = cluster.workers[0].device.engine != "cuda"
+        name = devices_text(cluster) + (", simulated: their times are no GPU's" if simulated else "")
+        print(f"{name}. {started}", flush=True)
+        wanted = {**(_SIMULATED if simulated else _ON_GPUS), **sizes}
+        rows: list[ClusterRow] = []
+        spent: list[OverheadRow] = []
+        read: list[DiskRow] = []
+        failed: list[str] = []
+
+        def fail(case: ClusterCase, error: LockstepError) -> None:
+            failed.append(f"{case.work}: {error.message}")
+            print(failed[-1], flush=True)
+
+        cases = [CASES[each](wanted[each]) for each in CASES if wanted[each]]
+        for row in measure.measure(cluster, cases, min(repetitions, _MOST), fail):
+            rows.append(row)
+            print(_told(row, rows), flush=True)
+        if wanted[OVERHEAD]:
+            kind = cluster.workers[0].device.engine
+            for beside in overhead.measure(cluster, overhead.works(wanted[OVERHEAD]), min(repetitions, _MOST), kind):
+                spent.append(beside)
+                print(" | ".join(_overhead_cells(beside)), flush=True)
+        if wanted[DISK]:
+            for each in disk.measure(cluster, wanted[DISK], folder):
+                read.append(each)
+                print(" | ".join(_disk_cells(each, read)), flush=True)
+    if not simulated:
+        document.write_section(page, "Several devices", name, "\n\n".join(_page(rows, spent, read, started, failed)))
+    verified = [each.right for each in rows] + [each.right for each in spent] + [each.right for each in read]
+    return 0 if all(verified) and not failed else 1
+
+
+def _told(row: ClusterRow, rows: Sequence[ClusterRow]) -> str:
+    return " | ".join(_cells(row, rows))
+
+
+def _page(
+    rows: Sequence[ClusterRow],
+    spent: Sequence[OverheadRow],
+    read: Sequence[DiskRow],
+    started: str,
+    failed: Sequence[str],
+) -> Iterator[str]:
+    if rows:
+        yield _METHOD
+        head = ("work", "devices", "ms by the clock", "speed-up", "ms on the devices", "speed-up", "its steps, ms")
+        moved = ("ms to and from the host", "from device", "by sockets", "")
+        yield _table((*head, *moved), [_cells(row, rows) for row in rows])
+    if failed:
+        yield "\n".join(f"- {each}" for each in failed)
+    if spent:
+        yield _BESIDE + started
+        head = ("work", "plain, s", "one worker, s", "all workers, s", "more on one, s", "more on all, s", "")
+        yield _table(head, [_overhead_cells(row) for row in spent])
+    if read:
+        yield _FROM_DISK
+        titles = (
+            "what",
+            "read",
+            "written",
+            "s",
+            "GB/s read",
+            "of what the disk reads",
+            "most in a worker's memory",
+            "",
+        )
+        yield _table(titles, [_disk_cells(row, read) for row in read])
+
+
+def _cells(row: ClusterRow, rows: Sequence[ClusterRow]) -> tuple[str, ...]:
+    one = next(each for each in rows if each.work == row.work)
+    steps = ", ".join(f"{step} {ms:.3g}" for step, ms in row.steps.items() if ms)
+    return (
+        row.work,
+        str(row.workers),
+        f"{row.wall:.4g}",
+        f"{one.wall / row.wall:.2f} x",
+        f"{row.device:.4g}",
+        f"{one.device / row.device:.2f} x",
+        steps,
+        f"{row.transfer_ms:.3g}",
+        short_bytes(row.device_bytes),
+        short_bytes(row.socket_bytes),
+        _verdict(row.right),
+    )
+
+
+def _overhead_cells(row: OverheadRow) -> tuple[str, ...]:
+    seconds = row.plain_s, row.one_s, row.all_s, row.one_s - row.plain_s, row.all_s - row.plain_s
+    return (row.work, *(f"{each:.3f}" for each in seconds), _verdict(row.right))
+
+
+def _disk_cells(row: DiskRow, rows: Sequence[DiskRow]) -> tuple[str, ...]:
+    disk_rate = max((each.rate for each in rows if each.what == disk.READ), default=0.0)
+    share = f"{row.rate / disk_rate:.0%}" if row.read_bytes and disk_rate else ""
+    return (
+        row.what,
+        short_bytes(row.read_bytes),
+        short_bytes(row.written_bytes),
+        f"{row.seconds:.2f}",
+        f"{row.rate:.3g}" if row.read_bytes else "",
+        share,
+        short_bytes(row.held_bytes) if row.held_bytes else "",
+        _verdict(row.right),
+    )
+
+
+def _verdict(right: bool) -> str:
+    return "verified" if right else "WRONG"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *["--:"] * (len(head) - 2), "---"], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -1,0 +1,282 @@
+"""Each pattern on one of a cluster's workers and on all of them: its steps with their exchanges, and nothing else."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from gpu.bench.cluster.cases import WINDOW, CaseResult, ClusterCase, MadeInput, same
+from gpu.bench.cluster.held import BlankRows, HeldEngine, Moved, OnDevice, PartFacts, stand_before, step_aside
+from gpu.declaration.distributed import OnWorker, Step, equal_lengths
+from gpu.declaration.pattern import Progress
+from gpu.distributed.cluster import Cluster
+from gpu.distributed.run import lengths_of
+from gpu.distributed.sources import Excerpt, written
+from gpu.distributed.tasks import Named, RunTasks, home_of
+from gpu.distributed.worker import Chunk, exchange_engine, with_engine
+from gpu.engines.base import Array, Engine
+from gpu.errors import LockstepError
+from gpu.messages.distributed import DistributedRun
+from gpu.patterns import find_pattern
+
+_FEWEST = 3
+_LONG_S = 4.0
+
+
+@dataclass(frozen=True)
+class ClusterRow:
+    """A case on some workers.
+
+    Parameters
+    ----------
+    work : str
+    workers : int
+    wall_ms : tuple of float
+        Of each repetition, by the clock: from the first task's submission until the last one's result.
+    device_ms : tuple of float
+        Of the device that was busy for longest: its kernels, and what it copied from other devices.
+    steps : mapping of str to float
+        Milliseconds of the kernels of each step, of the device that was busy for longest with it.
+    transfer_ms : float
+        To and from the host.
+    device_bytes, socket_bytes : int
+        What workers took of each other from device to device, and through Dask's connections.
+    right : bool
+    """
+
+    work: str
+    workers: int
+    wall_ms: tuple[float, ...]
+    device_ms: tuple[float, ...]
+    steps: Mapping[str, float]
+    transfer_ms: float
+    device_bytes: int
+    socket_bytes: int
+    right: bool
+
+    @property
+    def wall(self) -> float:
+        """The median by the clock, in ms."""
+        return statistics.median(self.wall_ms)
+
+    @property
+    def device(self) -> float:
+        """The median on the devices, in ms."""
+        return statistics.median(self.device_ms)
+
+
+def measure(
+    cluster: Cluster,
+    cases: Sequence[ClusterCase],
+    repetitions: int,
+    fail: Callable[[ClusterCase, LockstepError], None],
+) -> Iterator[ClusterRow]:
+    """Measure cases on the first worker, and on all; yield a row for each, those of a case after each other.
+
+    What cannot be run, as where a device has no room for it, is told of by `fail`, and the others go on.
+    """
+    counts = dict.fromkeys((1, len(cluster.workers)))
+    with _held(cluster), TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
+        for case in cases:
+            try:
+                found = [_on(cluster.first(count), case, repetitions, Path(folder)) for count in counts]
+            except LockstepError as error:
+                fail(case, error)
+                continue
+            agree = same([result for _, result in found])
+            for row, result in found:
+                yield replace(row, right=agree and case.right(result))
+
+
+@contextmanager
+def _held(cluster: Cluster) -> Iterator[None]:
+    """Have data lie on workers' devices before it is asked for, and results stay there."""
+    cluster.on_each(exchange_engine, stand_before)
+    try:
+        yield
+    finally:
+        cluster.on_each(exchange_engine, step_aside)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A repetition, and what each worker copied from other devices meanwhile."""
+
+    done: DistributedRun
+    moved: Sequence[Moved]
+
+    @property
+    def device_ms(self) -> float:
+        kernels = dict.fromkeys((each.address for each in self.done.workers), 0.0)
+        for record in self.done.tasks:
+            kernels[record.worker] += record.times.kernel
+        return max(ms + moved.ms for ms, moved in zip(kernels.values(), self.moved, strict=True))
+
+
+def _on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> tuple[ClusterRow, CaseResult]:
+    count = len(cluster.workers)
+    cluster.on_each(with_engine, _begin)
+    try:
+        prepared = _Prepared(cluster, case, -(-case.chunks // count) * count, folder)
+        result = prepared.checked()
+        prepared.timed()
+        runs: list[_Timed] = []
+        begun = time.monotonic()
+        while len(runs) < repetitions and (len(runs) < _FEWEST or time.monotonic() - begun < _LONG_S):
+            runs.append(prepared.timed())
+    finally:
+        cluster.on_each(with_engine, _end)
+    # What is told of in full is the repetition in the middle.
+    middle = sorted(runs, key=lambda each: each.done.wall_s)[len(runs) // 2]
+    done, by_device = middle.done, sum(each.nbytes for each in middle.moved)
+    row = ClusterRow(
+        case.work,
+        count,
+        tuple(1e3 * each.done.wall_s for each in runs),
+        tuple(each.device_ms for each in runs),
+        {step: done.times_of(step).kernel for step in dict.fromkeys(each.step for each in done.tasks)},
+        done.times.upload + done.times.download,
+        by_device,
+        done.exchanged_bytes - by_device,
+        False,
+    )
+    return row, result
+
+
+class _Prepared:
+    """A case whose input lies on the devices of its workers."""
+
+    def __init__(self, cluster: Cluster, case: ClusterCase, chunks: int, folder: Path) -> None:
+        self._cluster = cluster
+        self._case = case
+        pattern = find_pattern(case.pattern)
+        self._params, self._program = pattern.check(case.params), pattern.over_devices()
+        self._sums: list[Any] = []
+        files = {name: written(values, folder, name) for name, values in case.given.items()}
+        lengths = lengths_of(case.rows, (chunks,), chunks, self._program.together(self._params))
+        halo, stop = self._program.halo(self._params), 0
+        self._cut = []
+        for place, length in enumerate(lengths):
+            start, stop = stop, stop + length
+            before, after = min(halo, start), min(halo, case.rows - stop)
+            rows, home = (start - before, stop + after), home_of(cluster, place, len(lengths))
+            read = {
+                **{name: self._made(home, f"{name} {place}", made, *rows) for name, made in case.divided.items()},
+                **{name: Excerpt(BlankRows(row, dtype), *rows) for name, (row, dtype) in case.blank.items()},
+                **{name: Excerpt(file, *rows) for name, file in files.items()},
+            }
+            self._cut.append(Chunk(read, case.whole, place, start, stop, before, after))
+        self._beside = {name: self._cut_beside(name, made, len(lengths)) for name, made in case.beside.items()}
+        self._total = sum(cluster.client.gather(self._sums))
+        self._smallest = min(lengths) * max((4 * made.each for made in case.divided.values()), default=0)
+
+    def _cut_beside(self, name: str, made: MadeInput, chunks: int) -> list[Chunk]:
+        cut, stop = [], 0
+        for place, length in enumerate(equal_lengths(made.rows, chunks)):
+            start, stop = stop, stop + length
+            read = {name: self._made(home_of(self._cluster, place, chunks), f"{name} {place}", made, start, stop)}
+            cut.append(Chunk(read, {}, place, start, stop))
+        return cut
+
+    def _made(self, home: str, key: str, made: MadeInput, start: int, stop: int) -> Excerpt:
+        """Have a worker make some rows on its device; return where its tasks find them."""
+        values = (stop - start, *made.row), made.dtype, made.bits, made.salt + start * made.each, made.changed
+        submit = self._cluster.client.submit
+        self._sums.append(submit(with_engine, _make, key, *values, workers=[home], pure=False))
+        return Excerpt(OnDevice(key), start, stop)
+
+    def checked(self) -> CaseResult:
+        """Run it, and look at what comes of it where that is."""
+        stays = look_at if self._case.divided else let_go
+        _, found = self._run(stays)
+        parts = [each for name in self._case.stays for each in found[name]] if self._case.divided else []
+        return CaseResult(
+            parts=tuple(_facts(each) for each in parts),
+            arrays={name: np.concatenate(found[name]) for name in self._case.comes},
+            total=self._total,
+        )
+
+    def timed(self) -> _Timed:
+        """Run it, and look at nothing."""
+        self._cluster.on_each(with_engine, _moved)
+        done, _ = self._run(let_go)
+        return _Timed(done, self._cluster.on_each(with_engine, _moved))
+
+    def _run(self, stays: Step) -> tuple[DistributedRun, dict[str, list[Any]]]:
+        case, cluster = self._case, self._cluster
+        cluster.on_each(with_engine, _stays_from, self._smallest // 2 if case.divided and case.stays else 2**62)
+        tasks = RunTasks(cluster, case.pattern, case.variant, self._params, {}, self._cut, self._beside)
+        try:
+            begun = time.perf_counter()
+            planned = self._program.plan(tasks)
+            wanted = {name: [_named(part) for part in planned[name].parts] for name in (*case.stays, *case.comes)}
+            for name in case.stays:
+                wanted[name] = [part.followed(stays) for part in wanted[name]]
+            found = iter(tasks.wait([part for parts in wanted.values() for part in parts], _quiet))
+            wall_s = time.perf_counter() - begun
+        finally:
+            tasks.close()
+        done = DistributedRun(cluster.workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, 0)
+        return done, {name: [next(found) for _ in parts] for name, parts in wanted.items()}
+
+
+def look_at(worker: OnWorker, part: Array) -> dict[str, Array]:
+    """Say what is known of a part of a result that stays on its device, and give it back."""
+    engine = _held_engine(worker.engine)
+    facts = engine.facts_of(part, WINDOW)
+    engine.let_go()
+    # A sum of 64 bits is no float64.
+    return {name: np.array(value) for name, value in vars(facts).items()}
+
+
+def let_go(worker: OnWorker, part: Array) -> Array:
+    """Give back a part of a result that stays on its device."""
+    _held_engine(worker.engine).let_go()
+    return np.zeros(1)
+
+
+def _facts(told: Mapping[str, Any]) -> PartFacts:
+    numbers = {name: int(value) for name, value in told.items() if not value.ndim}
+    return PartFacts(**numbers, head=told["head"], tail=told["tail"])
+
+
+def _held_engine(engine: Engine) -> HeldEngine:
+    assert isinstance(engine, HeldEngine)
+    return engine
+
+
+def _begin(engine: Engine) -> None:
+    _held_engine(engine).begin()
+
+
+def _end(engine: Engine) -> None:
+    _held_engine(engine).forget()
+
+
+def _stays_from(engine: Engine, size: int) -> None:
+    _held_engine(engine).stays_from = size
+
+
+def _make(engine: Engine, key: str, shape: tuple[int, ...], dtype: str, bits: int, first: int, changed: bool) -> int:
+    return _held_engine(engine).make(key, shape, dtype, bits, first, changed=changed)
+
+
+def _moved(engine: Engine) -> Moved:
+    return _held_engine(engine).take_moved()
+
+
+def _quiet(progress: Progress) -> None:
+    pass
+
+
+def _named(made: Any) -> Named:
+    assert isinstance(made, Named)
+    return made

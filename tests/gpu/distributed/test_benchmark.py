@@ -1,0 +1,129 @@
+"""Each case of `bench cluster` on one simulator and on two: the same result, and what was exchanged by which way."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentTypeError
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpu.bench.cluster import command, disk, measure, overhead
+from gpu.bench.cluster.cases import CASES, MadeInput, value_of
+from gpu.bench.cluster.held import HeldEngine
+from gpu.distributed.asked import Asked
+from gpu.distributed.worker import with_engine
+from tests.gpu.distributed.conftest import PLAIN
+
+SIZES = {
+    "nbody": 64,
+    "matmul": 24,
+    "sort": 700,
+    "scan": 1024,
+    "reduction": 1024,
+    "histogram": 1024,
+    "convolution": 1024,
+}
+
+
+def test_every_case_is_right_on_one_and_on_two(cluster):
+    cases = [CASES[name](size) for name, size in SIZES.items()]
+    rows = [*measure.measure(cluster.first(2), cases, 1, untold)]
+    assert [row.workers for row in rows] == [1, 2] * len(CASES)
+    assert [row.work for row in rows if not row.right] == []
+    of = {(row.work.split()[0], row.workers): row for row in rows}
+    assert of["sort,", 2].device_bytes == pytest.approx(700 * 4 / 2, rel=0.2), "all but what each has already"
+    assert of["matmul,", 2].device_bytes == 24 * 24 * 4, "to each worker half of B"
+    assert (of["scan", 2].device_bytes, of["scan", 2].socket_bytes) == (0, 4 + 8)
+    assert {row.device_bytes + row.socket_bytes for row in rows if row.workers == 1} == {0}
+    assert all(row.steps and row.device > 0 for row in rows)
+    assert not any(cluster.on_each(with_engine, is_held)), "they go on as they were"
+
+
+def untold(case, error):
+    raise error
+
+
+def is_held(engine):
+    return isinstance(engine, HeldEngine)
+
+
+@pytest.mark.parametrize("name", [name for name in SIZES if name != "nbody"])
+def test_a_result_of_another_input_is_wrong(cluster, name):
+    case = CASES[name](SIZES[name])
+    other = {key: replace(made, salt=made.salt + 1) for key, made in case.divided.items()}
+    rows = measure.measure(cluster.first(1), [replace(case, divided=other)], 1, untold)
+    assert [row.right for row in rows] == [name in ("reduction", "sort", "histogram")], "these know sums of any input"
+
+
+def test_what_cannot_be_run_is_told_and_the_others_go_on(cluster):
+    cases, told = [replace(CASES["reduction"](64), params={"dtype": "int32", "blocks": -1}), CASES["reduction"](64)], []
+    rows = measure.measure(cluster.first(1), cases, 1, lambda case, error: told.append(error.message))
+    assert [row.right for row in rows] == [True]
+    assert "blocks" in told[0].lower()
+
+
+def test_an_element_is_made_of_its_place():
+    made = MadeInput(rows=1, row=(), dtype="int32", bits=32)
+    # MurmurHash3's last step, by its author's own numbers of 64 bits cut down.
+    places = np.arange(2**16)
+    found = value_of(made, places)
+    assert len({*found.tolist()}) == places.size, "each stands for another"
+    assert abs(int(found.astype(np.int64).mean())) < 2**24
+    few = value_of(replace(made, bits=3, dtype="float32"), places)
+    assert np.bincount(few.astype(int)).min() > 7000
+    assert few.max() == 7
+
+
+def test_what_fits_one_device_is_run_without_dask_too(cluster):
+    rows = [*overhead.measure(cluster.first(2), overhead.works(64)[:1], 1, PLAIN)]
+    assert all(row.right for row in rows)
+    assert rows[0].work == "Scan, 64 elements"
+    assert all(min(row.plain_s, row.one_s, row.all_s) > 0 for row in rows)
+
+
+def test_an_image_on_a_disk_is_read_counted_and_filtered(cluster, tmp_path):
+    rows = [*disk.measure(cluster.first(2), 5000, tmp_path)]
+    assert [(row.what, row.read_bytes, row.right) for row in rows[1:]] == [
+        ("what the disk reads", 70 * 71, True),
+        ("what the disk reads", 70 * 71, True),
+        ("Histogram", 70 * 71, True),
+        ("Convolution", 70 * 71, True),
+    ]
+    assert rows[-1].written_bytes == 70 * 71
+    assert not [*tmp_path.iterdir()]
+
+
+def test_simulators_are_told_of_and_written_nowhere(cluster, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(command, "opened", lambda asked, engine: nullcontext(cluster.first(1)))
+    sizes, page = dict.fromkeys(command.NAMES, 0) | {"reduction": 256}, tmp_path / "page.md"
+    assert command.run(Asked(), sizes, 1, page, tmp_path) == 0
+    said = capsys.readouterr().out
+    assert "simulated: their times are no GPU's" in said
+    assert re.search(r"reduction \(sum\), 256 int32 \| 1 .* \| verified", said)
+    assert not page.exists()
+
+
+def test_gpus_have_a_section_of_the_page(cluster, monkeypatch, tmp_path):
+    gpus = cluster.first(2)
+    gpus.workers = tuple(replace(each, device=replace(each.device, engine="cuda", name="H")) for each in gpus.workers)
+    monkeypatch.setattr(command, "opened", lambda asked, engine: nullcontext(gpus))
+    sizes, page = dict.fromkeys(command.NAMES, 0) | {"scan": 64, "disk": 400}, tmp_path / "page.md"
+    assert command.run(Asked(), sizes, 1, page, tmp_path) == 0
+    text = page.read_text("utf-8")
+    assert "## Several devices: 2 x H, " in text
+    assert re.search(
+        r"\| scan \(inclusive sum\), 64 int32 \| 2 \| .*scan add back .* \| 0 B \| 12 B \| verified \|", text
+    )
+    assert re.search(r"\| Convolution \| 400 B \| 400 B \| .*% \| .* \| verified \|", text)
+    assert max(map(len, re.findall("^[A-Z].*$", text, re.MULTILINE))) <= 120
+
+
+@pytest.mark.parametrize("text", ["sort", "sort=", "nothing=3", "sort=2^", "sort=-1", "sort=2^2^2"])
+def test_a_size_has_a_name_and_a_number(text):
+    with pytest.raises(ArgumentTypeError, match="NAME=N or NAME=2"):
+        command.size_of(text)
+    assert command.size_of("sort=2^31") == ("sort", 2**31)
+    assert command.size_of("disk=0") == ("disk", 0)
