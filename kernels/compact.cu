@@ -12,6 +12,7 @@
 //
 // compact_split         the way back: each packed element to its place
 
+#include "tiles.cuh"
 #include "values.cuh"
 
 #define GREATER 0
@@ -125,27 +126,16 @@ __device__ int scan_warp(int value) {
     return value;
 }
 
-// A tile's state is one word, so that whoever sees its kind also sees the count that belongs to it: nothing yet (0), how
-// many the tile keeps, or how many are kept up to the tile's end.
-#define TILE_ALONE 1
-#define TILE_AND_BEFORE 2
-
-__device__ void publish(unsigned long long *state, unsigned int kind, int count) {
-    atomicExch(state, (unsigned long long)kind << 32 | (unsigned int)count);
-}
-
 // Return how many all tiles before this one keep. The lanes of a warp look at the 32 tiles before, wait until each has a
 // state, and add from the nearest tile that knows all before it on; if none does, they look further back.
-__device__ int look_back(const volatile unsigned long long *states, int tile) {
+__device__ int look_back(const volatile unsigned long long *states, int tile, unsigned int launch) {
     int lane = threadIdx.x % WARP;
     int before = 0;
     for (int nearest = tile - 1; nearest >= 0; nearest -= WARP) {
         int other = nearest - lane;
         unsigned long long state = (unsigned long long)TILE_AND_BEFORE << 32;
-        if (other >= 0)
-            while ((state = states[other]) == 0) {
-            }
-        unsigned int complete = __ballot_sync(ALL_LANES, state >> 32 == TILE_AND_BEFORE);
+        if (other >= 0) state = wait_for_state(&states[other], launch);
+        unsigned int complete = __ballot_sync(ALL_LANES, knows_all_before(state));
         int last = complete != 0 ? __ffs(complete) - 1 : WARP - 1;
         before += __reduce_add_sync(ALL_LANES, lane <= last ? (int)state : 0);
         if (complete != 0) break;
@@ -162,10 +152,9 @@ __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
     return MAKE_VECTOR(x, y, z, 0);
 }
 
-// Idea: each element is read once, by 16 bytes at a time, and how many earlier tiles keep is asked by decoupled look-back
-// (Merrill and Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, NVIDIA 2016), as in kernels/scan.cu,
-// in which a tile's number is drawn from states[0] too. Meanwhile the other warps put what is kept side by side in shared
-// memory, so that the block writes it in one piece and in order. Limit: memory's bandwidth.
+// Idea: each element is read once, by 16 bytes at a time, and how many earlier tiles keep is asked by decoupled look-back,
+// as tiles.cuh has it. Meanwhile the other warps put what is kept side by side in shared memory, so that the block writes
+// it in one piece and in order. Limit: memory's bandwidth.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     compact_look_back(const VALUE *in, VALUE *out, [[maybe_unused]] int *places, int *count, unsigned long long *states,
                       int n, VALUE threshold) {
@@ -175,14 +164,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     __shared__ int packed_places[tile_size];
 #endif
     __shared__ int tile_of_block;
+    __shared__ unsigned int number_of_launch;
     __shared__ int of_warp[WARPS];
     __shared__ int before_tile;
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     // phase: number of the tile
-    if (threadIdx.x == 0) tile_of_block = (int)atomicAdd(&states[0], 1ull);
+    if (threadIdx.x == 0) tile_of_block = draw_tile(states, gridDim.x, &number_of_launch);
     __syncthreads();
     int tile = tile_of_block;
+    unsigned int launch = number_of_launch;
     int first = tile * tile_size + 4 * (warp * VECTORS * WARP + lane);
 
     VECTOR values[VECTORS];
@@ -211,10 +202,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
 
     // phase: look back
     if (warp == 0) {
-        if (lane == 0 && tile > 0) publish(&states[1 + tile], TILE_ALONE, total);
-        int before = look_back(states + 1, tile);
+        if (lane == 0 && tile > 0) publish(&states[1 + tile], launch, TILE_ALONE, total);
+        int before = look_back(states + 1, tile, launch);
         if (lane == 0) {
-            publish(&states[1 + tile], TILE_AND_BEFORE, before + total);
+            publish(&states[1 + tile], launch, TILE_AND_BEFORE, before + total);
             before_tile = before;
             if (tile == gridDim.x - 1) *count = before + total;
         }

@@ -19,6 +19,7 @@
 // scan_look_back            one launch: a block asks those before it      memory's bandwidth
 
 #include "operators.cuh"
+#include "tiles.cuh"
 
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
@@ -286,27 +287,16 @@ extern "C" __global__ void scan_add_back(VALUE *out, const VALUE *totals, int n,
     for (int i = start + threadIdx.x; i < end; i += BLOCK_SIZE) out[i] = COMBINE(before, out[i]);
 }
 
-// A tile's state is one word, so that whoever sees its kind also sees the value that belongs to it: nothing yet (0), the
-// combination of the tile's own elements, or that of all elements up to the tile's end.
-#define TILE_ALONE 1
-#define TILE_AND_BEFORE 2
-
-__device__ void publish(unsigned long long *state, unsigned int kind, VALUE value) {
-    atomicExch(state, (unsigned long long)kind << 32 | TO_BITS(value));
-}
-
 // Return what all tiles before this one come to. The lanes of a warp look at the 32 tiles before, wait until each has
 // a state, and combine them from the nearest tile that knows all before it on; if none does, they look further back.
-__device__ VALUE look_back(const volatile unsigned long long *states, int tile) {
+__device__ VALUE look_back(const volatile unsigned long long *states, int tile, unsigned int launch) {
     int lane = threadIdx.x % WARP;
     VALUE before = IDENTITY;
     for (int nearest = tile - 1; nearest >= 0; nearest -= WARP) {
         int other = nearest - lane;
         unsigned long long state = (unsigned long long)TILE_AND_BEFORE << 32 | TO_BITS(IDENTITY);
-        if (other >= 0)
-            while ((state = states[other]) == 0) {
-            }
-        unsigned int complete = __ballot_sync(ALL_LANES, state >> 32 == TILE_AND_BEFORE);
+        if (other >= 0) state = wait_for_state(&states[other], launch);
+        unsigned int complete = __ballot_sync(ALL_LANES, knows_all_before(state));
         int last = complete != 0 ? __ffs(complete) - 1 : WARP - 1;
         VALUE window = lane <= last ? FROM_BITS((unsigned int)state) : IDENTITY;
         for (int distance = WARP / 2; distance > 0; distance /= 2) {
@@ -320,22 +310,22 @@ __device__ VALUE look_back(const volatile unsigned long long *states, int tile) 
 }
 
 // Idea: one launch moves each element once. A block scans a tile, says at once what its elements come to, and then asks
-// the tiles before, which have said theirs or soon will: decoupled look-back (Merrill and Garland, Single-pass Parallel
-// Prefix Scan with Decoupled Look-back, NVIDIA 2016). Tiles are numbered in the order in which blocks start, so that
-// nobody waits for a block that has no multiprocessor yet: states[0] counts them, states[1 + tile] is a tile's state;
-// all start as 0. A warp's lanes load VECTORS times 16 bytes each, side by side, and scan every round of loads by itself.
+// the tiles before, which have said theirs or soon will: decoupled look-back, as tiles.cuh has it. A warp's lanes load
+// VECTORS times 16 bytes each, side by side, and scan every round of loads by itself.
 // Limit: memory's bandwidth.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     scan_look_back(const VALUE *in, VALUE *out, unsigned long long *states, int n, int exclusive) {
     __shared__ int tile_of_block;
+    __shared__ unsigned int number_of_launch;
     __shared__ VALUE of_warp[WARPS];
     __shared__ VALUE before_tile;
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     // phase: number of the tile
-    if (threadIdx.x == 0) tile_of_block = (int)atomicAdd(&states[0], 1ull);
+    if (threadIdx.x == 0) tile_of_block = draw_tile(states, gridDim.x, &number_of_launch);
     __syncthreads();
     int tile = tile_of_block;
+    unsigned int launch = number_of_launch;
     int first = 4 * (tile * VECTORS * BLOCK_SIZE + warp * VECTORS * WARP + lane);
 
     VECTOR values[VECTORS];
@@ -359,9 +349,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     if (warp == 0) {
         VALUE warps = scan_warp(lane < WARPS ? of_warp[lane] : IDENTITY);
         VALUE total = __shfl_sync(ALL_LANES, warps, WARPS - 1);
-        if (lane == 0 && tile > 0) publish(&states[1 + tile], TILE_ALONE, total);
-        VALUE before = look_back(states + 1, tile);
-        if (lane == 0) publish(&states[1 + tile], TILE_AND_BEFORE, COMBINE(before, total));
+        if (lane == 0 && tile > 0) publish(&states[1 + tile], launch, TILE_ALONE, TO_BITS(total));
+        VALUE before = look_back(states + 1, tile, launch);
+        if (lane == 0) publish(&states[1 + tile], launch, TILE_AND_BEFORE, TO_BITS(COMBINE(before, total)));
         if (lane == 0) before_tile = before;
         if (lane < WARPS) of_warp[lane] = warps;
     }

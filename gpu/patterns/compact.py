@@ -101,10 +101,11 @@ def _program(pack: _Pack) -> HostProgram:
             engine.allocate((n if split else 1,), np.int32),
             engine.allocate((1,), np.int32),
         )
-        engine.fill(to.count, 0)
         yield Progress(0.1, "uploaded")
         if n:
             pack(engine, module, data, to, params, block)
+        else:
+            engine.fill(to.count, 0)
         engine.free(data)
         yield Progress(0.7, "packed")
         count = int(engine.download(to.count)[0])
@@ -150,6 +151,7 @@ def _with_scan(engine: Engine, module: Module, data: Buffer, to: _Packing, param
 
 def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
     n = data.shape[0]
+    engine.fill(to.count, 0)
     engine.launch(
         module.kernel("compact_ballot"),
         (-(-n // block), 1, 1),
@@ -166,8 +168,7 @@ def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, par
 def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
     n = data.shape[0]
     _, tiles = _tiling(n, block, split=params["result"] == "split")
-    states = engine.allocate((1 + tiles, 2), np.uint32)
-    engine.fill(states, 0)
+    states = engine.upload(np.zeros((1 + tiles, 2), np.uint32))  # once: a launch leaves them so that the next can begin
     engine.launch(
         module.kernel("compact_look_back"),
         (tiles, 1, 1),
