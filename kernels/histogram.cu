@@ -2,7 +2,8 @@
 // LEVELS - 1; an image of several channels is one plane after the other, and blockIdx.y says which. `bins` starts as
 // zeros. Least traffic: each pixel read once. With LETTERS the pixels are the characters of a text, and so many letters
 // of the alphabet make a bin; with RANGES they are floats, and EDGES says where each range begins. In the last bin are
-// then those that fall into no other.
+// then those that fall into no other. With FRACTIONS they are floats too, and bins are equal ranges from 0 to 1; what is
+// outside belongs to the first and to the last.
 //
 // rung                        idea                                        what still limits it
 // histogram_one_thread        a loop over the pixels, no atomics          one pixel after the other
@@ -13,7 +14,7 @@
 // histogram_written_out and   each block's bins in a row of their own,    a second launch; equal pixels queue as before
 // histogram_merge             and a kernel that adds up the rows
 // histogram_texture           pixels fetched through a texture            one fetch a pixel, one shared atomic a pixel
-// histogram_peak              16-byte loads, a counter a lane and level   memory's bandwidth
+// histogram_peak              16-byte loads, a counter a lane and level   memory; a part of the bins a block, if many
 //
 // histogram_racy              no atomics: a lesson, and wrong             lost updates
 
@@ -26,6 +27,9 @@
 
 #define FEW_LEVELS 256  // up to here a counter for each level fits in shared memory 32 times
 #define PEAK_BLOCK 1024
+#ifndef PARTS
+#define PARTS 1  // that bins come in, where a block has no room for all
+#endif
 #ifndef LOADS
 #define LOADS 4  // that a thread has under way
 #endif
@@ -33,9 +37,13 @@
 #define MERGE_BINS 32
 #define MERGE_ROWS 8
 
-#ifdef RANGES
+#if defined(RANGES) || defined(FRACTIONS)
 #define AS_PIXEL(bits) __uint_as_float(bits)
+#else
+#define AS_PIXEL(bits) ((PIXEL)(bits))
+#endif
 
+#ifdef RANGES
 // The beginning of each range, and the end of the last, which belongs to it.
 __constant__ float EDGES[RANGES + 1];
 
@@ -52,18 +60,24 @@ __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
     }
     return low;
 }
-#else
-#define AS_PIXEL(bits) ((PIXEL)(bits))
-
-#ifdef LETTERS
+#elif defined(FRACTIONS)
+__device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
+    return (unsigned int)fminf(fmaxf(value * bin_count, 0.0f), bin_count - 1.0f);  // not a number: in the first
+}
+#elif defined(LETTERS)
 // In ASCII a capital and its small letter differ in one bit.
 __device__ unsigned int bin_of(PIXEL character, unsigned int bin_count) {
     unsigned int letter = (character | 0x20u) - 'a';
     return letter < 26 ? letter / LETTERS : bin_count - 1;
 }
 #else
-__device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) { return value * bin_count / LEVELS; }
+__device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
+#if LEVELS > 65536
+    return (unsigned long long)value * bin_count / LEVELS;
+#else
+    return value * bin_count / LEVELS;
 #endif
+}
 #endif
 
 // Idea: what a program without threads does: nobody else counts, so reading, adding and writing need not be held together
@@ -198,51 +212,74 @@ extern "C" __global__ void histogram_texture(cudaTextureObject_t image, unsigned
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
 
-// The counter of a pixel's level, or of its bin where there are too many levels for shared memory.
-__device__ unsigned int slot_of(unsigned int bits, unsigned int bin_count) {
-    return LEVELS <= FEW_LEVELS ? bits : bin_of(AS_PIXEL(bits), bin_count);
-}
+// A block's counters: `own` is this lane's of the slot `low`, the first of `slots`. A slot is a level, or a bin where
+// there are too many levels for shared memory. Those of neighboring slots are `pitch` bytes apart.
+struct Counters {
+    unsigned int *own;
+    unsigned int low;
+    unsigned int slots;
+    unsigned int pitch;
+    unsigned int bin_count;
+};
 
-// Add one to this lane's counter of a slot; those of neighboring slots are `pitch` bytes apart. An address in bytes, with
-// a pitch that the compiler does not know, is one multiply-add; a constant one becomes an or and a shift-and-add, and
-// of such operations a multiprocessor begins too few in a cycle to keep up with the memory.
-__device__ void count(unsigned int *own, unsigned int slot, unsigned int pitch) {
-    atomicAdd(reinterpret_cast<unsigned int *>(reinterpret_cast<char *>(own) + slot * pitch), 1u);
+// Add one to this lane's counter of a pixel. An address in bytes, with a pitch that the compiler does not know, is one
+// multiply-add; a constant one becomes an or and a shift-and-add, and of such operations a multiprocessor begins too few
+// in a cycle to keep up with the memory.
+__device__ void count(const Counters &to, unsigned int bits) {
+    unsigned int slot = LEVELS <= FEW_LEVELS ? bits : bin_of(AS_PIXEL(bits), to.bin_count);
+#if PARTS > 1
+    slot -= to.low;
+    if (slot >= to.slots) return;  // another block's
+#endif
+    atomicAdd(reinterpret_cast<unsigned int *>(reinterpret_cast<char *>(to.own) + slot * to.pitch), 1u);
 }
 
 // Count the pixels of a 4-byte word.
-__device__ void count_word(unsigned int *own, unsigned int word, unsigned int bin_count, unsigned int pitch) {
+__device__ void count_word(const Counters &to, unsigned int word) {
     const int bits = 8 * sizeof(PIXEL);
 #pragma unroll
-    for (int shift = 0; shift < 32; shift += bits)
-        count(own, slot_of(word >> shift & (~0u >> (32 - bits)), bin_count), pitch);
+    for (int shift = 0; shift < 32; shift += bits) count(to, word >> shift & (~0u >> (32 - bits)));
 }
 
-__device__ void count_vector(unsigned int *own, uint4 loaded, unsigned int bin_count, unsigned int pitch) {
-    count_word(own, loaded.x, bin_count, pitch);
-    count_word(own, loaded.y, bin_count, pitch);
-    count_word(own, loaded.z, bin_count, pitch);
-    count_word(own, loaded.w, bin_count, pitch);
+__device__ void count_vector(const Counters &to, uint4 loaded) {
+    count_word(to, loaded.x);
+    count_word(to, loaded.y);
+    count_word(to, loaded.z);
+    count_word(to, loaded.w);
+}
+
+__device__ unsigned int bits_of(PIXEL value) {
+#if defined(RANGES) || defined(FRACTIONS)
+    return __float_as_uint(value);
+#else
+    return value;
+#endif
 }
 
 // Idea: loads of 16 bytes, LOADS of them under way, past the cache that nobody reads again; and several counters for
 // each level side by side, a power of two of them on `pitch` bytes: with 32 each lane has a memory bank of its own, so
-// neither equal nor different pixels make a warp wait. Levels become bins when the counters are added up. A plane may
-// begin between multiples of 16 bytes, as `image` does not: what comes before the first and after the last whole load is
-// taken pixel by pixel. Limit: memory's bandwidth, and close behind it the rate of atomics on shared memory.
+// neither equal nor different pixels make a warp wait. Levels become bins when the counters are added up. Where a block
+// has no room for all bins they come in PARTS of `most_slots`, blockIdx.z says which, and each pixel is read so many
+// times, by blocks that run together, so that one of them reads it from memory. A plane may begin between multiples of 16
+// bytes, as `image` does not: what comes before the first and after the last whole load is taken pixel by pixel. Limit:
+// memory's bandwidth, and close behind it the rate of atomics on shared memory.
 extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
-    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count, unsigned int pitch) {
+    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count, int most_slots, unsigned int pitch) {
     extern __shared__ unsigned int counters[];
-    int slots = LEVELS <= FEW_LEVELS ? LEVELS : bin_count;
     int copies = pitch / sizeof(unsigned int);
+    Counters to;
+    to.own = counters + (threadIdx.x & (copies - 1));
+    to.low = blockIdx.z * most_slots;
+    to.slots = min(most_slots, (LEVELS <= FEW_LEVELS ? (int)LEVELS : bin_count) - (int)to.low);
+    to.pitch = pitch;
+    to.bin_count = bin_count;
     // phase: clear
-    for (int i = threadIdx.x; i < slots * copies; i += blockDim.x) counters[i] = 0;
+    for (int i = threadIdx.x; i < to.slots * copies; i += blockDim.x) counters[i] = 0;
     __syncthreads();
 
     // phase: count
     const int pixels = 16 / sizeof(PIXEL);
     const PIXEL *plane = image + blockIdx.y * n;
-    unsigned int *own = counters + (threadIdx.x & (copies - 1));
     int thread = blockIdx.x * blockDim.x + threadIdx.x;
     int threads = gridDim.x * blockDim.x;
     int head = min((pixels - blockIdx.y * n % pixels) % pixels, n);
@@ -252,24 +289,22 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     for (; i + (LOADS - 1) * threads < loads; i += LOADS * threads) {
         uint4 loaded[LOADS];
 #pragma unroll
-        for (int j = 0; j < LOADS; ++j) loaded[j] = __ldcs(&vectors[i + j * threads]);
+        for (int j = 0; j < LOADS; ++j)
+            loaded[j] = PARTS > 1 ? vectors[i + j * threads] : __ldcs(&vectors[i + j * threads]);
 #pragma unroll
-        for (int j = 0; j < LOADS; ++j) count_vector(own, loaded[j], bin_count, pitch);
+        for (int j = 0; j < LOADS; ++j) count_vector(to, loaded[j]);
     }
-    for (; i < loads; i += threads) count_vector(own, __ldcs(&vectors[i]), bin_count, pitch);
+    for (; i < loads; i += threads) count_vector(to, vectors[i]);
     int rest = n - loads * pixels;
-    for (int j = thread; j < rest; j += threads) {
-        PIXEL value = plane[j < head ? j : j + loads * pixels];
-        count(own, LEVELS <= FEW_LEVELS ? (unsigned int)value : bin_of(value, bin_count), pitch);
-    }
+    for (int j = thread; j < rest; j += threads) count(to, bits_of(plane[j < head ? j : j + loads * pixels]));
     __syncthreads();
 
     // phase: merge
-    for (int slot = threadIdx.x; slot < slots; slot += blockDim.x) {
+    for (int slot = threadIdx.x; slot < to.slots; slot += blockDim.x) {
         unsigned int sum = 0;
 #pragma unroll 8
         for (int copy = 0; copy < copies; ++copy) sum += counters[slot * copies + ((copy + slot) & (copies - 1))];
-        int bin = LEVELS <= FEW_LEVELS ? bin_of(slot, bin_count) : slot;
+        int bin = LEVELS <= FEW_LEVELS ? bin_of(slot, bin_count) : to.low + slot;
         if (sum > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], sum);
     }
 }

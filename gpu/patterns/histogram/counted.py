@@ -14,10 +14,13 @@ from gpu.declaration.presentation import Kind
 from gpu.declaration.roles import FROM_FILE
 from gpu.errors import InputError
 
-LEVELS, LETTERS, RANGES = "levels", "letters", "ranges"
-KINDS: Mapping[str, Kind] = {LEVELS: "image", LETTERS: "text", RANGES: "values"}
+LEVELS, LETTERS, RANGES, NUMBERS = "levels", "letters", "ranges", "numbers"
+KINDS: Mapping[str, Kind] = {LEVELS: "image", LETTERS: "text", RANGES: "values", NUMBERS: "values"}
 
-NUMBERS = ("normal", "uniform", FROM_FILE)
+DISTRIBUTIONS = ("normal", "uniform", "skewed", "constant", FROM_FILE)
+TYPES = {"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "float32": "float"}
+"""What equal ranges are counted of, as NumPy and as CUDA C++ call it."""
+
 ALPHABET = 26
 _FEWEST_LEVELS_OF_A_FLOAT = 65536
 
@@ -36,9 +39,9 @@ class Counted:
     ----------
     planes : array of shape (channels, n)
         Pixels (uint8 or uint16), characters (uint8, of which those that are not in Latin-1 are question marks), or
-        numbers (float32).
+        numbers (float32, in equal ranges any of `TYPES`).
     bins : int
-        How many there are, the last of texts and numbers for what falls into no other.
+        How many there are, the last of texts and of chosen ranges for what falls into no other.
     levels : int
         How many values an element may have.
     macros : mapping
@@ -65,8 +68,18 @@ def counted(inputs: Inputs, params: Params) -> Counted:
             ranges, levels = edges.size - 1, _FEWEST_LEVELS_OF_A_FLOAT
             macros = {"PIXEL": "float", "LEVELS": levels, "RANGES": ranges}
             return Counted(inputs["values"].astype(np.float32).reshape(1, -1), ranges + 1, levels, macros, edges)
+        case "numbers":
+            dtype = np.dtype(params["dtype"])
+            whole = dtype.kind == "u"
+            levels = 2 ** (8 * dtype.itemsize) if whole else _FEWEST_LEVELS_OF_A_FLOAT
+            macros = {
+                "PIXEL": TYPES[dtype.name],
+                "LEVELS": levels if levels <= 2**16 else f"{levels}ull",
+                **({} if whole else {"FRACTIONS": 1}),
+            }
+            return Counted(inputs["values"].astype(dtype).reshape(1, -1), params["bins"], levels, macros)
     image, levels = inputs["image"], int(inputs["maxval"]) + 1
-    macros = {"PIXEL": {"uint8": "unsigned char", "uint16": "unsigned short"}[image.dtype.name], "LEVELS": levels}
+    macros = {"PIXEL": TYPES[image.dtype.name], "LEVELS": levels}
     planes = planes_of(image, image.dtype)
     return Counted(planes.reshape(planes.shape[0], -1), params["bins"], levels, macros)
 
@@ -82,14 +95,38 @@ def make_input(params: Params, seed: int) -> Inputs:
     match params["of"]:
         case "letters":
             return {"text": np.frombuffer(params["text"].encode("latin-1", "replace"), np.uint8)}
-        case "ranges":
+        case "ranges" | "numbers":
             if params["numbers"] == FROM_FILE:
                 raise InputError("No file of numbers is open.", advice="Open one, or choose a distribution.")
-            rng = np.random.default_rng(seed)
-            make = rng.standard_normal if params["numbers"] == "normal" else rng.random
-            values: Array = make(int(params["n"]), np.float32)
-            return {"values": values}
+            return {"values": _numbers(params, np.random.default_rng(seed))}
     raise InputError("Histogram of levels needs an image, and none was given.")
+
+
+def _numbers(params: Params, rng: np.random.Generator) -> Array:
+    """Return numbers from 0 to 1, but normal ones: these are around 0, or where ranges are equal around 0.5.
+
+    Whole ones are spread in the same way over all that their type holds.
+    """
+    n, equal = int(params["n"]), params["of"] == NUMBERS
+    dtype = np.dtype(params["dtype"] if equal else np.float32)
+    if dtype.kind == "u" and params["numbers"] == "uniform":
+        return rng.integers(0, 2 ** (8 * dtype.itemsize), n, dtype)
+    values: Array
+    match params["numbers"]:
+        case "normal":
+            values = rng.standard_normal(n, np.float32)
+            if equal:
+                values = values / 8 + np.float32(0.5)
+        case "skewed":
+            values = rng.random(n, np.float32) ** 4
+        case "constant":
+            values = np.full(n, rng.random(dtype=np.float32))
+        case _:
+            values = rng.random(n, np.float32)
+    if dtype.kind == "u":
+        most = np.iinfo(dtype).max
+        values = np.minimum(np.maximum(values, 0).astype(np.float64) * (most + 1.0), most).astype(dtype)
+    return values
 
 
 def letters_of(params: Params) -> Params:
@@ -101,7 +138,7 @@ def letters_of(params: Params) -> Params:
 
 
 def names(params: Params) -> tuple[str, ...]:
-    """Return the names of the bins of texts and numbers; levels go by their numbers."""
+    """Return the names of the bins of texts and of chosen ranges; levels and equal ranges go by their numbers."""
     match params["of"]:
         case "letters":
             step = params["letters"]
@@ -125,6 +162,14 @@ def accept(inputs: Inputs, params: Params) -> None:
     kind = KINDS[params["of"]]
     if kind not in inputs:
         raise InputError(f"A histogram of {params['of']} counts {kind}, and there is none in the input.")
+    if params["of"] == NUMBERS and np.dtype(params["dtype"]).kind == "u":
+        values, most = inputs["values"], np.iinfo(params["dtype"]).max
+        whole = (values == np.floor(values)) & (values >= 0) & (values <= most)
+        if not whole.all():
+            raise InputError(
+                f"{params['dtype']} holds whole numbers from 0 to {most}, and one of these is {values[~whole][0]}.",
+                advice="Choose float32, or other numbers.",
+            )
 
 
 def reference(inputs: Inputs, params: Params) -> Array:
@@ -132,6 +177,8 @@ def reference(inputs: Inputs, params: Params) -> Array:
     task = counted(inputs, params)
     if task.edges is not None:
         return _of_ranges(task.planes[0], task.edges.astype(np.float64))[np.newaxis]
+    if params["of"] == NUMBERS:
+        return _of_equal_ranges(task.planes[0], task.bins)[np.newaxis]
     bin_of_level = np.arange(task.levels, dtype=np.int64) * task.bins // task.levels
     if params["of"] == LETTERS:
         bin_of_level[:] = task.bins - 1
@@ -145,6 +192,20 @@ def reference(inputs: Inputs, params: Params) -> Array:
             per_level += np.bincount(plane[start : start + 2**22], minlength=task.levels)
         counts.append(np.bincount(bin_of_level, weights=per_level, minlength=task.bins).astype(np.int64))
     return np.stack(counts)
+
+
+def _of_equal_ranges(values: Array, bins: int) -> Array:
+    """Count what the type holds, or floats from 0 to 1, by equal ranges; what is outside belongs to the ends."""
+    found = np.zeros(bins, np.int64)
+    for start in range(0, values.size, 2**22):
+        piece = values[start : start + 2**22]
+        if piece.dtype.kind == "u":
+            places = (piece.astype(np.uint64) * np.uint64(bins)) >> np.uint64(8 * piece.dtype.itemsize)
+        else:
+            with np.errstate(over="ignore"):
+                places = np.clip(np.nan_to_num(piece * np.float32(bins), nan=0.0), 0, bins - 1)
+        found += np.bincount(places.astype(np.int64), minlength=bins)
+    return found
 
 
 def _of_ranges(values: Array, edges: Array) -> Array:

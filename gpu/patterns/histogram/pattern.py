@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpu.declaration.alone import on_one_thread
-from gpu.declaration.arrays import block_parameter
+from gpu.declaration.arrays import block_parameter, dtype_parameter
 from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks, as_tree
 from gpu.declaration.gpu_sizes import elements, side
 from gpu.declaration.images import liveliest, screen_picture
@@ -32,11 +32,12 @@ from gpu.declaration.text_parameters import BinEdges, Text
 from gpu.engines.base import Array, Buffer, Engine, Module
 from gpu.patterns.histogram import counted
 from gpu.patterns.histogram.benchmark import BENCHMARK
-from gpu.patterns.histogram.counted import LETTERS, LEVELS, RANGES, SAMPLE_TEXT, Counted
+from gpu.patterns.histogram.counted import LETTERS, LEVELS, NUMBERS, RANGES, SAMPLE_TEXT, TYPES, Counted
 from gpu.patterns.histogram.presets import PHRASE, PRESETS
 
 _FILE = "histogram.cu"
 _BLOCKS_PER_MULTIPROCESSOR = 8
+_SHARED_BYTES = 48 * 1024  # that a block has on every GPU
 _MERGE_BLOCK = (32, 8, 1)
 
 # The last rung's own: the fastest on an H200, be the pixels equal or not. `FEW_LEVELS` and `PEAK_BLOCK` stand in the
@@ -58,8 +59,8 @@ def _launch(engine: Engine, params: Params, pixels: int) -> tuple[int, int]:
     return params["blocks"] or enough, block
 
 
-def _build(engine: Engine, task: Counted) -> Module:
-    module = engine.build(_FILE, task.macros)
+def _build(engine: Engine, task: Counted, **more: int) -> Module:
+    module = engine.build(_FILE, {**task.macros, **more})
     if task.edges is not None:
         module.set_constant("EDGES", task.edges)
     return module
@@ -113,6 +114,17 @@ def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[
     result = engine.download(counts)
     engine.free(counts)
     return {"counts": result}
+
+
+def _too_many_for_a_block(inputs: Inputs, params: Params) -> str:
+    bins = counted.counted(inputs, params).bins
+    if 4 * bins <= _SHARED_BYTES:
+        return ""
+    return f"A block has room for {_SHARED_BYTES // 4} bins in its shared memory, and these are {bins}."
+
+
+def _too_many_for_a_texture(inputs: Inputs, params: Params) -> str:
+    return _too_many_for_a_block(inputs, params) or _too_long_for_a_texture(inputs, params)
 
 
 def _too_long_for_a_texture(inputs: Inputs, params: Params) -> str:
@@ -179,33 +191,47 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     return {"counts": Parts((as_tree(tasks, merge_counts, counts),))}
 
 
-def _copies(slots: int) -> int:
-    """Return how many counters there are for each of `slots`: a power of two, as many as fit, at most one a lane."""
+@dataclass(frozen=True)
+class _Counters:
+    """How the last rung counts: in `parts` of the bins, with so many counters for each, on a power of two of them."""
+
+    parts: int
+    slots: int
+    copies: int
+
+    @property
+    def shared_bytes(self) -> int:
+        return 4 * self.slots * self.copies
+
+
+def _counters(slots: int, most_bytes: int) -> _Counters:
+    """Return as many counters for each of `slots` as fit, at most one a lane; where not even one does, parts."""
+    parts = -(-4 * slots // most_bytes)
+    if parts > 1:
+        return _Counters(parts, -(-slots // parts), 1)
     copies = _PEAK_COPIES
-    while copies > 1 and 4 * slots * copies > _PEAK_SHARED_BYTES:
+    while copies > 1 and 4 * slots * copies > most_bytes:
         copies //= 2
-    return copies
+    return _Counters(1, slots, copies)
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     task = counted.counted(inputs, params)
     bins = task.bins
-    slots = task.levels if task.levels <= _FEW_LEVELS else bins
-    copies = _copies(slots)
-    kernel = _build(engine, task).kernel("histogram_peak")
+    counters = _counters(task.levels if task.levels <= _FEW_LEVELS else bins, _PEAK_SHARED_BYTES)
+    kernel = _build(engine, task, PARTS=counters.parts).kernel("histogram_peak")
     channels, pixels = task.planes.shape
     data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
     engine.fill(counts, 0)
     yield Progress(0.1, "uploaded")
 
-    fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // channels)
+    fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // (channels * counters.parts))
     enough = min(max(1, -(-task.planes.nbytes // channels // (_PEAK_BLOCK * _LOAD_BYTES))), fill)
     blocks = params["blocks"] or enough
-    pitch = 4 * copies
-    sizes = (np.int32(pixels), np.int32(bins), np.uint32(pitch))
-    grid, block = (blocks, channels, 1), (_PEAK_BLOCK, 1, 1)
-    engine.launch(kernel, grid, block, data, counts, *sizes, shared_bytes=slots * pitch)
+    sizes = (np.int32(pixels), np.int32(bins), np.int32(counters.slots), np.uint32(4 * counters.copies))
+    grid, block = (blocks, channels, counters.parts), (_PEAK_BLOCK, 1, 1)
+    engine.launch(kernel, grid, block, data, counts, *sizes, shared_bytes=counters.shared_bytes)
     engine.free(data)
     yield Progress(0.9, "counted")
 
@@ -222,12 +248,12 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 def _textbook(params: Params, n: int) -> Textbook:
     """An atomic for each element; those on one bin go one after the other, in the best case as many on each."""
     # The last bin of texts and numbers is for what falls into no other.
-    bins = params["bins"] if params["of"] == LEVELS else len(counted.names(params)) - 1
+    bins = params["bins"] if params["of"] in (LEVELS, NUMBERS) else len(counted.names(params)) - 1
     return Textbook(operations=n, steps=-(-n // bins), peak=min(n, bins))
 
 
 def _work(inputs: Inputs, params: Params) -> Work:
-    unit = {LEVELS: "pixel", LETTERS: "character", RANGES: "value"}[params["of"]]
+    unit = {LEVELS: "pixel", LETTERS: "character", RANGES: "value", NUMBERS: "value"}[params["of"]]
     return Work(counted.counted(inputs, params).planes.shape[1], unit)
 
 
@@ -253,19 +279,19 @@ PATTERN = Pattern(
             name="of",
             label="Count",
             role=Role.SUBJECT,
-            help="Levels of an image, letters of a text, or numbers by ranges.",
-            options=(LEVELS, LETTERS, RANGES),
+            help="Levels of an image, letters of a text, numbers by chosen ranges, or numbers by equal ones.",
+            options=(LEVELS, LETTERS, RANGES, NUMBERS),
             default=LEVELS,
         ),
         Integer(
             name="bins",
             label="Bins",
             role=Role.BINS,
-            help="How many equal ranges the levels are sorted into.",
+            help="How many equal ranges the levels, or all numbers that the type holds, are sorted into.",
             default=256,
             minimum=1,
-            maximum=8192,
-            only_if=("of", (LEVELS,)),
+            maximum=65536,
+            only_if=("of", (LEVELS, NUMBERS)),
         ),
         Text(
             name="text",
@@ -298,9 +324,15 @@ PATTERN = Pattern(
             label="Numbers",
             role=Role.SOURCE,
             help="How the numbers are distributed, or that they come from a file.",
-            options=counted.NUMBERS,
-            default=counted.NUMBERS[0],
-            only_if=("of", (RANGES,)),
+            options=counted.DISTRIBUTIONS,
+            default=counted.DISTRIBUTIONS[0],
+            only_if=("of", (RANGES, NUMBERS)),
+        ),
+        replace(
+            dtype_parameter(tuple(TYPES)),
+            help="The numbers' type. Whole ones are counted over all that it holds, float32 from 0 to 1; what is "
+            "outside belongs to the bin at that end.",
+            only_if=("of", (NUMBERS,)),
         ),
         Integer(
             name="n",
@@ -312,7 +344,7 @@ PATTERN = Pattern(
             minimum=0,
             maximum=2**30,
             on_gpu=elements(2**19),
-            only_if=("of", (RANGES,)),
+            only_if=("of", (RANGES, NUMBERS)),
         ),
         replace(
             block_parameter(smallest=1),
@@ -360,6 +392,7 @@ PATTERN = Pattern(
             idea="Each block counts in shared memory and merges once.",
             limit="Equal pixels queue at one shared address.",
             kernels=("histogram_privatized",),
+            obstacle=_too_many_for_a_block,
         ),
         Variant(
             "aggregated",
@@ -368,6 +401,7 @@ PATTERN = Pattern(
             idea="A run of equal pixels is added at once.",
             limit="Gains on skies only; pixels are loaded one by one.",
             kernels=("histogram_aggregated",),
+            obstacle=_too_many_for_a_block,
             lifted_by="peak",
         ),
         Variant(
@@ -377,6 +411,7 @@ PATTERN = Pattern(
             idea="Each block writes its histogram out, and a second kernel adds them: no global atomics.",
             limit="A second launch; within a block equal pixels queue as before.",
             kernels=("histogram_written_out", "histogram_merge"),
+            obstacle=_too_many_for_a_block,
             lifted_by="peak",
         ),
         Variant(
@@ -386,7 +421,7 @@ PATTERN = Pattern(
             idea="The texture unit fetches the pixels, through a path of its own.",
             limit="One fetch and one shared atomic a pixel.",
             kernels=("histogram_texture",),
-            obstacle=_too_long_for_a_texture,
+            obstacle=_too_many_for_a_texture,
         ),
         Variant(
             "peak",

@@ -222,7 +222,7 @@ EXACT: dict[str, list[dict[str, Any]]] = {
     "scan": [{"dtype": "int32"}, *({"dtype": "float32", "operator": each} for each in ("min", "max"))],
     "compaction": [{"dtype": each} for each in ("int32", "float32")],
     "sort": [{"dtype": each} for each in ("int32", "uint32", "float32")],
-    "histogram": [{"of": "letters"}, {"of": "ranges"}],
+    "histogram": [{"of": "letters"}, {"of": "ranges"}, {"of": "numbers", "n": 100}],
 }
 
 

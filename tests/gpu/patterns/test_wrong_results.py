@@ -22,7 +22,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
         {"filter": "box", "size": 3, "border": "zero"},
         {"filter": "sobel-x", "size": 7},
     ),
-    "histogram": ({"bins": 16}, {"of": "letters"}, {"of": "ranges", "n": 500}),
+    "histogram": ({"bins": 16}, {"of": "letters"}, {"of": "ranges", "n": 500}, {"of": "numbers", "n": 500}),
     "reduction": (
         *({"n": 1000, "dtype": "float32", "operator": each} for each in ("sum", "product", "max")),
         *({"n": 1000, "dtype": "int32", "operator": each} for each in ("sum", "product", "min")),

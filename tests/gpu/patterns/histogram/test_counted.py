@@ -60,6 +60,49 @@ def test_one_range_and_many(engine: Engine, variant: str) -> None:
         assert outcome.outputs["counts"].sum() == 333
 
 
+@pytest.mark.parametrize("variant", CORRECT)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "float32"])
+def test_equal_ranges_of_all_that_a_type_holds(engine: Engine, variant: str, dtype: str) -> None:
+    whole = dtype != "float32"
+    end = 2.0 ** (8 * np.dtype(dtype).itemsize) if whole else 1.0
+    for bins, numbers in ((1, "normal"), (7, "skewed"), (1024, "uniform"), (12288, "constant")):
+        params = PATTERN.check({"of": "numbers", "dtype": dtype, "bins": bins, "numbers": numbers, "n": 533})
+        inputs = PATTERN.inputs({}, params, 7)
+        outcome = run(engine, variant, inputs, **params)
+        values = np.clip(inputs["values"].astype(np.float64), 0, np.nextafter(end, 0))
+        if bins != 7:  # where a float's product with the bins is rounded, it may be next to an edge
+            assert outcome.outputs["counts"].tolist() == [np.histogram(values, bins, (0, end))[0].tolist()]
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", CORRECT)
+def test_floats_outside_belong_to_the_ends(engine: Engine, variant: str) -> None:
+    values = np.array([-np.inf, -1, -0.0, 0.24999, 0.25, 0.9999999, 1, 7e30, np.inf, np.nan], np.float32)
+    outcome = run(engine, variant, {"values": values}, of="numbers", dtype="float32", bins=4, numbers="file")
+    assert outcome.outputs["counts"].tolist() == [[5, 1, 0, 4]]
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", [name for name in CORRECT if name in ("one-thread", "interleaved", "peak")])
+@pytest.mark.parametrize("bins", [12289, 30000, 65536])
+def test_more_bins_than_a_block_has_room_for(engine: Engine, variant: str, bins: int) -> None:
+    for dtype in ("uint8", "uint16", "uint32", "float32"):
+        outcome = run(engine, variant, of="numbers", dtype=dtype, bins=bins, numbers="uniform", n=3001)
+        assert outcome.report.verified
+
+
+def test_rungs_that_keep_all_bins_in_a_block_say_how_many_fit(engine: Engine) -> None:
+    for variant in ("privatized", "aggregated", "written-out", "texture"):
+        with pytest.raises(InputError, match="room for 12288 bins in its shared memory, and these are 12289"):
+            run(engine, variant, of="numbers", bins=12289, n=100)
+
+
+def test_a_number_that_its_type_does_not_hold_is_refused(engine: Engine) -> None:
+    for value in (-1.0, 256.0, 0.5, np.nan):
+        with pytest.raises(InputError, match="uint8 holds whole numbers from 0 to 255"):
+            run(engine, "peak", {"values": np.array([3.0, value])}, of="numbers", dtype="uint8", numbers="file")
+
+
 def test_nothing_to_count_is_counted(engine: Engine) -> None:
     for variant in CORRECT:
         if variant != "texture":
