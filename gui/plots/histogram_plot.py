@@ -82,8 +82,8 @@ class HistogramPlot(Plot):
     def fit(self) -> None:
         """Show every bin."""
         if self.counts is not None:
+            self.plot.setLimits(xMin=0, xMax=self.counts.shape[1])  # first: a range ends at the limits that are set
             self.plot.setXRange(0, self.counts.shape[1], padding=0.0)
-            self.plot.setLimits(xMin=0, xMax=self.counts.shape[1])
 
     def _redraw(self) -> None:
         for curve in self._curves:

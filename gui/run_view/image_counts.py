@@ -20,6 +20,12 @@ from gui.widgets.basic import Card, as_count, column, label, split
 from gui.widgets.forms import ParameterForm, TextField
 
 _FACTS = ("pixels", "counted", "fullest bin", "empty bins")
+_SPREAD = {
+    "normal": "normally distributed",
+    "uniform": "uniformly distributed",
+    "skewed": "most of them small",
+    "constant": "all of them the same",
+}
 _HEIGHTS = {False: [250, 300], True: [150, 400]}
 """Of what is counted and of its histogram: of numbers there is little to see."""
 _WIDTHS = [520, 220]
@@ -114,21 +120,24 @@ class ImageCountsView(RunView):
             self.numbers_about.setText(
                 "Numbers of a file: one a line, or a .npy."
                 if self._pattern.from_file(params)
-                else f"{as_count(size)} random numbers of the {source} distribution."
+                else f"{as_count(size)} random numbers, {_SPREAD[str(source)]}."
             )
 
     def show_outcome(self, outcome: FinishedRun) -> None:
         self._outcome = outcome
         counts, image = outcome.arrays[self._pattern.result], outcome.image
-        names = self._pattern.names(outcome.params) if self._pattern.names else ()
+        names = self._pattern.names(outcome.params) if self._pattern.names and image is None else ()
         self.levels.forget("before")
         self.levels.show_counts("after", counts, image.maxval if image is not None else 0, names)
-        shown = self._of_image(counts, image) if image is not None else self._of_named(counts[0], names, outcome)
+        if image is not None:
+            shown = self._of_image(counts, image)
+        else:
+            shown = self._of_named(counts[0], names) if names else self._of_equal_ranges(counts[0])
         self.levels.say_note("Point at a bin, or walk with the arrow keys, to read its count.")
         for name, text in shown.items():
             self.facts[name].setText(text)
         self._words["pixels"].setText({"text": "characters", "values": "numbers"}.get(self._kind(outcome), "pixels"))
-        self._words["empty bins"].setText("empty bins" if image is not None else f"in no bin ({names[-1]})")
+        self._words["empty bins"].setText(f"in no bin ({names[-1]})" if names else "empty bins")
 
     def _point(self, number: int) -> None:
         """Ask for the threads that counted in a bin."""
@@ -158,8 +167,17 @@ class ImageCountsView(RunView):
             "empty bins": f"{as_count(int((per_bin == 0).sum()))} of {as_count(bins)}",
         }
 
-    def _of_named(self, counts: Array, names: tuple[str, ...], outcome: FinishedRun) -> dict[str, str]:
-        """Return the facts of a text or of numbers, whose last bin holds what falls into no other."""
+    def _of_equal_ranges(self, counts: Array) -> dict[str, str]:
+        done, fullest = int(counts.sum(dtype=np.int64)), int(counts.argmax())
+        return {
+            "pixels": as_count(done),
+            "counted": as_count(done),
+            "fullest bin": f"{as_count(fullest)}, {counts[fullest] / max(1, done):.1%}",
+            "empty bins": f"{as_count(int((counts == 0).sum()))} of {as_count(counts.size)}",
+        }
+
+    def _of_named(self, counts: Array, names: tuple[str, ...]) -> dict[str, str]:
+        """Return the facts of a text or of numbers by chosen ranges, whose last bin holds what falls into no other."""
         done = int(counts.sum(dtype=np.int64))
         inside, others = counts[:-1], int(counts[-1])
         fullest = int(inside.argmax())

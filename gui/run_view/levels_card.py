@@ -59,7 +59,8 @@ class LevelsCard(Card):
     def show_counts(self, side: str, counts: Array, maxval: int, names: tuple[str, ...] = ()) -> None:
         """Show the counts of one side; a card without sides has "after" only.
 
-        `names` are those of the bins, where they do not go by the levels up to `maxval`.
+        `names` are those of the bins, where they do not go by the levels up to `maxval`. With a `maxval` of 0 there are
+        no levels, and bins go by their numbers.
         """
         self._counts[side] = counts
         self._maxval = maxval
@@ -114,7 +115,10 @@ class LevelsCard(Card):
         if self._names:
             self.note.say(f"{self._names[index]}   {as_count(int(counts[0, index]))}")
             return
-        text = f"level {low}" if low == high else f"levels {low}–{high}" if low < high else f"bin {index}, no level"
+        if not self._maxval:
+            text = f"bin {index}"
+        else:
+            text = f"level {low}" if low == high else f"levels {low}–{high}" if low < high else f"bin {index}, no level"
         for channel, name in enumerate(CHANNELS.get(len(counts), ())):
             now = as_count(int(counts[channel, index]))
             was = f"{as_count(int(reference[channel, index]))} → " if reference is not None else ""

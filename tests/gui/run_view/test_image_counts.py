@@ -60,6 +60,23 @@ def test_numbers_of_a_file_are_counted_by_the_edges(qtbot, window, tmp_path):
     assert window.bench.outcomes["histogram"] is before
 
 
+def test_numbers_by_equal_ranges_go_by_the_bins_numbers(qtbot, window):
+    view = _counting(qtbot, window, "numbers")
+    for bins in (256, 65536):
+        window.choose_variant("peak")
+        window.page.form.change(bins=bins, dtype="uint16", numbers="constant", n=1000)
+        settle(qtbot, window)
+        counts = window.bench.outcomes["histogram"].arrays["counts"][0]
+        full = int(counts.argmax())
+        assert counts.shape == (bins,)
+        assert counts[full] == 1000
+        assert view.facts["fullest bin"].text().startswith(f"{full:,}".replace(",", "\u2009"))
+        assert view.facts["empty bins"].text().startswith(f"{bins - 1:,}".replace(",", "\u2009"))
+        assert view.levels.plot.box.viewRange()[0] == [0, bins]
+        view.levels.plot.read(full)
+        assert view.levels.note.text() == f"bin {full}   count 1\u2009000"
+
+
 def test_an_image_that_is_opened_is_what_is_counted(qtbot, window, color):
     view = _counting(qtbot, window, "letters")
     window.files.open(color)
