@@ -293,9 +293,13 @@ extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n)
 
 // Leave a block's value in `partial`; the block that finds all others done folds them, in the order of their numbers.
 // The fence makes the value visible before the ticket is, and the counter wraps around to 0 for the next launch (CUDA
-// samples, threadFenceReduction).
+// samples, threadFenceReduction): `tickets` begins as 0, once. A block that is alone has the total.
 __device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *tickets) {
     __shared__ bool last;
+    if (gridDim.x == 1) {
+        if (threadIdx.x == 0) *total = value;
+        return;
+    }
     // phase: take a ticket
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = value;
@@ -326,18 +330,21 @@ extern "C" __global__ void reduce_last_block(const VALUE *data, VALUE *partial, 
 }
 
 // Idea: a load of 16 bytes, and LOADS of them asked for before the first is used, keep memory busy with few threads; then
-// as before, in one launch. `data` begins at a multiple of 16 bytes. The last elements, too few for all loads of a
-// thread, are taken by single loads. Limit: memory's bandwidth.
+// as before, in one launch. `data` begins at a multiple of 16 bytes. What fits one block is one block's, which asks
+// nobody. Limit: memory's bandwidth.
 extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE *total, unsigned int *tickets, int n) {
-    const int tile = LOADS * BLOCK_SIZE;
     const VECTOR *vectors = (const VECTOR *)data;
-    int tiles = n / (4 * tile);
+    const VECTOR none = MAKE_VECTOR(IDENTITY, IDENTITY, IDENTITY, IDENTITY);
+    int whole = n / 4;
     // phase: add on the way
     VALUE value = IDENTITY;
-    for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+    for (int first = blockIdx.x * LOADS * BLOCK_SIZE; first < whole; first += gridDim.x * LOADS * BLOCK_SIZE) {
         VECTOR loaded[LOADS];
 #pragma unroll
-        for (int k = 0; k < LOADS; ++k) loaded[k] = vectors[t * tile + k * BLOCK_SIZE + threadIdx.x];
+        for (int k = 0; k < LOADS; ++k) {
+            int i = first + k * BLOCK_SIZE + threadIdx.x;
+            loaded[k] = i < whole ? vectors[i] : none;
+        }
 #pragma unroll
         for (int k = 0; k < LOADS; ++k) {
             VALUE pair = COMBINE(loaded[k].x, loaded[k].y);
@@ -345,8 +352,7 @@ extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE 
             value = COMBINE(value, COMBINE(pair, other));
         }
     }
-    for (int i = tiles * 4 * tile + blockIdx.x * BLOCK_SIZE + threadIdx.x; i < n; i += gridDim.x * BLOCK_SIZE)
-        value = COMBINE(value, data[i]);
+    if (blockIdx.x == 0 && threadIdx.x < n % 4) value = COMBINE(value, data[4 * whole + threadIdx.x]);
     finish(fold_block(value), partial, total, tickets);
 }
 
