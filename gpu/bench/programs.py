@@ -15,6 +15,13 @@ WARM_UP = 3
 Amounts = Mapping[str, tuple[float, str]]
 """What one repetition does of a work, in a unit times seconds, and that unit."""
 
+_Build = tuple[str, tuple[str, ...]]
+"""A file, and the options that it is compiled with."""
+
+
+def _build(program: CudaProgram) -> _Build:
+    return program.file, program.options
+
 
 class Programs:
     """Every program of some cases, being compiled.
@@ -29,35 +36,37 @@ class Programs:
     def __init__(self, cases: Sequence[Case], folder: str | Path) -> None:
         self._cases = cases
         self._folder = Path(folder)
-        self._compiling: dict[str, subprocess.Popen[str] | OSError] = {}
-        for file in dict.fromkeys(program.file for case in cases for program in case.programs):
-            self._compiling[file] = self._compile(file)
+        self._compiling: dict[_Build, subprocess.Popen[str] | OSError] = {}
+        for build in dict.fromkeys(_build(program) for case in cases for program in case.programs):
+            self._compiling[build] = self._compile(build)
 
-    def _compile(self, file: str) -> subprocess.Popen[str] | OSError:
+    def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+        file, options = build
         source = Path(__file__).with_name(file)
-        command = [nvcc, "-O3", "-arch=native", "-std=c++17", str(source), "-o", str(self._program(file))]
+        command = [nvcc, "-O3", "-arch=native", "-std=c++17", *options, str(source), "-o", str(self._program(build))]
         try:
             return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         except OSError as error:
             return error
 
-    def _program(self, file: str) -> Path:
-        return self._folder / Path(file).stem
+    def _program(self, build: _Build) -> Path:
+        file, options = build
+        return self._folder / "".join((Path(file).stem, *options))
 
     def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
         """Wait until they are compiled, run them, and yield a row for each."""
-        refused = {file: reason for file in self._compiling if (reason := self._refusal(file))}
+        refused = {build: reason for build in self._compiling if (reason := self._refusal(build))}
         for case in self._cases:
             for program in case.programs:
-                if program.file in refused:
-                    yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[program.file]}")
+                if reason := refused.get(_build(program)):
+                    yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {reason}")
                 else:
                     yield self._row(case, program, amounts.get(case.work, (0.0, "")), seed, repetitions)
 
-    def _refusal(self, file: str) -> str:
+    def _refusal(self, build: _Build) -> str:
         """Return why a file was not compiled; "" where it was."""
-        compiling = self._compiling[file]
+        compiling = self._compiling[build]
         if isinstance(compiling, OSError):
             return f"{compiling.filename or 'nvcc'}: {compiling.strerror}"
         errors = compiling.communicate()[1]
@@ -66,7 +75,7 @@ class Programs:
     def _row(
         self, case: Case, program: CudaProgram, amount: tuple[float, str], seed: int, repetitions: int
     ) -> Measurement:
-        given = map(str, (self._program(program.file), *program.arguments, seed, WARM_UP, repetitions))
+        given = map(str, (self._program(_build(program)), *program.arguments, seed, WARM_UP, repetitions))
         try:
             done = subprocess.run([*given], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:

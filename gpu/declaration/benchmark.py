@@ -64,12 +64,15 @@ class CudaProgram:
         What it is to do; a seed, rounds to warm up and repetitions follow. It prints the milliseconds of each.
     versioned : bool
         Whether it prints the version of what it measures before them.
+    options : tuple of str
+        For the compiler, besides -O3: those that its users build it with.
     """
 
     who: str
     file: str
     arguments: tuple[str | int, ...]
     versioned: bool = False
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -188,6 +188,18 @@ def test_a_program_tells_its_times(tmp_path, monkeypatch, versioned) -> None:
     assert row == Measurement("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
 
 
+def test_a_program_is_compiled_with_its_own_options(tmp_path, monkeypatch) -> None:
+    compiler = tmp_path / "nvcc"
+    # It "compiles" a program that prints how many options it was compiled with.
+    compiler.write_text('#!/bin/sh\nfor last; do :; done\nprintf "#!/bin/sh\\necho $#\\n" > "$last"\n'
+                        'chmod +x "$last"\n')  # fmt: skip
+    compiler.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(compiler))
+    plain, fast = (CudaProgram("who", "gravity.cu", (1, 8), options=given) for given in ((), ("-ftz=true",)))
+    rows = [*Programs((Case("work", programs=(plain, fast)),), tmp_path).run({}, 1, 2)]
+    assert rows[1].times_ms[0] == rows[0].times_ms[0] + 1
+
+
 def test_bodies_are_counted_by_20_operations_an_interaction() -> None:
     pattern = find_pattern("nbody")
     params = pattern.check({"preset": "plummer", "bodies": 100})
