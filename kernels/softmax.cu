@@ -8,19 +8,33 @@
 // softmax_shared   a block a row, trees in shared memory          the row is fetched three times
 // softmax_online   greatest and sum in one pass                   a barrier for each step of the tree
 // softmax_shuffle  lanes read each other's registers              the row is fetched twice, one float at a time
-// softmax_peak     the row stays in registers, 16-byte loads      the memory's bandwidth
+// softmax_peak     the row stays in registers, 16-byte loads      short rows leave lanes idle; long ones do not fit
+// softmax_short    a few lanes a row                              the memory's bandwidth
+// softmax_cluster  several blocks a row, that reach each other    the memory's bandwidth
+
+#include <cooperative_groups.h>
 
 // Threads of a block: a power of two.
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
 #endif
 
-// Quads of floats that a thread of softmax_peak keeps, and rows of its blocks, which are BLOCK_SIZE x ROWS threads.
+// Quads of floats that a thread of softmax_peak or softmax_cluster keeps.
 #ifndef QUADS
 #define QUADS 4
 #endif
-#ifndef ROWS
-#define ROWS 1
+
+// The lanes of softmax_short that share a row, and the elements that each of them keeps.
+#ifndef TEAM
+#define TEAM 8
+#endif
+#ifndef EACH
+#define EACH 4
+#endif
+
+// Blocks of softmax_cluster that share a row: up to 8.
+#ifndef CLUSTER
+#define CLUSTER 8
 #endif
 
 #define WARP 32
@@ -126,22 +140,24 @@ extern "C" __global__ void softmax_online(const float *in, float *out, [[maybe_u
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatests[0]) / sums[0];
 }
 
-// The greatest of a warp's values, for all lanes.
-__device__ float greatest_of_warp(float value) {
-    for (int distance = LANES / 2; distance > 0; distance /= 2)
+// The greatest of the values of each COUNT neighboring lanes, for all of them.
+template <int COUNT>
+__device__ float greatest_of_lanes(float value) {
+    for (int distance = COUNT / 2; distance > 0; distance /= 2)
         value = fmaxf(value, __shfl_xor_sync(ALL_LANES, value, distance));
     return value;
 }
 
-// The sum of a warp's values, likewise.
-__device__ float sum_of_warp(float value) {
-    for (int distance = LANES / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(ALL_LANES, value, distance);
+// The sum of their values, likewise.
+template <int COUNT>
+__device__ float sum_of_lanes(float value) {
+    for (int distance = COUNT / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(ALL_LANES, value, distance);
     return value;
 }
 
 // The greatest of a block's values, for all threads; `of_warp` may be used again after a barrier.
 __device__ float greatest_of_block(float value, float *of_warp) {
-    value = greatest_of_warp(value);
+    value = greatest_of_lanes<LANES>(value);
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
     for (int w = 0; w < WARPS; ++w) value = fmaxf(value, of_warp[w]);
@@ -150,7 +166,7 @@ __device__ float greatest_of_block(float value, float *of_warp) {
 
 // The sum of a block's values, likewise.
 __device__ float sum_of_block(float value, float *of_warp) {
-    value = sum_of_warp(value);
+    value = sum_of_lanes<LANES>(value);
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
     __syncthreads();
     value = 0.0f;
@@ -177,19 +193,15 @@ extern "C" __global__ void softmax_shuffle(const float *in, float *out, [[maybe_
     for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
-// ALIGNED: rows are whole quads long, so that one load of 16 bytes brings four elements.
+// Fetch what a thread keeps of `count` elements. ALIGNED: they are whole quads, so that one load of 16 bytes brings four.
 template <bool ALIGNED>
-__device__ void softmax_row(const float *x, float *y, int columns, float *greatests, float *sums) {
-    int t = threadIdx.x;
-    float kept[KEPT];
-    float greatest = -INFINITY;
-    // phase: load
+__device__ void load_quads(float *kept, const float *x, int count) {
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
         if constexpr (ALIGNED) {
-            int i = 4 * (t + q * BLOCK_SIZE);
+            int i = 4 * (threadIdx.x + q * BLOCK_SIZE);
             float4 found = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
-            if (i < columns) found = *reinterpret_cast<const float4 *>(x + i);
+            if (i < count) found = *reinterpret_cast<const float4 *>(x + i);
             kept[4 * q] = found.x;
             kept[4 * q + 1] = found.y;
             kept[4 * q + 2] = found.z;
@@ -197,17 +209,46 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
         } else {
 #pragma unroll
             for (int j = 4 * q; j < 4 * q + 4; ++j) {
-                int i = t + j * BLOCK_SIZE;
-                kept[j] = i < columns ? x[i] : -INFINITY;
+                int i = threadIdx.x + j * BLOCK_SIZE;
+                kept[j] = i < count ? x[i] : -INFINITY;
             }
         }
     }
+}
+
+// Write it.
+template <bool ALIGNED>
+__device__ void store_quads(const float *kept, float *y, int count) {
+#pragma unroll
+    for (int q = 0; q < QUADS; ++q) {
+        if constexpr (ALIGNED) {
+            int i = 4 * (threadIdx.x + q * BLOCK_SIZE);
+            if (i < count)
+                *reinterpret_cast<float4 *>(y + i) =
+                    make_float4(kept[4 * q], kept[4 * q + 1], kept[4 * q + 2], kept[4 * q + 3]);
+        } else {
+#pragma unroll
+            for (int j = 4 * q; j < 4 * q + 4; ++j) {
+                int i = threadIdx.x + j * BLOCK_SIZE;
+                if (i < count) y[i] = kept[j];
+            }
+        }
+    }
+}
+
+template <bool ALIGNED>
+__device__ void softmax_row(const float *x, float *y, int columns, float *greatests, float *sums) {
+    int t = threadIdx.x;
+    float kept[KEPT];
+    float greatest = -INFINITY;
+    // phase: load
+    load_quads<ALIGNED>(kept, x, columns);
     // phase: greatest
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
     // What no register has room for is fetched again each time.
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
-    greatest = WARPS == 1 ? greatest_of_warp(greatest) : greatest_of_block(greatest, greatests);
+    greatest = WARPS == 1 ? greatest_of_lanes<LANES>(greatest) : greatest_of_block(greatest, greatests);
 
     // phase: sum
     float sum = 0.0f;
@@ -217,41 +258,165 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
         sum += kept[j];
     }
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
-    float share = 1.0f / (WARPS == 1 ? sum_of_warp(sum) : sum_of_block(sum, sums));
+    float share = 1.0f / (WARPS == 1 ? sum_of_lanes<LANES>(sum) : sum_of_block(sum, sums));
 
     // phase: write
 #pragma unroll
-    for (int q = 0; q < QUADS; ++q) {
-        if constexpr (ALIGNED) {
-            int i = 4 * (t + q * BLOCK_SIZE);
-            if (i < columns)
-                *reinterpret_cast<float4 *>(y + i) = make_float4(kept[4 * q] * share, kept[4 * q + 1] * share,
-                                                                 kept[4 * q + 2] * share, kept[4 * q + 3] * share);
-        } else {
-#pragma unroll
-            for (int j = 4 * q; j < 4 * q + 4; ++j) {
-                int i = t + j * BLOCK_SIZE;
-                if (i < columns) y[i] = kept[j] * share;
-            }
-        }
-    }
+    for (int j = 0; j < KEPT; ++j) kept[j] *= share;
+    store_quads<ALIGNED>(kept, y, columns);
     for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) * share;
 }
 
 // Idea: each element is fetched once, with three others, and stays in a register until it is written. Rows longer than
-// the registers have room for are fetched again from there on; short ones are several a block, so that a multiprocessor
-// has enough threads. Limit: the memory's bandwidth.
-extern "C" __global__ void softmax_peak(const float *in, float *out, int rows, int columns) {
-    __shared__ float greatests[ROWS][WARPS];
-    __shared__ float sums[ROWS][WARPS];
-    int own = threadIdx.y;
-    int row = blockIdx.x * ROWS + own;
-    bool aligned = columns % 4 == 0;
-    if (row >= rows) columns = 0;  // there is nothing to do, but barriers wait for all
+// the registers have room for are fetched again from there on. Limit: of a row of 32 elements a warp's load would ask for
+// 128 bytes, and three of four lanes for none; beyond the registers a block is alone with its row.
+extern "C" __global__ void softmax_peak(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
+    __shared__ float greatests[WARPS];
+    __shared__ float sums[WARPS];
+    const float *x = in + blockIdx.x * columns;
+    float *y = out + blockIdx.x * columns;
+    if (columns % 4 == 0)
+        softmax_row<true>(x, y, columns, greatests, sums);
+    else
+        softmax_row<false>(x, y, columns, greatests, sums);
+}
+
+// Idea: a row that is shorter than what a warp loads is a team's of a few lanes, so that none is idle. The teams of a warp
+// have neighboring rows, which lie one behind the other. (Teams that ask for several rows at once were no faster: there
+// are threads enough.) Limit: the memory's bandwidth.
+template <bool ALIGNED>
+__device__ void softmax_of_team(const float *x, float *y, int columns) {
+    int lane = threadIdx.x % TEAM;
+    // phase: load
+    float kept[(EACH + 3) / 4 * 4];
+#pragma unroll
+    for (int j = 0; j < EACH; j += ALIGNED ? 4 : 1) {
+        if constexpr (ALIGNED) {
+            int i = 4 * lane + j * TEAM;
+            float4 found = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+            if (i < columns) found = *reinterpret_cast<const float4 *>(x + i);
+            kept[j] = found.x;
+            kept[j + 1] = found.y;
+            kept[j + 2] = found.z;
+            kept[j + 3] = found.w;
+        } else {
+            int i = lane + j * TEAM;
+            kept[j] = i < columns ? x[i] : -INFINITY;
+        }
+    }
+    // phase: greatest
+    float greatest = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) greatest = fmaxf(greatest, kept[j]);
+    greatest = greatest_of_lanes<TEAM>(greatest);
+    // phase: sum
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+        kept[j] = expf(kept[j] - greatest);
+        sum += kept[j];
+    }
+    float share = 1.0f / sum_of_lanes<TEAM>(sum);
+    // phase: write
+#pragma unroll
+    for (int j = 0; j < EACH; j += ALIGNED ? 4 : 1) {
+        if constexpr (ALIGNED) {
+            int i = 4 * lane + j * TEAM;
+            if (i < columns)
+                *reinterpret_cast<float4 *>(y + i) =
+                    make_float4(kept[j] * share, kept[j + 1] * share, kept[j + 2] * share, kept[j + 3] * share);
+        } else {
+            int i = lane + j * TEAM;
+            if (i < columns) y[i] = kept[j] * share;
+        }
+    }
+}
+
+// EACH is a multiple of 4 where rows are.
+extern "C" __global__ void softmax_short(const float *in, float *out, int rows, int columns) {
+    int row = (blockIdx.x * BLOCK_SIZE + threadIdx.x) / TEAM;
     const float *x = in + row * columns;
     float *y = out + row * columns;
-    if (aligned)
-        softmax_row<true>(x, y, columns, greatests[own], sums[own]);
+    int own = row < rows ? columns : 0;  // of what is no row nothing is fetched, but all lanes shuffle
+    if (columns % 4 == 0)
+        softmax_of_team<true>(x, y, own);
     else
-        softmax_row<false>(x, y, columns, greatests[own], sums[own]);
+        softmax_of_team<false>(x, y, own);
 }
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+// A part of a row in one vector: its greatest element and the sum of exp(x - greatest).
+__device__ float2 merged(float2 a, float2 b) {
+    merge(a.x, a.y, b.x, b.y);
+    return a;
+}
+
+// The parts of all lanes as one, for all lanes.
+__device__ float2 merged_in_warp(float2 part) {
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        part = merged(part, make_float2(__shfl_xor_sync(0xffffffffu, part.x, distance),
+                                        __shfl_xor_sync(0xffffffffu, part.y, distance)));
+    return part;
+}
+
+// Idea: a row longer than a block's registers is that of a cluster of blocks, which run at the same time and reach each
+// other's shared memory. Each keeps its stretch of the row in registers, so that here too an element is fetched once. A
+// warp puts its greatest element and its sum into every block of the cluster; past one barrier each warp merges them all
+// by itself. Elements that no register has room for are fetched again, soon enough to be in the cache. Limit: the
+// memory's bandwidth; a row a cluster, few rows leave most multiprocessors idle.
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_SIZE)
+    softmax_cluster(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
+    __shared__ float2 parts[CLUSTER * WARPS];
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.barrier_arrive();
+    int t = threadIdx.x;
+    int rank = cluster.block_rank();
+    int row = blockIdx.x / CLUSTER;
+    int stretch = (columns + 4 * CLUSTER - 1) / (4 * CLUSTER) * 4;
+    int begin = min(rank * stretch, columns);
+    int count = min(stretch, columns - begin);
+    const float *x = in + row * columns + begin;
+    float *y = out + row * columns + begin;
+    bool aligned = columns % 4 == 0;
+    // phase: load
+    float kept[KEPT];
+    if (aligned)
+        load_quads<true>(kept, x, count);
+    else
+        load_quads<false>(kept, x, count);
+    // phase: greatest and sum
+    float greatest = -INFINITY;
+#pragma unroll
+    for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
+    // Where there is nothing but -inf, exp(-inf - 0) is 0.
+    float base = greatest == -INFINITY ? 0.0f : greatest;
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j < KEPT; ++j) {
+        kept[j] = expf(kept[j] - base);
+        sum += kept[j];
+    }
+    float own = greatest;
+    for (int i = t + KEPT * BLOCK_SIZE; i < count; i += BLOCK_SIZE) add(greatest, sum, x[i]);
+    // phase: merge
+    float2 part = merged_in_warp(make_float2(greatest, sum));
+    cluster.barrier_wait();  // all blocks have begun
+    if (t % WARP < CLUSTER) cluster.map_shared_rank(parts, t % WARP)[rank * WARPS + t / WARP] = part;
+    cluster.sync();
+    part = parts[t % WARP];
+    for (int i = t % WARP + WARP; i < CLUSTER * WARPS; i += WARP) part = merged(part, parts[i]);
+    part = merged_in_warp(part);
+    // phase: write
+    float share = 1.0f / part.y;
+    float scale = expf(own - part.x) * share;
+#pragma unroll
+    for (int j = 0; j < KEPT; ++j) kept[j] *= scale;
+    if (aligned)
+        store_quads<true>(kept, y, count);
+    else
+        store_quads<false>(kept, y, count);
+    for (int i = t + KEPT * BLOCK_SIZE; i < count; i += BLOCK_SIZE) y[i] = expf(x[i] - part.x) * share;
+}
+
+#endif

@@ -69,6 +69,8 @@ class Device:
         0 where that is not known.
     no_library : str
         Why a library's routine cannot be called on it, as a sentence; empty where one can.
+    has_clusters : bool
+        Whether blocks may be in clusters, in which they reach each other's shared memory.
     """
 
     engine: str
@@ -79,6 +81,7 @@ class Device:
     multiprocessors: int
     peak_gflops: float = 0.0
     no_library: str = ""
+    has_clusters: bool = False
 
 
 @dataclass(frozen=True)

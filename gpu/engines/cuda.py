@@ -159,6 +159,7 @@ class CudaEngine:
             * device.get_attribute(attribute.CLOCK_RATE)
             / 1e6,
             libraries.why_none(),
+            device.compute_capability() >= (9, 0),
         )
         self._architecture = "sm_{}{}".format(*device.compute_capability())
         self.executed = Executed("gpu")

@@ -202,6 +202,7 @@ class RewindingEngine(SimulatorEngine):
                 max_threads_per_block=like.max_threads_per_block,
                 shared_bytes_per_block=like.shared_bytes_per_block,
                 multiprocessors=like.multiprocessors,
+                has_clusters=like.has_clusters,
             )
         self.kept: deque[KeptLaunch | Filled] = deque()
         self.launches = 0

@@ -99,6 +99,7 @@ class SimulatorEngine:
             16,
             peak_gflops(),
             "The simulator runs kernels from their source, and a library comes without any.",
+            True,
         )
         self.executed = Executed(self.device.executor)
         self.sources: dict[str, str] = {}

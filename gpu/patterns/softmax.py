@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -43,6 +44,7 @@ from gpu.declaration.roles import Role
 from gpu.declaration.rounding import UNIT
 from gpu.engines.base import Engine
 from gpu.errors import InputError
+from gpu.warp import WARP
 
 _FILE = "softmax.cu"
 _LONGEST = 2**20
@@ -52,49 +54,79 @@ _STEPPED_ROWS, _STEPPED_COLUMNS = 4, 16
 _SPREAD = 3
 """Random elements are from minus so much to so much: softmax of smaller ones is nearly the same everywhere."""
 
-# The last rung's: as many threads a row as need no more than so many quads each, within a block's limits.
-_PEAK_QUADS = 4
-_FEWEST_THREADS, _MOST_THREADS = 32, 1024
-# Short rows share a block of so many threads.
-_PEAK_BLOCK = 128
+# What was fastest on an H100. A block a row has as many threads as need no more than so many quads each, and where that
+# would be too many threads, more quads.
+_PEAK_QUADS, _MOST_QUADS = 4, 8
+_PEAK_THREADS = 512
+# Short rows share a block of so many threads, each of which keeps so many elements at most.
+_SHORT_BLOCK = 128
+_SHORT_ELEMENTS = 16
+# Longer rows are a cluster's, which any GPU that has clusters lets have so many blocks. When that is too few, so many
+# threads each.
+_MOST_BLOCKS = 8
+_MOST_THREADS = 1024
 
 
-def _peak_shape(columns: int) -> tuple[int, int]:
-    """Return how many threads work on a row, and how many quads of it each keeps."""
-    wanted = -(-columns // (4 * _PEAK_QUADS))
-    threads = min(max(1 << (wanted - 1).bit_length(), _FEWEST_THREADS), _MOST_THREADS)
-    return threads, min(_PEAK_QUADS, -(-columns // (4 * threads)))
+@dataclass(frozen=True)
+class _Launch:
+    """How a kernel is launched: the threads of a block, and the rows that one takes, or the blocks that take one."""
+
+    kernel: str
+    threads: int
+    rows: int
+    defines: dict[str, int | str]
+    blocks_a_row: int = 1
 
 
-def _own_block(params: Params, columns: int) -> dict[str, int | str]:
-    return {"BLOCK_SIZE": int(params["block"])}
+_Planner = Callable[[Params, int, bool], _Launch]
+"""(parameters, columns, whether the device has clusters of blocks) -> _Launch."""
 
 
-def _peak_block(params: Params, columns: int) -> dict[str, int | str]:
-    threads, quads = _peak_shape(columns)
-    return {"BLOCK_SIZE": threads, "QUADS": quads, "ROWS": max(_PEAK_BLOCK // threads, 1)}
+def _own_block(kernel: str, *, row_a_thread: bool = False) -> _Planner:
+    def plan(params: Params, columns: int, clusters: bool) -> _Launch:
+        block = int(params["block"])
+        return _Launch(kernel, block, block if row_a_thread else 1, {"BLOCK_SIZE": block})
+
+    return plan
 
 
-def _peak_threads(params: Params) -> int:
-    return max(_peak_shape(params["n"])[0], _PEAK_BLOCK)
+def _peak(params: Params, columns: int, clusters: bool) -> _Launch:
+    """_Launch of what suits rows of such a length, on a device that has clusters or has none."""
+    if columns <= WARP * _SHORT_ELEMENTS:
+        lanes = min(_power_of_two(-(-columns // 4)), WARP)
+        each = -(-columns // lanes) if columns % 4 else 4 * -(-columns // (4 * lanes))
+        defines = {"BLOCK_SIZE": _SHORT_BLOCK, "TEAM": lanes, "EACH": each}
+        return _Launch("softmax_short", _SHORT_BLOCK, _SHORT_BLOCK // lanes, {**defines})
+    threads = min(_power_of_two(-(-columns // (4 * _PEAK_QUADS))), _PEAK_THREADS)
+    if columns <= 4 * _MOST_QUADS * threads or not clusters:
+        return _Launch("softmax_peak", threads, 1, {"BLOCK_SIZE": threads, "QUADS": _quads(columns, threads)})
+    blocks = min(_power_of_two(-(-columns // (4 * _MOST_QUADS * threads))), _MOST_BLOCKS)
+    if columns > 4 * _MOST_QUADS * threads * blocks:
+        threads = _MOST_THREADS
+    defines = {"BLOCK_SIZE": threads, "QUADS": _quads(columns, threads * blocks), "CLUSTER": blocks}
+    return _Launch("softmax_cluster", threads, 1, {**defines}, blocks)
 
 
-def _host_program(
-    kernel_name: str,
-    defines_for: Callable[[Params, int], dict[str, int | str]] = _own_block,
-    *,
-    row_a_thread: bool = False,
-) -> HostProgram:
+def _quads(columns: int, threads: int) -> int:
+    """Return how many quads of a row each of its threads keeps."""
+    return min(_MOST_QUADS, -(-columns // (4 * threads)))
+
+
+def _power_of_two(least: int) -> int:
+    """Return the first one from there on."""
+    return 1 << (least - 1).bit_length()
+
+
+def _host_program(plan: _Planner) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         rows, columns = inputs["values"].shape
-        defines = defines_for(params, columns)
-        block, rows_a_block = int(defines["BLOCK_SIZE"]), int(defines.get("ROWS", 1))
-        kernel = engine.build(_FILE, defines).kernel(kernel_name)
+        launch = plan(params, columns, engine.device.has_clusters)
+        kernel = engine.build(_FILE, launch.defines).kernel(launch.kernel)
         given = engine.upload(single(inputs["values"]))
         out = engine.allocate((rows, columns), np.float32)
         yield Progress(0.1, "uploaded")
-        blocks = -(-rows // (block if row_a_thread else rows_a_block))
-        engine.launch(kernel, (blocks, 1, 1), (block, rows_a_block, 1), given, out, np.int32(rows), np.int32(columns))
+        grid, block = (-(-rows // launch.rows) * launch.blocks_a_row, 1, 1), (launch.threads, 1, 1)
+        engine.launch(kernel, grid, block, given, out, np.int32(rows), np.int32(columns))
         engine.free(given)
         yield Progress(0.9, "computed")
         result = engine.download(out)
@@ -179,15 +211,14 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 def _variant(
     name: str,
     title: str,
-    kernel: str,
+    kernels: str | tuple[str, ...],
     run: HostProgram,
     idea: str,
     limit: str,
     threads: Callable[[Params], int] | None = None,
 ) -> Variant:
-    return Variant(
-        name, title, run=run, idea=idea, limit=limit, kernels=(kernel,), comparable=_comparable, threads=threads
-    )
+    every = (kernels,) if isinstance(kernels, str) else kernels
+    return Variant(name, title, run=run, idea=idea, limit=limit, kernels=every, comparable=_comparable, threads=threads)
 
 
 def _case(rows: int, columns: int, variants: tuple[str, ...] = ()) -> Case:
@@ -265,7 +296,7 @@ PATTERN = Pattern(
             "naive",
             "Naive",
             "softmax_naive",
-            _host_program("softmax_naive", row_a_thread=True),
+            _host_program(_own_block("softmax_naive", row_a_thread=True)),
             "A thread a row, in three passes: for the greatest element, for the sum, to write.",
             "Lanes are a row apart, and a few rows keep a few threads busy.",
         ),
@@ -273,7 +304,7 @@ PATTERN = Pattern(
             "shared",
             "Shared memory",
             "softmax_shared",
-            _host_program("softmax_shared"),
+            _host_program(_own_block("softmax_shared")),
             "A block a row: two trees in shared memory fold what its threads have.",
             "The row is fetched three times.",
         ),
@@ -281,7 +312,7 @@ PATTERN = Pattern(
             "online",
             "Online",
             "softmax_online",
-            _host_program("softmax_online"),
+            _host_program(_own_block("softmax_online")),
             "Greatest element and sum in one pass: a new greatest one scales the sum so far.",
             "A barrier for each step of the tree.",
         ),
@@ -289,18 +320,18 @@ PATTERN = Pattern(
             "shuffle",
             "Warp shuffle",
             "softmax_shuffle",
-            _host_program("softmax_shuffle"),
+            _host_program(_own_block("softmax_shuffle")),
             "Lanes hand each other their greatest element and sum; shared memory holds one of each a warp.",
             "The row is fetched twice, one float at a time.",
         ),
         _variant(
             "peak",
             "Peak: the row in registers",
-            "softmax_peak",
-            _host_program("softmax_peak", _peak_block),
+            ("softmax_short", "softmax_peak", "softmax_cluster"),
+            _host_program(_peak),
             "Each element is fetched once, four at a time, and stays in a register until it is written.",
             "The memory's bandwidth.",
-            _peak_threads,
+            lambda params: _peak(params, params["n"], clusters=True).threads,
         ),
     ),
     benchmark=_BENCHMARK,

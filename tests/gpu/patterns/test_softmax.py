@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,15 @@ def test_awkward_sizes(engine: Engine, variant: str, block: str) -> None:
     [*((variant, columns) for variant in VARIANTS for columns in (512, 1001)), ("shuffle", 16500), ("peak", 16501)],
 )
 def test_long_rows(engine: Engine, variant: str, columns: int) -> None:
-    """The last are longer than a block of the last rung has registers for; of others it takes several at once."""
+    """The last are longer than a block of the last rung has registers for, and are several blocks'."""
     values = np.random.default_rng(3).normal(0, 5, (3, columns)).astype(np.float32)
     assert_right(run(engine, variant, values), values)
+
+
+def test_long_rows_on_a_device_without_clusters(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "device", replace(engine.device, has_clusters=False))
+    values = np.random.default_rng(8).normal(0, 5, (2, 16501)).astype(np.float32)
+    assert_right(run(engine, "peak", values), values)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -71,6 +78,17 @@ def test_infinities_as_scipy_has_them(engine: Engine, variant: str) -> None:
         values[3] = np.inf
         values[4, :-1] = -np.inf
         assert_right(run(engine, variant, values, block="8"), values)
+
+
+@pytest.mark.parametrize("lowest", [-300, 0])
+def test_infinities_of_a_row_that_blocks_share(engine: Engine, lowest: int) -> None:
+    """Also where all that a thread, or a block, keeps of it is -inf, and the rest far below 0."""
+    values = np.random.default_rng(7).normal(lowest, 1, (5, 16 * 1024 + 4)).astype(np.float32)
+    values[0] = -np.inf
+    values[1, :-2] = -np.inf
+    values[2, ::3] = -np.inf
+    values[3, -1] = np.inf
+    assert_right(run(engine, "peak", values), values)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
