@@ -6,6 +6,7 @@ from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import exchanges
 from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.corners import Corners
 from gpu.simulator.compiled.coroutines import GATHERS, MEETS, POLLS, WarpCoroutine
 from gpu.simulator.compiled.lanes import ExchangeLanes, Given
 from gpu.simulator.compiled.masks import MaskStack
@@ -67,6 +68,7 @@ class ControlFlow:
         self._masks = masks
         self._statements = StatementWriter(asm, block, memory, masks)
         self._expressions = self._statements.expressions
+        self._corners = Corners(asm, block, memory, self._expressions.scalar)
 
     def run(self, items: Plan) -> None:
         """Write items of a plan."""
@@ -200,7 +202,8 @@ class ControlFlow:
             asm.place(labels[2])
             return
         then, orelse = (masks.new(asm.fresh("after")) for _ in range(2))
-        masks.split(lambda: self._holds(item), then, orelse if item.orelse is not None else None)
+        others = orelse if item.orelse is not None else None
+        masks.split(lambda: self._holds(item), then, others, self._corners.everywhere(item.frame, item.condition))
         for mask, side in ((then, item.then), (orelse, item.orelse)):
             if side is not None:
                 if mask is orelse:
@@ -235,7 +238,8 @@ class ControlFlow:
                 masks.reconverge(mask)
             self.run(item.before)
             if item.condition is not None:
-                masks.split(lambda: self._holds(item), mask)
+                everywhere = self._corners.everywhere(item.frame, item.condition)
+                masks.split(lambda: self._holds(item), mask, everywhere=everywhere)
             asm.branch(masks.is_someone(mask), body, end)
             asm.place(body)
             self.run(item.body)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly, NotCompiled, value_type
+from gpu.simulator.compiled.assembly import NotCompiled, value_type
 from gpu.simulator.compiled.lanes import ExchangeLanes
 from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
-from gpu.simulator.types import INT32, Scalar
+from gpu.simulator.types import Scalar
 from gpu.warp import WARP
 
-_UINT32 = Scalar("uint32")
+_BITS = f"<{WARP} x i1>"
 _WIDTHS = ("1", "2", "4", "8", "16", "32")
 
 
@@ -29,10 +27,8 @@ def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
         _block_vote(lanes, op)
     elif op == "__match_any_sync":
         _match_any(lanes)
-    elif op in ("__activemask", "__ballot_sync"):
-        _fold_warps(lanes, _UINT32, "or", lambda thread, lane: _bit_if(lanes, op, thread, lane))
-    elif op in ("__any_sync", "__all_sync"):
-        _fold_warps(lanes, INT32, "or" if op == "__any_sync" else "and", lambda thread, lane: _vote(lanes, thread))
+    elif op in ("__activemask", "__ballot_sync", "__any_sync", "__all_sync"):
+        _vote(lanes, op)
     elif op.startswith("__reduce_"):
         _reduce(lanes, op.removeprefix("__reduce_").removesuffix("_sync"), type)
     else:
@@ -110,28 +106,34 @@ def _warps(lanes: ExchangeLanes) -> int:
     return -(-lanes.threads // WARP)
 
 
-def _fold_warps(
-    lanes: ExchangeLanes, type: Scalar, how: str, of_lane: Callable[[str, str], str], neutral: str | None = None
-) -> None:
-    """Fold a value of each lane that takes part, and give all lanes of the warp the result."""
+def _vote(lanes: ExchangeLanes, op: str) -> None:
+    """Ask all lanes of a warp at once: their answers are one word."""
+    asm = lanes.asm
+    with lanes.each_warp() as warp:
+        answers = warp.takes_part()
+        if op == "__all_sync":
+            answers = asm.value(f"and {_BITS} {answers}, {asm.value(f'xor {_BITS} {warp.holds(1)}, splat (i1 true)')}")
+        elif op != "__activemask":
+            answers = asm.value(f"and {_BITS} {answers}, {warp.holds(1)}")
+        word = asm.value(f"bitcast {_BITS} {answers} to i32")
+        if op in ("__any_sync", "__all_sync"):
+            found = asm.value(f"icmp {'ne' if op == '__any_sync' else 'eq'} i32 {word}, 0")
+            word = asm.value(f"zext i1 {found} to i32")
+        warp.give(word)
+
+
+def _reduce(lanes: ExchangeLanes, how: str, type: Scalar) -> None:
     asm, what = lanes.asm, value_type(type)
-    total = asm.alloca(8, "total")
-    start = neutral if neutral is not None else ("1" if how == "and" else "0")
-    with asm.loop(_warps(lanes), "warp", asm.not_unrolled) as (warp, _):
-        first = asm.value(f"mul nuw nsw i64 {warp}, {WARP}")
-        left = asm.value(f"sub i64 {lanes.threads}, {first}")
-        full = asm.value(f"icmp slt i64 {left}, {WARP}")
-        count = asm.value(f"select i1 {full}, i64 {left}, i64 {WARP}")
-        asm.emit(f"store {what} {start}, ptr {total}")
-        with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
-            thread = asm.value(f"add nuw nsw i64 {first}, {lane}")
-            counts = _takes_part(lanes, thread, lane)
-            counted = asm.value(f"select i1 {counts}, {what} {of_lane(thread, lane)}, {what} {start}")
-            before = asm.value(f"load {what}, ptr {total}")
-            asm.emit(f"store {what} {_combine(asm, how, type, before, counted)}, ptr {total}")
-        result = asm.value(f"load {what}, ptr {total}")
-        with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
-            lanes.give(asm.value(f"add nuw nsw i64 {first}, {lane}"), result)
+    limits = np.iinfo(type.dtype)
+    neutral = {"min": int(limits.max), "max": int(limits.min), "and": -1}.get(how, 0)
+    name = (
+        {"min": "smin", "max": "smax"}.get(how, how) if type.is_signed else {"min": "umin", "max": "umax"}.get(how, how)
+    )
+    many = f"<{WARP} x {what}>"
+    asm.declare(f"{what} @llvm.vector.reduce.{name}.v{WARP}{what}({many})")
+    with lanes.each_warp() as warp:
+        counted = f"select {_BITS} {warp.takes_part()}, {many} {warp.argument(1)}, {many} splat ({what} {neutral})"
+        warp.give(asm.value(f"call {what} @llvm.vector.reduce.{name}.v{WARP}{what}({many} {asm.value(counted)})"))
 
 
 def _takes_part(lanes: ExchangeLanes, thread: str, lane: str) -> str:
@@ -144,34 +146,9 @@ def _takes_part(lanes: ExchangeLanes, thread: str, lane: str) -> str:
     return asm.value(f"and i1 {here}, {asm.value(f'trunc i32 {shifted} to i1')}")
 
 
-def _combine(asm: Assembly, how: str, type: Scalar, left: str, right: str) -> str:
-    if how in ("min", "max"):
-        return arithmetic.intrinsic(asm, how, type, [type, type], [left, right])
-    return asm.value(f"{how} {value_type(type)} {left}, {right}")
-
-
-def _bit_if(lanes: ExchangeLanes, op: str, thread: str, lane: str) -> str:
-    """Return the lane's bit where its predicate holds."""
-    asm = lanes.asm
-    bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
-    if op == "__activemask":
-        return bit
-    return asm.value(f"select i1 {_holds(lanes, 1, thread)}, i32 {bit}, i32 0")
-
-
 def _holds(lanes: ExchangeLanes, number: int, thread: str) -> str:
     kind = lanes.kind(number)
     return arithmetic.cast(lanes.asm, kind, Scalar("bool"), lanes.argument(number, thread))
-
-
-def _vote(lanes: ExchangeLanes, thread: str) -> str:
-    return lanes.asm.value(f"zext i1 {_holds(lanes, 1, thread)} to i32")
-
-
-def _reduce(lanes: ExchangeLanes, how: str, type: Scalar) -> None:
-    limits = np.iinfo(type.dtype)
-    neutral = {"min": int(limits.max), "max": int(limits.min), "and": -1}.get(how, 0)
-    _fold_warps(lanes, type, how, lambda thread, lane: lanes.argument(1, thread), str(neutral))
 
 
 def _match_any(lanes: ExchangeLanes) -> None:

@@ -58,7 +58,7 @@ def compile_kernel(
         Where it does what this executor leaves to the other one.
     """
     replacement = ScalarReplacement()
-    return _KernelWriter(plan(function, constants, replacement), replacement, block, cluster).write()
+    return _KernelWriter(plan(function, block, constants, replacement), replacement, block, cluster).write()
 
 
 class _KernelWriter:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from gpu.simulator.compiled.assembly import Assembly
+from gpu.simulator.compiled.assembly import Assembly, memory_type, value_type
 from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
 from gpu.simulator.compiled.plan import Exchange
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
-from gpu.simulator.types import Scalar
+from gpu.simulator.types import BOOL, Scalar
+from gpu.warp import WARP
+
+_BITS = f"<{WARP} x i1>"
+_NUMBERS = ", ".join(f"i32 {lane}" for lane in range(WARP))
 
 
 @dataclass(frozen=True)
@@ -112,3 +116,98 @@ class ExchangeLanes:
         type = self._item.expression.type
         with self._block.as_thread(thread):
             self._memory.store(self._memory.variable(self._item.frame, self._item.slot, type), type, value)
+
+    @contextmanager
+    def each_warp(self) -> Iterator[WarpVector]:
+        """Run what is written inside for every warp, whose lanes are the elements of vectors."""
+        with self.asm.loop(-(-self.threads // WARP), "warp", self.asm.not_unrolled) as (warp, _):
+            yield WarpVector(self, self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
+
+    def flags(self, first: str) -> str | None:
+        """Return the address of whether threads take part, a byte each, from one on; None where all do."""
+        return self._masks.flags(first)
+
+    def place(self, number: int, thread: str) -> str:
+        """Return the address of what a thread gave, where threads differ."""
+        given = self._arguments[number]
+        assert isinstance(given.value, int)
+        return self._scratch.element(given.value, given.type.size, thread)
+
+    def result(self, first: str) -> str | None:
+        """Return the address of the results from a thread on; None where nobody asks for them."""
+        type = self._item.expression.type
+        if not self._memory.is_wide(self._item.frame, self._item.slot):
+            return None
+        with self._block.as_thread(first):
+            return self._memory.variable(self._item.frame, self._item.slot, type)
+
+    @property
+    def type(self) -> Scalar:
+        """What each thread gets."""
+        return self._item.expression.type
+
+
+class WarpVector:
+    """The lanes of one warp in an exchange, in vectors of 32 elements: also those that the last warp of a block lacks.
+
+    Parameters
+    ----------
+    lanes : ExchangeLanes
+    first : str
+        The number of the warp's first thread, an i64.
+    """
+
+    def __init__(self, lanes: ExchangeLanes, first: str) -> None:
+        self._lanes = lanes
+        self._asm = lanes.asm
+        self._first = first
+
+    def takes_part(self) -> str:
+        """Return which lanes there are, are here, and are named by the mask that they give, where there is one."""
+        asm, lanes = self._asm, self._lanes
+        found = "splat (i1 true)"
+        if lanes.threads % WARP:
+            left = asm.value(f"trunc i64 {asm.value(f'sub i64 {lanes.threads}, {self._first}')} to i32")
+            found = asm.value(f"icmp sgt <{WARP} x i32> {self._splat(left, 'i32')}, <{_NUMBERS}>")
+        flags = lanes.flags(self._first)
+        if flags is not None:
+            here = asm.value(f"load <{WARP} x i8>, ptr {flags}, align {WARP}")
+            found = asm.value(f"and {_BITS} {found}, {asm.value(f'icmp ne <{WARP} x i8> {here}, splat (i8 0)')}")
+        if lanes.has(0):
+            shifted = asm.value(f"lshr <{WARP} x i32> {self.argument(0)}, <{_NUMBERS}>")
+            found = asm.value(f"and {_BITS} {found}, {asm.value(f'trunc <{WARP} x i32> {shifted} to {_BITS}')}")
+        return found
+
+    def argument(self, number: int) -> str:
+        """Return what the lanes gave; a bool is a byte."""
+        asm, what = self._asm, memory_type(self._lanes.kind(number))
+        agreed = self._lanes.agreed(number)
+        if agreed is None:
+            place = self._lanes.place(number, self._first)
+            return asm.value(f"load <{WARP} x {what}>, ptr {place}, align {WARP}")
+        if self._lanes.kind(number) == BOOL:
+            agreed = asm.value(f"zext i1 {agreed} to i8")
+        return self._splat(agreed, what)
+
+    def holds(self, number: int) -> str:
+        """Return for which lanes what they gave is true."""
+        kind = self._lanes.kind(number)
+        many = f"<{WARP} x {memory_type(kind)}>"
+        given = self.argument(number)
+        test = (
+            f"fcmp une {many} {given}, zeroinitializer" if kind.is_float else f"icmp ne {many} {given}, zeroinitializer"
+        )
+        return self._asm.value(test)
+
+    def give(self, value: str) -> None:
+        """Let all lanes have the same result."""
+        place, what = self._lanes.result(self._first), value_type(self._lanes.type)
+        if place is not None:
+            # In a register once: LLVM would rather copy the bits of a vote from mask to mask, and store those.
+            value = self._asm.value(f'call {what} asm "", "=r,0"({what} {value})')
+            self._asm.emit(f"store <{WARP} x {what}> {self._splat(value, what)}, ptr {place}, align {WARP}")
+
+    def _splat(self, value: str, what: str) -> str:
+        many = f"<{WARP} x {what}>"
+        one = self._asm.value(f"insertelement {many} poison, {what} {value}, i64 0")
+        return self._asm.value(f"shufflevector {many} {one}, {many} poison, <{WARP} x i32> zeroinitializer")

@@ -99,14 +99,22 @@ class MaskStack:
             self._asm.emit(f"store i8 {stays}, ptr {self._flag(mask.bytes)}{self._block.access}")
         self._count(mask)
 
-    def split(self, condition: Callable[[], str], mask: ThreadMask, others: ThreadMask | None = None) -> None:
+    def split(
+        self,
+        condition: Callable[[], str],
+        mask: ThreadMask,
+        others: ThreadMask | None = None,
+        everywhere: Callable[[], str] | None = None,
+    ) -> None:
         """Let those take part that do so already and for whom a condition holds, and in `others` those for whom not.
 
         Where the first threads take part, which is the common case, one loop does it, of a kind that LLVM makes vector
-        code of. `others` are not counted.
+        code of. Where all do, `everywhere` may tell at once that all go on. `others` are not counted.
         """
         asm = self._asm
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
+        if everywhere is not None:
+            self._split_none(everywhere, mask, others, after)
         are_first, number = self._first_take_part()
         asm.branch(are_first, first, some)
         asm.place(first)
@@ -134,6 +142,26 @@ class MaskStack:
                 count(holds)
         asm.jump(after)
         asm.place(after)
+
+    def _split_none(
+        self, everywhere: Callable[[], str], mask: ThreadMask, others: ThreadMask | None, after: str
+    ) -> None:
+        """Where all threads take part and a condition surely holds for all of them, they go on together."""
+        asm = self._asm
+        whole, parted = asm.fresh("whole"), asm.fresh("parted")
+        if self._around:
+            asked = asm.fresh("asked")
+            count = asm.value(f"load i64, ptr {self._around[-1].count}")
+            asm.branch(asm.value(f"icmp eq i64 {count}, {self._block.threads}"), asked, parted)
+            asm.place(asked)
+        asm.branch(everywhere(), whole, parted)
+        asm.place(whole)
+        if not self._around or mask is not self._around[-1]:
+            self.fill(mask)
+        if others is not None:
+            asm.fill(self._scratch.address(others.bytes), 0, self._block.threads, align=ALIGNMENT)
+        asm.jump(after)
+        asm.place(parted)
 
     def leave(self, frame: PlannedFrame, kind: str) -> None:
         """Write that the thread takes part no more, from a `break`, a `continue` or a `return` on."""
@@ -211,6 +239,12 @@ class MaskStack:
             return "true"
         flag = self._asm.value(f"load i8, ptr {self._flag(self._around[-1].bytes)}{self._block.access}")
         return self._asm.value(f"icmp ne i8 {flag}, 0")
+
+    def flags(self, first: str) -> str | None:
+        """Return the address of whether threads take part, a byte each, from one on; None where all do."""
+        if not self._around:
+            return None
+        return self._scratch.element(self._around[-1].bytes, 1, first)
 
     def is_someone(self, mask: ThreadMask) -> str:
         """Return whether any thread takes part."""

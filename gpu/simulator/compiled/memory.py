@@ -75,6 +75,7 @@ class KernelMemory:
                 frame.function,
                 list(walk(frame.function.body)),
                 frozenset(slot for each, slot in self._varying if each == path),
+                frozenset(slot for each, slot in self._computed if each == path),
             )
             for path, frame in self._frames.items()
         }
@@ -133,13 +134,21 @@ class KernelMemory:
     def variable(self, frame: PlannedFrame, slot: int, type: Type) -> str:
         """Return the address of a variable."""
         key = (frame.path, slot)
-        if key in self._varying and key in self._wide:
+        if self.is_wide(frame, slot):
             return self._scratch.element(self._scratch.take(key, type.size), type.size, self._block.thread)
         if key not in self._variables:
             self._variables[key] = self._asm.alloca(type.size, "variable")
             if key not in self._varying and key in self._unborn:
                 self._asm.kept.add(self._variables[key])
         return self._variables[key]
+
+    def differs(self, frame: PlannedFrame, slot: int) -> bool:
+        """Whether threads may have different values of a variable."""
+        return (frame.path, slot) in self._varying
+
+    def is_wide(self, frame: PlannedFrame, slot: int) -> bool:
+        """Whether a variable is an array of a value for each thread, whole warps of them: it outlives a place."""
+        return (frame.path, slot) in self._varying and (frame.path, slot) in self._wide
 
     def variable_of_module(self, name: str) -> str:
         """Return the address of a `__constant__` or `__device__` variable."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.intervals import Intervals
 from gpu.simulator.compiled.plan import (
     Bind,
     BlockMeeting,
@@ -24,7 +25,7 @@ from gpu.simulator.compiled.plan import (
     PlannedLoop,
     Region,
 )
-from gpu.simulator.compiled.rematerialize import Rematerializable, changes_of
+from gpu.simulator.compiled.rematerialize import Rematerializable, changes_of, constant
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.compiled.waiting import exchanges, go_by_warps, sees, waits
@@ -44,12 +45,16 @@ class Planned:
     computed: dict[tuple[str, int], ir.Expression]
 
 
-def plan(kernel: ir.Function, constants: frozenset[str], replacement: ScalarReplacement) -> Planned:
+def plan(
+    kernel: ir.Function, block: Sequence[int], constants: frozenset[str], replacement: ScalarReplacement
+) -> Planned:
     """Return the plan of a kernel.
 
     Parameters
     ----------
     kernel : ir.Function
+    block : sequence of int
+        How many threads there are along x, y and z.
     constants : frozenset of str
         The names of `__constant__` variables: what is loaded from them at one place is the same for all.
     replacement : ScalarReplacement
@@ -65,7 +70,7 @@ def plan(kernel: ir.Function, constants: frozenset[str], replacement: ScalarRepl
             raise NotCompiled("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
     while True:
-        planner = _Planner(varying, constants, replacement, by_warps=go_by_warps(kernel))
+        planner = _Planner(varying, Intervals(block), constants, replacement, by_warps=go_by_warps(kernel))
         frame = planner.frames[""] = PlannedFrame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
@@ -80,12 +85,14 @@ class _Planner:
     def __init__(
         self,
         varying: frozenset[tuple[str, int]],
+        intervals: Intervals,
         constants: frozenset[str],
         replacement: ScalarReplacement,
         *,
         by_warps: bool,
     ) -> None:
         self._varying = varying
+        self._intervals = intervals
         self._by_warps = by_warps
         self._replacement = replacement
         self._uniformity = Uniformity(varying, constants)
@@ -125,25 +132,62 @@ class _Planner:
     def _induction(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Update | None:
         """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
         match loop.step:
-            case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, compute) if (
+            case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, Scalar() as compute) if (
                 (frame.path, slot) in self._varying
-                and compute == type
-                and type.size in (4, 8)
-                and (type.is_signed or (op == "+" and not type.is_float))
+                # `i += gridDim.x * blockDim.x` counts an int up by an unsigned: the same bits, whatever the sign.
+                and compute.size == type.size in (4, 8)
+                and not (type.is_float or compute.is_float)
+                and (type.is_signed or op == "+")
                 and self._uniformity.holds(frame, by)
             ):
                 pass
             case _:
                 return None
+        born = self._born(frame, slot, loop)
+        if born is None:
+            return None
+        come = _come(slot, type)
+        self.computed[frame.path, slot] = ir.Binary(type, "+", born, come)
+        return ir.Update(type, come, op, by, compute)
+
+    def _born(self, frame: PlannedFrame, slot: int, loop: ir.Loop) -> ir.Expression | None:
+        """Return where a loop's variable begins; None where it changes elsewhere, or that cannot be computed again."""
         nodes, rematerializable = self._of_function(frame)
         born = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
         if len(born) != 1 or born[0].value is None or not rematerializable.holds(born[0].value):
             return None
         if changes_of(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
             return None
-        come = ir.Local(type, -1 - slot, "")
-        self.computed[frame.path, slot] = ir.Binary(type, "+", born[0].value, come)
-        return ir.Update(type, come, op, by, type)
+        return born[0].value
+
+    def _alike(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Expression | None:
+        """Return what all threads find of a loop's condition, where they begin it apart but go as many rounds.
+
+        `for (int i = lane; i < 256; i += 32)` is eight rounds for every lane.
+        """
+        match loop.condition, loop.step:
+            case (
+                ir.Binary(kind, "<" | "<=" as op, left, right),
+                ir.Update(Scalar() as type, ir.Local(_, slot, _), "+", by, Scalar()),
+            ) if (frame.path, slot) in self._varying and not type.is_float and type.size in (4, 8):
+                pass
+            case _:
+                return None
+        counted = _without_casts(left)
+        born = self._born(frame, slot, loop)
+        lasting = self._of_function(frame)[1].lasting
+        step, bound = constant(by, lasting), constant(right, lasting)
+        starts = self._intervals.of(frame, born) if born is not None else None
+        if not isinstance(counted, ir.Local) or counted.slot != slot or not step or step < 0:
+            return None
+        if bound is None or starts is None or starts[0] < 0 or _leaves(loop):
+            return None
+        rounds = {max(-((start - bound - (op == "<=")) // step), 0) for start in starts}
+        if len(rounds) != 1 or starts[1] + (max(rounds) + 1) * step >= 2**31:
+            return None
+        first = ir.Binary(type, "+", ir.Const(type, type.dtype.type(starts[0])), _come(slot, type))
+        number = first if left.type == type else ir.Cast(left.type, first)
+        return ir.Binary(kind, op, number, right)
 
     def _differ(self, frame: PlannedFrame, statement: Any) -> None:
         """Take note that what a region assigns differs between threads."""
@@ -269,7 +313,7 @@ class _Planner:
             return False
         if any(self._is_whole(frame, node) for node in inside):
             return False
-        if is_unrolled(loop):
+        if is_unrolled(loop) and self._alike(frame, loop) is None:
             return False
         steps = isinstance(loop.step, ir.Update) and self._uniformity.holds(frame, loop.step.value)
         return self._uniformity.holds(frame, loop.condition) or (steps and _touches_memory(loop.body))
@@ -296,10 +340,12 @@ class _Planner:
 
     def _loop(self, frame: PlannedFrame, loop: ir.Loop, planned: Plan) -> None:
         before: Plan = []
-        uniform = self._uniformity.holds(frame, loop.condition) and not any(
-            isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body)
-        )
+        condition = loop.condition
+        uniform = self._uniformity.holds(frame, condition) and not _leaves(loop)
         stepped = self._induction(frame, loop)
+        alike = self._alike(frame, loop) if stepped is not None else None
+        if alike is not None:
+            uniform, condition = True, alike
         if stepped is not None:
             assert isinstance(stepped.type, Scalar)
             assert isinstance(stepped.place, ir.Local)
@@ -307,7 +353,7 @@ class _Planner:
             planned.append(Once(frame, start))
         context = self._mask(not uniform)
         self._context.append(context)
-        condition = self._hoisted(frame, loop.condition, before)
+        condition = self._hoisted(frame, condition, before)
         if condition is not None:
             self._differ(frame, condition)
         body = self.block(frame, loop.body)
@@ -425,6 +471,24 @@ def _name(statement: ir.Statement) -> str:
 
 def _zero(type: Scalar) -> ir.Const:
     return ir.Const(type, type.dtype.type(0))
+
+
+def _come(slot: int, type: Scalar) -> ir.Local:
+    """Return the variable that says how far the block has come in a loop over another one."""
+    return ir.Local(type, -1 - slot, "")
+
+
+def _without_casts(expression: ir.Expression) -> ir.Expression:
+    while isinstance(expression, ir.Cast) and isinstance(expression.operand.type, Scalar):
+        if expression.operand.type.is_float or expression.operand.type.size > expression.type.size:
+            break
+        expression = expression.operand
+    return expression
+
+
+def _leaves(loop: ir.Loop) -> bool:
+    """Whether threads may leave a loop, or a round of it, before its end."""
+    return any(isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body))
 
 
 def _uses(slot: int, nodes: Iterable[Any]) -> int:

@@ -8,10 +8,11 @@ all threads step by the same is such a value too: where it began, and how far th
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from gpu.simulator import ir
+from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 _LARGEST = 60
@@ -72,13 +73,37 @@ def constant(expression: ir.Expression, values: Mapping[int, ir.Expression]) -> 
 
 
 class Rematerializable:
-    """What can be computed again, for one function whose variables `varying` differ between threads."""
+    """What can be computed again, for one function.
 
-    def __init__(self, function: ir.Function, nodes: list[Any], varying: frozenset[int]) -> None:
+    Parameters
+    ----------
+    function : ir.Function
+    nodes : list
+        All nodes of its body.
+    varying : frozenset of int
+        The variables that differ between threads.
+    computed : frozenset of int
+        Those of them that are computed wherever they are used, from where a loop began and how far the block is.
+
+    Attributes
+    ----------
+    lasting : dict of int to expression
+        The values of variables that never get another one.
+    """
+
+    def __init__(
+        self,
+        function: ir.Function,
+        nodes: list[Any],
+        varying: frozenset[int],
+        computed: frozenset[int] = frozenset(),
+    ) -> None:
         self._changed = changed_slots(function, nodes)
         self._values = values_at_birth(nodes)
-        self._lasting = {slot: value for slot, value in self._values.items() if slot not in self._changed}
+        self.lasting = {slot: value for slot, value in self._values.items() if slot not in self._changed}
         self._varying = varying
+        self._computed = computed
+        self._counting = _counting(nodes)
         self._shared = {shared.slot for shared in function.shared}
         self._known: dict[int, bool] = {}
         self._sizes: dict[int, int] = {}
@@ -88,7 +113,8 @@ class Rematerializable:
         if slot not in self._known:
             self._known[slot] = False  # of a value that needs itself
             value = self._values.get(slot)
-            holds = slot not in self._changed and value is not None and self.holds(value)
+            steady = self._counting.get(slot, frozenset())
+            holds = slot not in self._changed and value is not None and self.holds(value, steady)
             self._sizes[slot] = self._size(value) if holds else 0
             self._known[slot] = holds and self._sizes[slot] <= _LARGEST
         return self._values[slot] if self._known[slot] else None
@@ -98,29 +124,50 @@ class Rematerializable:
             return self._sizes.get(expression.slot, 1)
         return 1 + sum(self._size(part) for part in vars(expression).values() if dataclasses.is_dataclass(part))
 
-    def holds(self, expression: ir.Expression) -> bool:
-        """Whether an expression has the same value for as long as its variables live, and little to compute."""
+    def holds(self, expression: ir.Expression, steady: Set[int] = frozenset()) -> bool:
+        """Whether an expression has the same value for as long as its variables live, and little to compute.
+
+        `steady` are variables that change while the function runs, but not while those live that are asked about.
+        """
         match expression:
             case ir.Const(type) | ir.Special(type):
                 return not type.is_float
             case ir.Local(type, slot, _):
                 if slot in self._varying:
-                    return self.value(slot) is not None
-                return slot not in self._changed and (isinstance(type, Pointer) or _is_integer(type))
+                    return self.value(slot) is not None or slot in self._computed & steady
+                lasts = slot not in self._changed or slot in steady
+                return lasts and (isinstance(type, Pointer) or _is_integer(type))
             case ir.Unary(type, "-" | "~", operand):
-                return _is_integer(type) and self.holds(operand)
+                return _is_integer(type) and self.holds(operand, steady)
             case ir.Binary(type, op, left, right) if _is_integer(type) and op in _CHEAP:
-                return self.holds(left) and self.holds(right)
+                return self.holds(left, steady) and self.holds(right, steady)
             case ir.Binary(type, "/" | "%", left, right) if _is_integer(type):
-                by = constant(right, self._lasting) or 0
-                return by > 0 and by & (by - 1) == 0 and self.holds(left) and self.holds(right)
+                by = constant(right, self.lasting) or 0
+                return by > 0 and by & (by - 1) == 0 and self.holds(left, steady) and self.holds(right, steady)
             case ir.Cast(target, operand):
-                return _is_integer(target) and _is_integer(operand.type) and self.holds(operand)
+                return _is_integer(target) and _is_integer(operand.type) and self.holds(operand, steady)
             case ir.Offset(_, pointer, index):
-                return self.holds(pointer) and self.holds(index)
+                return self.holds(pointer, steady) and self.holds(index, steady)
             case ir.Member(_, pointer, _):
-                return self.holds(pointer)
+                return self.holds(pointer, steady)
         return False
+
+
+def _counting(nodes: list[Any]) -> dict[int, frozenset[int]]:
+    """Return by variable those that count the loops in whose bodies it comes to life, and that change nowhere else.
+
+    While it lives they do not change: a loop takes its step when a round's own variables are gone.
+    """
+    found: dict[int, frozenset[int]] = {}
+    for loop in nodes:
+        match loop:
+            case ir.Loop(step=ir.Update(_, ir.Local(_, slot, _)) | ir.Assign(_, ir.Local(_, slot, _))) if (
+                changes_of(slot, nodes) == 1
+            ):
+                for node in walk(loop.body):
+                    if isinstance(node, ir.Declare):
+                        found[node.slot] = found.get(node.slot, frozenset()) | {slot}
+    return found
 
 
 def _is_integer(type: Any) -> bool:

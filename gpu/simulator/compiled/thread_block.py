@@ -161,6 +161,16 @@ class ThreadBlock:
         self.access = ""
 
     @contextmanager
+    def at(self, index: Sequence[int]) -> Iterator[None]:
+        """Let what is written inside be of the thread of an index."""
+        outer = (self.thread, self._thread_index, self._strip, self.access)
+        x, y, _ = self.shape
+        self.thread = str((index[2] * y + index[1]) * x + index[0])
+        self._thread_index, self._strip, self.access = [str(axis) for axis in index], None, ""
+        yield
+        self.thread, self._thread_index, self._strip, self.access = outer
+
+    @contextmanager
     def as_thread(self, number: str) -> Iterator[None]:
         """Let what is written inside be of the thread of a number."""
         outer, self.thread = self.thread, number
