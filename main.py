@@ -37,6 +37,12 @@ def _measure(page: Path, repetitions: int) -> int:
     return measure(page, repetitions)
 
 
+def _openings(repetitions: int) -> Any:
+    from gui.driving.opening import openings
+
+    return openings(repetitions)
+
+
 def _no_display() -> str:
     """Return why no window can open here, and what can be done; "" where one can."""
     if not sys.platform.startswith("linux") or "QT_QPA_PLATFORM" in os.environ:
@@ -82,7 +88,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         print("lockstep: Stopped.", file=sys.stderr)
         return 130
-    return main(sys.argv[1:], Desktop(_open_window, _tour, _measure))
+    return main(sys.argv[1:], Desktop(_open_window, _tour, _measure, _openings))
 
 
 def _main() -> int:

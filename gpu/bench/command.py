@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,12 @@ def _size(text: str) -> tuple[str, int]:
     return size_of(text)
 
 
-def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int]) -> int:
+Openings = Callable[[int], Sequence[Any]]
+
+
+def run(
+    options: argparse.Namespace, measure_window: Callable[[Path, int], int], openings: Openings | None = None
+) -> int:
     """Measure and write; return 1 where a variant is wrong.
 
     Parameters
@@ -93,6 +99,8 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
     options : argparse.Namespace
     measure_window : callable
         Measures the window and writes that to a page, given how often each move is made; returns the exit code.
+    openings : callable or None
+        Opens the window so often; of each, `wall_ms` and `cpu_ms` up to its first picture.
     """
     if options.repetitions < 1:
         raise InputError("--repetitions is a whole number from 1.")
@@ -116,7 +124,7 @@ def run(options: argparse.Namespace, measure_window: Callable[[Path, int], int])
         return _beside(seed, options)
     devices = [options.device] if options.device else _devices_here()
     pages = [] if options.sweep else devices
-    codes = [_measure(device, seed, options) for device in pages]
+    codes = [_measure(device, seed, options, openings) for device in pages]
     return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
 
 
@@ -162,12 +170,15 @@ def _devices_here() -> list[str]:
     return ["gpu", "simulator"] if has_gpu else ["simulator"]
 
 
-def _measure(device: str, seed: int, options: argparse.Namespace) -> int:
+def _measure(device: str, seed: int, options: argparse.Namespace, openings: Openings | None) -> int:
     from gpu.bench import document, on_gpu, on_simulator  # only this command needs them, and every one reads this file
     from gpu.bench.measurement import table
 
     measuring: Any = on_gpu if device == "gpu" else on_simulator
-    rows = _told(measuring.run(seed, options.repetitions))
+    measured: Iterable[Measurement] = measuring.run(seed, options.repetitions)
+    if device == "simulator" and openings is not None:
+        measured = itertools.chain(measured, [on_simulator.opening(openings, options.repetitions)])
+    rows = _told(measured)
     body = f"{_remarks(seed, options)}\n\n{table(rows)}"
     document.write_section(options.document, _TITLES[device], measuring.device_name(), body)
     return _code(rows)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from gpu import engines
 from gpu.bench import interpreter, machine_code, on_cpu
 from gpu.bench.ladder import measure
 from gpu.bench.measurement import Measurement
+from gpu.bench.record import FEWEST
 from gpu.declaration.benchmark import Benchmark, Case
 from gpu.declaration.pattern import Pattern
 from gpu.patterns import all_patterns
@@ -126,3 +129,15 @@ def _large_image(seed: int) -> Measurement:
     kernel_ms, peak, verified = done.stdout.split()
     remark = f"{'verified' if verified == 'True' else 'WRONG'}; the process peaks at {float(peak):.0f} MB"
     return Measurement(work, "Tiled in shared memory", True, (float(kernel_ms),), 8 * 4096**2 / 1e9, "GB/s", remark)
+
+
+def opening(openings: Callable[[int], Sequence[Any]], repetitions: int) -> Measurement:
+    """Measure how long the window takes to its first picture; `openings` opens it so often."""
+    work, who = "the window, from `python main.py` to its first picture", "As it begins the first time"
+    try:
+        times = openings(min(repetitions, FEWEST))
+    except RuntimeError as error:
+        return Measurement(work, who, True, (), 0, "", f"failed: {error}")
+    computing = statistics.median(each.cpu_ms for each in times)
+    remark = f"{computing:.0f} ms of computing in its process; wanted: 800 ms at most"
+    return Measurement(work, who, True, tuple(each.wall_ms for each in times), 1, "openings/s", remark)

@@ -81,11 +81,15 @@ class Desktop(NamedTuple):
         Drives it through every pattern and saves pictures in a folder.
     measure : callable
         Measures how long it takes for a move, each as often as is said, and writes that to a page.
+    openings : callable or None
+        Opens it anew as often as is said; of each, `wall_ms` and `cpu_ms` up to its first picture. RuntimeError says
+        why it does not open.
     """
 
     open: Callable[..., int]
     tour: Callable[[str], int]
     measure: Callable[[Path, int], int]
+    openings: Callable[[int], Sequence[Any]] | None = None
 
 
 def main(arguments: Sequence[str], desktop: Desktop) -> int:
@@ -555,7 +559,7 @@ def _add_bench(desktop: Desktop, benching: _Parser) -> None:
     from gpu.bench import command as benchmark
 
     benchmark.add_options(benching)
-    benching.set_defaults(command=_tidily(lambda options: benchmark.run(options, desktop.measure)))
+    benching.set_defaults(command=_tidily(lambda options: benchmark.run(options, desktop.measure, desktop.openings)))
 
 
 def _add_atomics(parser: _Parser) -> None:

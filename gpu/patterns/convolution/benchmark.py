@@ -66,7 +66,7 @@ BENCHMARK = Benchmark(
     compiled=(_on_simulator(1024),),
     lockstep=(_on_simulator(512),),
     curve=SizeCurve(powers(9, 10, 11, 12, 13)),
-    wanted={"tiled": "4 x SciPy"},
+    wanted={"tiled": "4 x SciPy, half of filter2D"},
     peers=_peers,
     timed=(
         *(_timed(side, size) for side in (512, 2048, 8192) for size in (3, 9, 31)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -130,6 +131,27 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys) -> None:
     assert cli.main(arguments, NO_WINDOW) == 0
     assert "Median of 2, seed 5." in page.read_text()
     assert "Naive" in capsys.readouterr().out
+
+
+def test_the_page_says_how_long_the_window_takes_to_open(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(on_simulator, "run", lambda seed, repetitions: iter([OURS, PEER]))
+    asked = []
+
+    def openings(repetitions: int):
+        asked.append(repetitions)
+        return [SimpleNamespace(wall_ms=1500.0, cpu_ms=700.0 + number) for number in range(3)]
+
+    def refuse(repetitions: int):
+        raise RuntimeError("no Qt")
+
+    for open_window, told in ((openings, "701 ms of computing in its process; wanted: 800"), (refuse, "failed: no Qt")):
+        page = tmp_path / "page.md"
+        arguments = ["bench", "simulator", "--document", str(page)]
+        assert cli.main(arguments, NO_WINDOW._replace(openings=open_window)) == 0
+        (row,) = (line for line in page.read_text().splitlines() if "first picture" in line)
+        assert told in row
+        assert ("1500.000" in row) is (open_window is openings)
+    assert asked == [5]
 
 
 def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
