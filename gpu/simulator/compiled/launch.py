@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -174,19 +173,17 @@ class CompiledKernel:
             # Clusters are what is counted then.
             unit, of = cluster_unit(grid, shape.cluster), prod(shape.cluster)
             chosen = range(chosen.start // unit * unit // of, -(-chosen.stop // unit) * unit // of)
-        total = len(chosen)
-        workers = 1 if self._in_order or blocks is not None else min(_workers(), total)
-        pieces = np.linspace(chosen.start, chosen.stop, min(total, workers * _PIECES_A_WORKER) + 1).astype(np.int64)
-        ranges = list(zip(pieces[:-1].tolist(), np.diff(pieces).tolist(), strict=True))
-        if workers == 1:
+        if self._in_order or blocks is not None or min(_workers(), len(chosen)) == 1:
             scratch, shared = memory()
-            for first, count in ranges:
+            piece = -(-len(chosen) // _PIECES_A_WORKER)
+            for first in chosen[::piece]:
+                count = min(piece, chosen.stop - first)
                 shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)
                 if failed[0]:
                     break
-                on_progress((first + count - chosen.start) / total)
+                on_progress((first + count - chosen.start) / len(chosen))
         else:
-            self._share_out(shape, memory, packed, ranges, grid, workers, on_progress)
+            self._share_out(shape, memory, packed, chosen, grid, on_progress)
         if failed[0]:
             raise _failed(shape.failures[failed[0] - 1], failed[1:4], failed[4:7])
         tree.run(list(launched.children(grid)), depth + 1)
@@ -196,30 +193,28 @@ class CompiledKernel:
         shape: _LaunchShape,
         memory: Callable[[], tuple[Array, Array]],
         packed: Array,
-        ranges: list[tuple[int, int]],
+        chosen: range,
         grid: Sequence[int],
-        workers: int,
         on_progress: Callable[[float], None],
     ) -> None:
-        waiting = iter(ranges)
-        lock = threading.Lock()
+        """Let workers take pieces of the grid until none is left; this thread is one, and tells how far it is."""
+        workers = min(_workers(), len(chosen))
+        piece = -(-len(chosen) // (workers * _PIECES_A_WORKER))
+        not_taken = np.array([chosen.start], np.int64)
+        take = native.piece_taker().take
+        memories = [memory() for _ in range(workers)]
 
-        def work(tell: Callable[[float], None]) -> None:
-            scratch, shared = memory()
-            while True:
-                with lock:
-                    piece = next(waiting, None)
-                if piece is None:
-                    return
-                shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, *piece, *grid)
-                tell(sum(piece) / (sum(ranges[-1])))
+        def work(scratch: Array, shared: Array, pieces: int) -> None:
+            own = (shape.code.address, scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data)
+            take(*own, not_taken.ctypes.data, chosen.stop, piece, pieces, *grid)
 
-        others = [_pool().submit(work, lambda fraction: None) for _ in range(workers - 1)]
+        others = [_pool().submit(work, *own, len(chosen)) for own in memories[1:]]
         try:
-            work(on_progress)
+            while not_taken[0] < chosen.stop:
+                work(*memories[0], 1)
+                on_progress((min(int(not_taken[0]), chosen.stop) - chosen.start) / len(chosen))
         finally:
-            with lock:
-                waiting = iter(())  # where this thread was interrupted, the others need not go on
+            not_taken[0] = chosen.stop  # where this thread was interrupted, the others need not go on
             for other in others:
                 other.result()
         on_progress(1.0)

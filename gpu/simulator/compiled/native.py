@@ -21,7 +21,34 @@ from gpu.simulator import disk, ir
 from gpu.simulator.types import Struct
 
 Function = Any
+_POINTER, _WIDE, _NARROW = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _numbers = itertools.count()
+
+# Takes pieces of a grid that nobody has taken yet, and runs a kernel on each: of many workers none waits for Python.
+_TAKER = """
+define void @kernel(ptr %run, ptr %scratch, ptr %shared, ptr %args, ptr %next, i64 %end, i64 %step, i64 %pieces,
+                    i32 %gx, i32 %gy, i32 %gz) nounwind {
+entry:
+  br label %ask
+ask:
+  %taken = phi i64 [ 0, %entry ], [ %more, %run.it ]
+  %enough = icmp uge i64 %taken, %pieces
+  br i1 %enough, label %leave, label %take
+take:
+  %first = atomicrmw add ptr %next, i64 %step monotonic
+  %left = sub i64 %end, %first
+  %none = icmp sle i64 %left, 0
+  br i1 %none, label %leave, label %run.it
+run.it:
+  %fewer = icmp slt i64 %left, %step
+  %blocks = select i1 %fewer, i64 %left, i64 %step
+  call void %run(ptr %scratch, ptr %shared, ptr %args, i64 %first, i64 %blocks, i32 %gx, i32 %gy, i32 %gz)
+  %more = add i64 %taken, 1
+  br label %ask
+leave:
+  ret void
+}
+"""
 
 
 class NativeCode:
@@ -34,12 +61,39 @@ class NativeCode:
     """
 
     def __init__(self, code: bytes) -> None:
-        library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("kernel").add_current_process()
         # The library must live as long as its code may run.
-        self._library = library.link(_linker(), f"kernel.{next(_numbers)}")
-        pointer, wide, narrow = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-        kind = ctypes.CFUNCTYPE(None, pointer, pointer, pointer, wide, wide, narrow, narrow, narrow)
-        self.run: Function = kind(self._library["kernel"])
+        self._library = _linked(code)
+        self.address: int = self._library["kernel"]
+        kind = ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _POINTER, _WIDE, _WIDE, _NARROW, _NARROW, _NARROW)
+        self.run: Function = kind(self.address)
+
+
+class PieceTaker:
+    """Runs pieces of a grid that nobody has taken yet.
+
+    Attributes
+    ----------
+    take : function
+        (a kernel's address, its first three arguments, the address of the number of the first block that nobody has
+        taken, the number after that of the last one, the blocks of a piece, how many pieces at most, and the grid)
+    """
+
+    def __init__(self) -> None:
+        self._library = _linked(compile_text(_TAKER))
+        pointers, numbers = (_POINTER,) * 5, (_WIDE,) * 3
+        kind = ctypes.CFUNCTYPE(None, *pointers, *numbers, _NARROW, _NARROW, _NARROW)
+        self.take: Function = kind(self._library["kernel"])
+
+
+@cache
+def piece_taker() -> PieceTaker:
+    """Return the one of this process."""
+    return PieceTaker()
+
+
+def _linked(code: bytes) -> Any:
+    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("kernel").add_current_process()
+    return library.link(_linker(), f"kernel.{next(_numbers)}")
 
 
 def kept(key: str) -> tuple[Any, bytes] | None:
