@@ -59,8 +59,9 @@ class Programs:
         refused = {build: reason for build in self._compiling if (reason := self._refusal(build))}
         for case in self._cases:
             for program in case.programs:
-                if reason := refused.get(_build(program)):
-                    yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {reason}")
+                build = _build(program)
+                if build in refused:
+                    yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[build]}")
                 else:
                     yield self._row(case, program, amounts.get(case.work, (0.0, "")), seed, repetitions)
 
