@@ -144,7 +144,7 @@ def _converted_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
     if isinstance(type, Struct) and isinstance(inner.type, Struct):
         base = convert(address_of(inner), Pointer(type), cursor)
         return ir.Element(type, base, None, inner.position, inner.volatile)
-    return inner if decayed(type) == inner.type else None
+    return inner if inner.type in (type, decayed(type)) else None
 
 
 def _cast(lower: Lowering, cursor: Cursor) -> ir.Expression:

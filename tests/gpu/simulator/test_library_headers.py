@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu.errors import CompileError
+from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.module import SimulatedModule
+from tests.gpu.simulator.checking import watch
 from tests.gpu.simulator.running import build, launch, run_kernel
 
 COLLECTIVES = """
@@ -364,3 +367,157 @@ def test_what_is_forwarded_what_is_promised_and_differences_of_neighbors() -> No
     np.testing.assert_array_equal(left, np.diff(given, prepend=0))
     np.testing.assert_array_equal(right, np.concatenate([given[:-1] - given[1:], given[-1:]]))
     assert other[0] == 7 + 20 + 500
+
+
+def test_scans_go_on_from_what_a_callback_says_and_leave_out_what_is_not_asked_for() -> None:
+    source = """
+    #include <cub/block/block_scan.cuh>
+    struct Larger { __device__ int operator()(int a, int b) const { return a < b ? b : a; } };
+    struct Running {
+        int total;
+        __device__ int operator()(int all) { int before = total; total += all; return before; }
+    };
+    __global__ void k(const int *in, int *out, int *last) {
+        using Scan = cub::BlockScan<int, 64, cub::BLOCK_SCAN_WARP_SCANS>;
+        __shared__ Scan::TempStorage kept;
+        int i = threadIdx.x, all;
+        Running running{1000};
+        for (int tile = 0; tile < 3; ++tile) {
+            Scan(kept).ExclusiveSum(in[64 * tile + i], out[64 * tile + i], running);
+            __syncthreads();
+        }
+        if (i == 0) last[0] = running.total;
+        int two[2] = {in[2 * i], in[2 * i + 1]};
+        Scan(kept).ExclusiveScan(two, two, Larger(), all);
+        if (i) out[192 + 2 * i] = two[0];
+        out[193 + 2 * i] = two[1];
+        if (i == 63) last[1] = all;
+        Scan().InclusiveScan(in[i], out[320 + i], 40, Larger());
+    }"""
+    given = np.random.default_rng(7).integers(0, 99, 192).astype(np.int32)
+    _, out, last = run_kernel(source, "k", given, np.zeros(384, np.int32), np.zeros(2, np.int32), block=64)
+    np.testing.assert_array_equal(out[:192], 1000 + np.cumsum([0, *given[:-1]]))
+    np.testing.assert_array_equal(out[193:320], np.maximum.accumulate(given[:128])[:-1])
+    np.testing.assert_array_equal(out[320:], np.maximum(40, np.maximum.accumulate(given[:64])))
+    assert last.tolist() == [1000 + given.sum(), given[:128].max()]
+
+
+@pytest.mark.parametrize("lanes", [32, 8, 12])
+def test_collectives_of_a_part_of_a_warp(lanes: int) -> None:
+    """Of segments by their heads and tails, with and without an initial value; twelve lanes are no power of two."""
+    source = f"""
+    #include <cub/warp/warp_reduce.cuh>
+    #include <cub/warp/warp_scan.cuh>
+    struct Joined {{ __device__ int operator()(int a, int b) const {{ return a * 10 + b; }} }};
+    __global__ void k(const int *in, const int *flags, int *out) {{
+        using Reduce = cub::WarpReduce<int, {lanes}>;
+        using Scan = cub::WarpScan<int, {lanes}>;
+        __shared__ typename Reduce::TempStorage reduce[{32 // lanes}];
+        __shared__ typename Scan::TempStorage scan[{32 // lanes}];
+        int i = threadIdx.x, warp = i / {lanes}, with, all, n = blockDim.x;
+        out[i] = Reduce(reduce[warp]).HeadSegmentedReduce(in[i], flags[i], cub::Max());
+        out[n + i] = Reduce(reduce[warp]).TailSegmentedSum(in[i], flags[i]);
+        Scan(scan[warp]).Scan(in[i], with, out[2 * n + i], 3, cub::Sum());
+        out[3 * n + i] = with;
+        Scan(scan[warp]).ExclusiveScan(in[i], out[4 * n + i], 50, cub::Max(), all);
+        out[5 * n + i] = all;
+        out[6 * n + i] = Scan(scan[warp]).Broadcast(in[i], 5);
+        out[7 * n + i] = Reduce(reduce[warp]).Sum(in[i], 5);
+    }}"""
+    threads = 32 // lanes * lanes
+    random = np.random.default_rng(3)
+    given = random.integers(0, 99, threads).astype(np.int32)
+    flags = (random.random(threads) < 0.3).astype(np.int32)
+    _, _, out = run_kernel(source, "k", given, flags, np.zeros(8 * threads, np.int32), block=threads)
+    rows = out.reshape(8, -1, lanes)
+    for warp, (values, marks) in enumerate(zip(given.reshape(-1, lanes), flags.reshape(-1, lanes), strict=True)):
+        heads = [0, *(place for place in range(1, lanes) if marks[place])]
+        for head, after in pairwise([*heads, lanes]):
+            assert rows[0, warp, head] == values[head:after].max()
+        tails = [*(place for place in range(lanes - 1) if marks[place]), lanes - 1]
+        for before, tail in pairwise([-1, *tails]):
+            assert rows[1, warp, before + 1] == values[before + 1 : tail + 1].sum()
+        np.testing.assert_array_equal(rows[2, warp], 3 + np.cumsum([0, *values[:-1]]))
+        np.testing.assert_array_equal(rows[3, warp], 3 + np.cumsum(values))
+        np.testing.assert_array_equal(rows[4, warp], np.maximum.accumulate([50, *values[:-1]]))
+        assert set(rows[5, warp]) == {values.max()}
+        assert set(rows[6, warp]) == {values[5]}
+        assert rows[7, warp, 0] == values[:5].sum()
+
+
+@pytest.mark.parametrize("kind", ["float", "short"])
+def test_a_block_loads_sorts_and_stores(kind: str) -> None:
+    """Numbers below zero too, equal ones as they stood; with what is not there left out."""
+    source = f"""
+    #include <cub/cub.cuh>
+    __global__ void k(const {kind} *in, {kind} *up, int *places, {kind} *down, int *heads) {{
+        constexpr int N = 3;
+        using Load = cub::BlockLoad<{kind}, 16, N, cub::BLOCK_LOAD_TRANSPOSE, 2>;
+        using Sort = cub::BlockRadixSort<{kind}, 16, N, int, 4, true, cub::BLOCK_SCAN_WARP_SCANS, 0, 2>;
+        using Store = cub::BlockStore<{kind}, 16, N, cub::BLOCK_STORE_WARP_TRANSPOSE, 2>;
+        using Heads = cub::BlockDiscontinuity<{kind}, 16, 2>;
+        __shared__ union {{
+            typename Load::TempStorage load;
+            typename Sort::TempStorage sort;
+            typename Store::TempStorage store;
+            typename Heads::TempStorage heads;
+        }} kept;
+        int rank = threadIdx.y * 16 + threadIdx.x, values[N], flags[N];
+        {kind} keys[N];
+        Load(kept.load).Load(in, keys, 90, 77);
+        for (int i = 0; i < N; ++i) values[i] = N * rank + i;
+        __syncthreads();
+        Sort(kept.sort).Sort(keys, values);
+        for (int i = 0; i < N; ++i) up[N * rank + i] = keys[i], places[N * rank + i] = values[i];
+        Heads(kept.heads).FlagHeads(flags, keys, cub::Inequality());
+        for (int i = 0; i < N; ++i) heads[N * rank + i] = flags[i];
+        __syncthreads();
+        Sort(kept.sort).SortDescendingBlockedToStriped(keys);
+        for (int i = 0; i < N; ++i) down[32 * i + rank] = keys[i];
+        __syncthreads();
+        for (int i = 0; i < N; ++i) keys[i] = values[i];
+        Store(kept.store).Store(up + 96, keys, 50);
+    }}"""
+    type = {"float": np.float32, "short": np.int16}[kind]
+    given = np.random.default_rng(1).integers(-9, 9, 96).astype(type)
+    _, up, places, down, heads = run_kernel(
+        source, "k", given, np.zeros(192, type), np.zeros(96, np.int32), np.zeros(96, type), np.zeros(96, np.int32),
+        block=(16, 2),
+    )  # fmt: skip
+    given[90:] = 77
+    np.testing.assert_array_equal(places, np.argsort(given, kind="stable"))
+    np.testing.assert_array_equal(up[:96], np.sort(given))
+    np.testing.assert_array_equal(down, np.sort(given)[::-1])
+    np.testing.assert_array_equal(heads, [1, *(np.diff(np.sort(given).astype(int)) != 0)])
+    np.testing.assert_array_equal(up[96:], np.where(np.arange(96) < 50, places, 0).astype(type))
+
+
+def test_memory_of_a_collective_that_is_used_again_needs_a_barrier() -> None:
+    """CUB says so; and only the first thread has what comes of a reduction."""
+    source = """
+    #include <cub/block/block_reduce.cuh>
+    __global__ void k(int *out) {
+        using Reduce = cub::BlockReduce<int, 64>;
+        __shared__ Reduce::TempStorage kept;
+        int first = Reduce(kept).Sum(1);
+        BARRIER;
+        out[threadIdx.x] = first + Reduce(kept).Sum(1);
+    }"""
+    for barrier, races in (("__syncthreads()", False), ("", True)):
+        checker = RaceChecker()
+        watch(checker, source.replace("BARRIER", barrier), np.zeros(64, np.int32), kernel="k", block=64)
+        assert bool(checker.findings) == races
+    (out,) = run_kernel(source.replace("BARRIER", "__syncthreads()"), "k", np.zeros(64, np.int32), block=64)
+    assert out[0] == 128
+    assert out[1] != 128
+
+
+def test_arrays_are_referred_to_as_constant_ones() -> None:
+    source = """
+    template <typename T> __device__ T total(const T (&v)[3]) { T s = 0; for (T each : v) s += each; return s; }
+    __device__ float last(const float (&v)[3]) { return v[2]; }
+    __global__ void k(float *out) {
+        float a[3] = {1, 2, 3};
+        out[0] = total(a), a[2] = 5, out[1] = last(a);
+    }"""
+    assert run_kernel(source, "k", np.zeros(2, np.float32), block=1)[0].tolist() == [6, 5]
