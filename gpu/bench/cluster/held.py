@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,6 @@ class _Held:
     array: Array
     buffer: Any
     changed: bool
-    views: list[Buffer] = field(default_factory=list)
 
 
 class HeldEngine:
@@ -185,8 +184,10 @@ class HeldEngine:
         for each in self._held.values():
             if values.nbytes == each.array.nbytes and values.ctypes.data == each.array.ctypes.data:
                 if not each.changed:
-                    each.views[:] = [replace(each.buffer, shape=values.shape)]
-                    return each.views[0]
+                    # One object for all who have it: who frees it late, when it is forgotten, frees nothing.
+                    each.buffer.shape = values.shape
+                    found: Buffer = each.buffer
+                    return found
                 copy = self.inner.allocate(values.shape, values.dtype)
                 self._launch("made_copy", values.dtype, values.size, each.buffer, copy, np.uint32(values.size))
                 return copy
@@ -203,7 +204,7 @@ class HeldEngine:
         self.inner.fill(buffer, value)
 
     def free(self, buffer: Buffer) -> None:
-        if any(buffer is view for each in self._held.values() for view in each.views):
+        if any(buffer is each.buffer for each in self._held.values()):
             return
         if any(buffer is each for _, each in self._results):
             self._freed.append(buffer)
