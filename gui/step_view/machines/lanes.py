@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt
-from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPen, QWheelEvent
 
 from gpu.distributed.layout import short_time
 from gpu.messages.distributed import TaskRecord
@@ -15,6 +15,9 @@ from gui.step_view.machines.moments import MachineMoments
 _LANE, _BAR, _AXIS = 34, 20, 20
 _LEAST = 2.0
 """Pixels of a task, at least."""
+_RIGHT = 10
+_NEAREST = 1e-5
+"""Seconds of a pixel, when nothing is seen nearer."""
 KINDS = ("upload", "kernels", "download", "all else")
 """What a task's time went to, in this order; when in the task, is not recorded."""
 
@@ -30,22 +33,71 @@ class WorkerLanes(TaskCanvas):
 
     def __init__(self) -> None:
         super().__init__("Timeline of workers")
+        self.first = 0.0
+        """The time at the left edge, in seconds since the first task began."""
+        self.nearness = 1.0
+        """How many times as long everything is as where all of it is seen."""
 
     def open(self, moments: MachineMoments) -> None:
         super().open(moments)
+        self.fit()
         self.setMinimumHeight(look().px(_AXIS + _LANE * max(len(moments.run.workers), 1)))
 
     def sizeHint(self) -> QSize:
         lanes = 1 if self.moments is None else len(self.moments.run.workers)
         return QSize(look().px(520), look().px(_AXIS + _LANE * lanes))
 
+    # --- what of it is seen
+
+    def show_moment(self, moment: int) -> None:
+        super().show_moment(moment)
+        if self.moments is not None and self.nearness > 1:
+            clock, seen = self.moments.clock(moment), self._seen
+            if not self.first <= clock <= self.first + seen:
+                # A page on, so that what follows is seen.
+                self._go_to(clock - (0.1 if clock > self.first else 0.9) * seen)
+
+    def fit(self) -> None:
+        """Let all of the run be seen."""
+        self.first, self.nearness = 0.0, 1.0
+        self.update()
+
+    def zoom(self, factor: float, x: float | None = None) -> None:
+        """Make everything longer by a factor; where `x` is, else the moment, stays."""
+        if self.moments is None:
+            return
+        x = self.x_of(self.moments.clock(self.moment)) if x is None else max(x, look().px(LABELS))
+        at = self.time_at(x)
+        most = max(self._long / (_NEAREST * self._room), 1.0)
+        self.nearness = min(max(self.nearness * factor, 1.0), most)
+        self._go_to(at - (x - look().px(LABELS)) / self._room * self._seen)
+
+    def _go_to(self, first: float) -> None:
+        self.first = min(max(first, 0.0), self._long - self._seen)
+        self.update()
+
+    @property
+    def _long(self) -> float:
+        assert self.moments is not None
+        return max(self.moments.until - self.moments.begin, 1e-9)
+
+    @property
+    def _seen(self) -> float:
+        return self._long / self.nearness
+
+    @property
+    def _room(self) -> float:
+        return max(self.width() - look().px(LABELS) - _RIGHT, 1)
+
     # --- where
 
     def x_of(self, time: float) -> float:
         """Return where a time is, given in seconds since the first task began."""
-        assert self.moments is not None
-        left, long = look().px(LABELS), max(self.moments.until - self.moments.begin, 1e-9)
-        return left + time / long * (self.width() - left - 10)
+        return look().px(LABELS) + (time - self.first) / self._seen * self._room
+
+    def time_at(self, x: float) -> float:
+        """Return the time at an x."""
+        return self.first + (x - look().px(LABELS)) / self._room * self._seen
 
     def bar(self, record: TaskRecord) -> QRectF | None:
         """Return where a task is; None of a worker that is gone."""
@@ -59,6 +111,8 @@ class WorkerLanes(TaskCanvas):
 
     def task_at(self, place: QPointF) -> str | None:
         """Return the task under a point."""
+        if place.x() < look().px(LABELS):
+            return None
         for record in reversed(self.moments.run.tasks if self.moments is not None else ()):
             bar = self.bar(record)
             if bar is not None and bar.adjusted(-1, 0, 1, 0).contains(place):
@@ -74,6 +128,8 @@ class WorkerLanes(TaskCanvas):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_lanes(painter)
         clock = self.moments.clock(self.moment)
+        # Lanes go on beyond what is seen, but not over their names.
+        painter.setClipRect(QRectF(look().px(LABELS) - 2, 0, self._room + 4, self.height()))
         for record in self.moments.run.tasks:
             self._paint_task(painter, record, ahead=record.end - self.moments.begin > clock + 1e-9)
         x = self.x_of(clock)
@@ -85,12 +141,13 @@ class WorkerLanes(TaskCanvas):
         assert self.moments is not None
         theme, left = look().theme, look().px(LABELS)
         painter.setFont(self._small.font)
-        metrics, long = painter.fontMetrics(), self.moments.until - self.moments.begin
+        metrics = painter.fontMetrics()
         painter.setPen(QColor(theme.muted))
-        axis = QRectF(left, 0, self.width() - left - 10, look().px(_AXIS))
-        self._small.left(painter, axis, "0")
-        end = self._small.width(short_time(long))
-        self._small.left(painter, axis.adjusted(axis.width() - end, 0, 0, 0), short_time(long))
+        axis = QRectF(left, 0, self._room, look().px(_AXIS))
+        begin, until = (short_time(each) if each else "0" for each in (self.first, self.first + self._seen))
+        self._small.left(painter, axis, begin)
+        self._small.center(painter, axis, "Ctrl+wheel: nearer" if self.nearness == 1 else "wheel: on  ·  F: all of it")
+        self._small.left(painter, axis.adjusted(axis.width() - self._small.width(until), 0, 0, 0), until)
         for number, worker in enumerate(self.moments.run.workers):
             top = look().px(_AXIS) + number * look().px(_LANE)
             box = QRectF(0, top, left - 8, look().px(_LANE))
@@ -98,7 +155,7 @@ class WorkerLanes(TaskCanvas):
             name = f"{self.moments.who(worker.address)} · {worker.device.name}"
             room = int(box.width())
             self._small.left(painter, box, metrics.elidedText(name, Qt.TextElideMode.ElideRight, room))
-            lane = QRectF(left, top + look().px(_LANE - _BAR) / 2, self.width() - left - 10, look().px(_BAR))
+            lane = QRectF(left, top + look().px(_LANE - _BAR) / 2, self._room, look().px(_BAR))
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(mixed(theme.border, theme.surface, 0.4))
             painter.drawRoundedRect(lane, 3, 3)
@@ -133,3 +190,15 @@ class WorkerLanes(TaskCanvas):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(theme.text), 2))
             painter.drawRoundedRect(bar.adjusted(-1, -1, 1, 1), 3, 3)
+
+    # --- the pointer
+
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        if event is None or self.moments is None:
+            return
+        angle = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom(1.0015 ** angle.y(), event.position().x())
+        else:
+            self._go_to(self.first - (angle.x() or angle.y()) * 0.6 / self._room * self._seen)
+        event.accept()

@@ -26,6 +26,7 @@ MOST_TASKS = 256
 """That are drawn as cells; of more the timeline alone is shown."""
 _RATE = 2.0
 """Tasks a second, at the speed of 1."""
+_NEARER = 1.5
 _PARTED = re.compile(r"(?<=\d) (?=[A-Za-z])|(?<=worker) (?=\d)")
 _STAGES = (("Each alone", "local"), ("Told between them", "exchange"), ("Then", "fix_up"))
 
@@ -79,6 +80,9 @@ class MachinesView(QWidget):
                 "Shift+Right": lambda: player.to_border(1),
                 "Home": lambda: player.to_end(last=False),
                 "End": lambda: player.to_end(last=True),
+                **{key: lambda: self.lanes.zoom(_NEARER) for key in ("+", "=")},
+                "-": lambda: self.lanes.zoom(1 / _NEARER),
+                "F": self.lanes.fit,
             },
             once=("Space",),
         )

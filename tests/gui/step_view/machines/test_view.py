@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPointF, Qt
 
 from gpu.patterns import find_pattern
 from gui.painting.colors import warp_color
@@ -87,6 +87,28 @@ def test_a_bar_is_as_long_as_its_task_and_what_came_before_stands_below(view):
     image = lanes.grab().toImage()
     x, y = lanes.x_of(2.2), lanes.bar(totals).bottom() + 3
     assert image.pixelColor(int(x), int(y)).name() == warp_color(look().theme, 1).name(), "in its source's color"
+
+
+def test_the_timeline_goes_nearer_and_on_with_the_moments(view, qtbot):
+    lanes = view.lanes
+    totals = view.moments.layout.tasks["totals-2"].record
+    whole, at = lanes.bar(totals).width(), lanes.x_of(2.45)
+    lanes.zoom(8, at)
+    assert lanes.bar(totals).width() == pytest.approx(8 * whole)
+    assert lanes.x_of(2.45) == pytest.approx(at), "what is under the pointer stays"
+    assert lanes.task_at(QPointF(20, lanes.bar(totals).center().y())) is None, "names are no tasks"
+    view.player.go(1)
+    assert lanes.first < 1.0 < lanes.time_at(lanes.width()), "the moment is brought into view"
+    qtbot.keyClick(view, Qt.Key.Key_F)
+    assert (lanes.first, lanes.bar(totals).width()) == (0, pytest.approx(whole))
+    for _ in range(3):
+        qtbot.keyClick(view, Qt.Key.Key_Plus)
+    assert lanes.nearness == pytest.approx(1.5**3)
+    for _ in range(9):
+        qtbot.keyClick(view, Qt.Key.Key_Minus)
+    assert (lanes.first, lanes.nearness) == (0, 1), "never farther than all of it"
+    lanes.zoom(1e12)
+    assert lanes.time_at(lanes.width()) <= 3.41, "nothing is seen beyond the end"
 
 
 def test_more_tasks_than_can_be_seen_are_drawn_in_time_alone(view):
