@@ -11,6 +11,7 @@ import ssl
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from gpu.messages.distributed import WorkerStatus
 
 HERE = "127.0.0.1"
 
+_ON_GPUS = ("auto", "cuda")
 _DRAWS = "bokeh"
 """What Dask draws its own pages with."""
 _START_S = 60
@@ -49,6 +51,8 @@ class Cluster:
         Which engine they have.
     shared : str
         A folder that all of them see; "" where it is not known that there is one.
+    gpus : int
+        How many GPUs each of their machines has; 0 where that is not known.
 
     Attributes
     ----------
@@ -56,10 +60,11 @@ class Cluster:
         By machines, in the order in which chunks are given to them.
     """
 
-    def __init__(self, client: Any, engine: str, shared: str = "") -> None:
+    def __init__(self, client: Any, engine: str, shared: str = "", gpus: int = 0) -> None:
         self.client = client
         self.shared = shared
         self._engine = engine
+        self._gpus = gpus
         self._asked: frozenset[str] = frozenset()
         self.workers: tuple[WorkerStatus, ...] = ()
         self.look()
@@ -92,7 +97,7 @@ class Cluster:
         """
         known = self.client.scheduler_info(n_workers=-1)["workers"]
         if self._asked != frozenset(known) or not known:
-            self.workers = _with_engines(self.client, self._engine, known)
+            self.workers = _with_engines(self.client, self._engine, known, self._gpus)
             self._asked = frozenset(known)
 
 
@@ -110,26 +115,35 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
     address = address_of(asked)
     if asked.scheduler and asked.workers:
         raise InputError("--workers is for a cluster of this machine; with --scheduler its own workers are taken.")
-    load_dask()
-    import distributed
-
     with contextlib.ExitStack() as stack:
+        looking = stack.enter_context(ThreadPoolExecutor(1))
+        # It is another process that looks: Dask is imported meanwhile.
+        found = looking.submit(_gpus_here) if not address and engine in _ON_GPUS else None
+        load_dask()
+        import distributed
+
+        shared, gpus = "", 0
         if address:
             client = stack.enter_context(_connected(address, asked.tls))
-            shared = ""
         else:
-            count, engine = _local(asked.workers, engine)
+            usable = found.result() if found is not None else []
+            gpus = len(usable)
+            count, engine = _local(asked.workers, engine, sum(usable))
             shared = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
             cluster = stack.enter_context(_started(count, shared))
             client = stack.enter_context(distributed.Client(cluster, timeout=_START_S, set_as_default=False))
             client.wait_for_workers(count, timeout=_START_S)
-        yield Cluster(client, engine, shared)
+        yield Cluster(client, engine, shared, gpus)
 
 
-def _local(workers: int, engine: str) -> tuple[int, str]:
+def _gpus_here() -> list[bool]:
+    """Return of each GPU of this machine whether it can be used."""
+    return [each.usable for each in survey() if each.engine == "cuda"]
+
+
+def _local(workers: int, engine: str, gpus: int) -> tuple[int, str]:
     """Return how many workers this machine has, and what engine."""
-    if engine in ("auto", "cuda"):
-        gpus = sum(each.usable for each in survey() if each.engine == "cuda")
+    if engine in _ON_GPUS:
         if gpus:
             return workers or gpus, "cuda"
         if engine == "cuda":
@@ -217,7 +231,7 @@ def _security(tls: Tls | None) -> Any:
     return security
 
 
-def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[WorkerStatus, ...]:
+def _with_engines(client: Any, engine: str, known: Mapping[str, Any], gpus: int) -> tuple[WorkerStatus, ...]:
     """Give every worker an engine; return what they are, by machine."""
     from gpu.distributed.worker import EnginePlugin, describe, share_from_now_on
 
@@ -229,7 +243,7 @@ def _with_engines(client: Any, engine: str, known: Mapping[str, Any]) -> tuple[W
                 f"The worker {address} has {each['nthreads']} threads, and an engine belongs to one.", advice=_START_SO
             )
     try:
-        client.register_plugin(EnginePlugin(engine, _ordinals(known)))
+        client.register_plugin(EnginePlugin(engine, _ordinals(known), gpus))
         told = {
             address: client.submit(describe, key=f"describe-{address}", workers=[address], pure=False)
             for address in known

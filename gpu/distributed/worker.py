@@ -65,15 +65,20 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         As `gpu.engines.create` takes it.
     ordinals : mapping of str to (int, int)
         By workers' names, which of its machine's GPUs each takes, counted from 0, and how many there are for all.
+    gpus : int
+        How many GPUs each worker's machine has; 0 where that is not known, and every worker looks.
     version : str
         Of the Lockstep that asks.
     """
 
     name = PLUGIN
 
-    def __init__(self, engine: str, ordinals: Mapping[str, tuple[int, int]], version: str = __version__) -> None:
+    def __init__(
+        self, engine: str, ordinals: Mapping[str, tuple[int, int]], gpus: int = 0, version: str = __version__
+    ) -> None:
         self._engine_name = engine
         self._ordinals = dict(ordinals)
+        self._gpus = gpus
         self._version = version
 
     def setup(self, worker: Any) -> None:
@@ -107,8 +112,11 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         here = self._here
         if here.engine is None:
             ordinal, workers = self._ordinals.get(str(self._worker.name), (0, 1))
-            if workers > 1 and self._engine_name in _ON_GPUS and (gpus := len(look_from_outside().gpus)) > 1:
-                os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, gpus)
+            if workers > 1 and self._engine_name in _ON_GPUS:
+                # To look takes a process a second.
+                gpus = self._gpus or len(look_from_outside().gpus)
+                if gpus > 1:
+                    os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, gpus)
             here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
         assert here.thread == threading.get_ident(), "an engine belongs to the thread that made it"
         while here.discarded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,20 @@ from tests.gpu.distributed.lockstep import LockstepEngine, PlainEngine
 )
 def test_each_worker_has_another_gpu_first_and_sees_all(visible, ordinal, gpus, expected):
     assert rotated(visible, ordinal, gpus) == expected
+
+
+@pytest.mark.parametrize("known", [2, 0])
+def test_a_worker_looks_for_gpus_only_where_nobody_has(monkeypatch, known):
+    looked = []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(worker, "settle", lambda plugin: None)
+    monkeypatch.setattr(worker, "_engines", {})
+    monkeypatch.setattr(worker.engines, "create", lambda name: PlainEngine())
+    monkeypatch.setattr(worker, "look_from_outside", lambda: looked.append(1) or SimpleNamespace(gpus=(0, 1)))
+    plugin = worker.EnginePlugin("cuda", {"1": (1, 2)}, known)
+    plugin.setup(SimpleNamespace(name="1"))
+    assert plugin.engine
+    assert (os.environ["CUDA_VISIBLE_DEVICES"], len(looked)) == ("1,0", known == 0)
 
 
 @pytest.fixture
