@@ -30,6 +30,9 @@
 #ifndef PARTS
 #define PARTS 1  // that bins come in, where a block has no room for all
 #endif
+#ifndef MOVED
+#define MOVED 1  // whether the peak's last block moves the sums to the bins
+#endif
 #ifndef LOADS
 #define LOADS 4  // that a thread has under way
 #endif
@@ -256,16 +259,37 @@ __device__ unsigned int bits_of(PIXEL value) {
 #endif
 }
 
+// Move `count` sums of all blocks to the bins and leave zeros for the next launch: the block that ends last does. The fence
+// makes a block's sums visible before its ticket is, and tickets wrap around to 0.
+__device__ void move_sums(unsigned int *sums, unsigned int *bins, int count, unsigned int *tickets) {
+    __shared__ bool last;
+    unsigned int blocks = gridDim.x * gridDim.y * gridDim.z;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicInc(tickets, blocks - 1) == blocks - 1;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+        bins[i] = __ldcg(&sums[i]);
+        sums[i] = 0;
+    }
+}
+
 // Idea: loads of 16 bytes, LOADS of them under way, past the cache that nobody reads again; and several counters for
 // each level side by side, a power of two of them on `pitch` bytes: with 32 each lane has a memory bank of its own, so
 // neither equal nor different pixels make a warp wait. Levels become bins when the counters are added up. Where a block
 // has no room for all bins they come in PARTS of `most_slots`, blockIdx.z says which, and each pixel is read so many
-// times, by blocks that run together, so that one of them reads it from memory. A plane may begin between multiples of 16
-// bytes, as `image` does not: what comes before the first and after the last whole load is taken pixel by pixel. Limit:
-// memory's bandwidth, and close behind it the rate of atomics on shared memory.
+// times, by blocks that run together, so that one of them reads it from memory. Blocks add to `sums`, which with MOVED
+// begin as zeros once, as `tickets` do, and the last block moves them, all in one launch; without they are the bins. A
+// plane may begin between multiples of 16 bytes, as `image` does not: what comes before the first and after the last
+// whole load is taken pixel by pixel. Limit: memory's bandwidth, and close behind it the rate of atomics on shared memory.
 extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
-    histogram_peak(const PIXEL *image, unsigned int *bins, int n, int bin_count, int most_slots, unsigned int pitch) {
+    histogram_peak(const PIXEL *image, [[maybe_unused]] unsigned int *bins, unsigned int *sums,
+                   [[maybe_unused]] unsigned int *tickets, int n, int bin_count, int most_slots, unsigned int pitch) {
     extern __shared__ unsigned int counters[];
+    __shared__ unsigned int merged[FEW_LEVELS];
+    const bool merging = LEVELS <= FEW_LEVELS && bin_count < LEVELS;  // several levels to a bin
     int copies = pitch / sizeof(unsigned int);
     Counters to;
     to.own = counters + (threadIdx.x & (copies - 1));
@@ -275,6 +299,7 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     to.bin_count = bin_count;
     // phase: clear
     for (int i = threadIdx.x; i < to.slots * copies; i += blockDim.x) counters[i] = 0;
+    if (merging && threadIdx.x < bin_count) merged[threadIdx.x] = 0;
     __syncthreads();
 
     // phase: count
@@ -305,8 +330,16 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
 #pragma unroll 8
         for (int copy = 0; copy < copies; ++copy) sum += counters[slot * copies + ((copy + slot) & (copies - 1))];
         int bin = LEVELS <= FEW_LEVELS ? bin_of(slot, bin_count) : to.low + slot;
-        if (sum > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], sum);
+        if (sum > 0) atomicAdd(merging ? &merged[bin] : &sums[blockIdx.y * bin_count + bin], sum);
     }
+    if (merging) {
+        __syncthreads();
+        if (threadIdx.x < bin_count) atomicAdd(&sums[blockIdx.y * bin_count + threadIdx.x], merged[threadIdx.x]);
+    }
+#if MOVED
+    // phase: move
+    move_sums(sums, bins, gridDim.y * bin_count, tickets);
+#endif
 }
 
 // A lesson in what atomics are for: read, add one, write, with nothing to hold the three together. Whoever writes last

@@ -71,6 +71,8 @@ class Device:
         Why a library's routine cannot be called on it, as a sentence; empty where one can.
     has_clusters : bool
         Whether blocks may be in clusters, in which they reach each other's shared memory.
+    shared_bytes_opt_in : int
+        How much shared memory a block may have where its launch asks for so much; 0 where that is no more.
     """
 
     engine: str
@@ -82,6 +84,12 @@ class Device:
     peak_gflops: float = 0.0
     no_library: str = ""
     has_clusters: bool = False
+    shared_bytes_opt_in: int = 0
+
+    @property
+    def most_shared_bytes(self) -> int:
+        """How much shared memory a block may have at most."""
+        return max(self.shared_bytes_per_block, self.shared_bytes_opt_in)
 
 
 @dataclass(frozen=True)

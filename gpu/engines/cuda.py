@@ -160,6 +160,7 @@ class CudaEngine:
             / 1e6,
             libraries.why_none(),
             device.compute_capability() >= (9, 0),
+            device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
         )
         self._architecture = "sm_{}{}".format(*device.compute_capability())
         self.executed = Executed("gpu")
@@ -354,6 +355,8 @@ class CudaEngine:
             kernel.function.prepare(
                 ["P" if isinstance(argument, CudaBuffer) else argument.dtype for argument in arguments]
             )
+            if shared_bytes > self.device.shared_bytes_per_block:
+                kernel.function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
         self._keep_busy()
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
         with self._timed("kernel"):

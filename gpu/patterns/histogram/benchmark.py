@@ -22,6 +22,10 @@ from gpu.declaration.benchmark import (
 from gpu.declaration.pattern import Inputs, Params
 
 
+def _cub(dtype: str, bins: int, content: str, n: int) -> CudaProgram:
+    return CudaProgram("CUB", "cub.cu", (f"histogram-{dtype}-{bins}-{content}", n), versioned=True)
+
+
 def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Case:
     side, count = 2**power, 4**power
 
@@ -38,8 +42,22 @@ def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Ca
         make_inputs=(random_image if content == "uniform" else constant_image)(side, side),
         variants=variants,
         libraries={"torch": torch},
-        programs=(CudaProgram("CUB", "cub.cu", (f"histogram-{content}", count), versioned=True),),
+        programs=(_cub("uint8", 256, content, count),),
     )
+
+
+def _of_numbers(dtype: str, bins: int, content: str, power: int = 24) -> Case:
+    return Case(
+        f"histogram, {bins} bins, 2^{power} {content} {dtype}",
+        {"of": "numbers", "dtype": dtype, "bins": bins, "numbers": content, "n": 2**power},
+        variants=("peak",),
+        programs=(_cub(dtype, bins, content, 2**power),),
+    )
+
+
+_CONTENTS = (("uint8", "uniform"), ("uint16", "uniform"), ("uint32", "uniform")) + tuple(
+    ("float32", content) for content in ("uniform", "skewed", "constant")
+)
 
 
 def _on_simulator(side: int) -> Case:
@@ -78,12 +96,22 @@ BENCHMARK = Benchmark(
         _timed(2048, "constant"),
         *(_timed(2048, block=block) for block in (64, 1024)),
     ),
-    beside=tuple(
-        Beside(
-            f"histogram of {content} uint8, 256 bins",
-            "pixels",
-            {4**power: _on_gpu(content, power, ("privatized", "peak")) for power in range(8, 16)},
-        )
-        for content in ("uniform", "constant")
+    beside=(
+        *(
+            Beside(
+                f"histogram of {content} uint8, 256 bins",
+                "pixels",
+                {4**power: _on_gpu(content, power, ("privatized", "peak")) for power in range(8, 16)},
+            )
+            for content in ("uniform", "constant")
+        ),
+        *(
+            Beside(
+                f"histogram of 2^24 {content} {dtype}",
+                "bins",
+                {bins: _of_numbers(dtype, bins, content) for bins in powers(1, 4, 8, 10, 12, 14, 16)},
+            )
+            for dtype, content in _CONTENTS
+        ),
     ),
 )

@@ -29,7 +29,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import ATOMICS, CountsPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.text_parameters import BinEdges, Text
-from gpu.engines.base import Array, Buffer, Engine, Module
+from gpu.engines.base import Array, Buffer, Device, Engine, Module
 from gpu.patterns.histogram import counted
 from gpu.patterns.histogram.benchmark import BENCHMARK
 from gpu.patterns.histogram.counted import LETTERS, LEVELS, NUMBERS, RANGES, SAMPLE_TEXT, TYPES, Counted
@@ -43,9 +43,10 @@ _MERGE_BLOCK = (32, 8, 1)
 # The last rung's own: the fastest on an H200, be the pixels equal or not. `FEW_LEVELS` and `PEAK_BLOCK` stand in the
 # kernel file too, and there how many loads a thread has under way.
 _PEAK_BLOCK = 1024
-_PEAK_BLOCKS_PER_MULTIPROCESSOR = 2
+_PEAK_BLOCKS_PER_MULTIPROCESSOR = 1
 _PEAK_COPIES = 32
-_PEAK_SHARED_BYTES = 48 * 1024
+_PEAK_OWN_BYTES = 2 * 1024  # that it has beside its counters
+_MOST_MOVED = 2048  # bins: more of them are cleared faster than one block moves them
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
 
@@ -204,13 +205,16 @@ class _Counters:
         return 4 * self.slots * self.copies
 
 
-def _counters(slots: int, most_bytes: int) -> _Counters:
-    """Return as many counters for each of `slots` as fit, at most one a lane; where not even one does, parts."""
-    parts = -(-4 * slots // most_bytes)
-    if parts > 1:
+def _counters(slots: int, device: Device) -> _Counters:
+    """Return as many counters for each of `slots` as fit, at most one a lane; where not even one does, parts.
+
+    A block asks for no more shared memory than every GPU has but where that spares parts.
+    """
+    if 4 * slots > _SHARED_BYTES - _PEAK_OWN_BYTES:
+        parts = -(-4 * slots // (device.most_shared_bytes - _PEAK_OWN_BYTES))
         return _Counters(parts, -(-slots // parts), 1)
     copies = _PEAK_COPIES
-    while copies > 1 and 4 * slots * copies > most_bytes:
+    while 4 * slots * copies > _SHARED_BYTES - _PEAK_OWN_BYTES:
         copies //= 2
     return _Counters(1, slots, copies)
 
@@ -218,12 +222,17 @@ def _counters(slots: int, most_bytes: int) -> _Counters:
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     task = counted.counted(inputs, params)
     bins = task.bins
-    counters = _counters(task.levels if task.levels <= _FEW_LEVELS else bins, _PEAK_SHARED_BYTES)
-    kernel = _build(engine, task, PARTS=counters.parts).kernel("histogram_peak")
+    counters = _counters(task.levels if task.levels <= _FEW_LEVELS else bins, engine.device)
     channels, pixels = task.planes.shape
+    moved = channels * bins <= _MOST_MOVED
+    kernel = _build(engine, task, PARTS=counters.parts, MOVED=int(moved)).kernel("histogram_peak")
     data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
-    engine.fill(counts, 0)
+    sums, tickets = counts, counts
+    if moved:  # zeros once: a launch leaves them so that the next can begin
+        sums, tickets = engine.upload(np.zeros((channels, bins), np.uint32)), engine.upload(np.zeros(1, np.uint32))
+    else:
+        engine.fill(counts, 0)
     yield Progress(0.1, "uploaded")
 
     fill = -(-engine.device.multiprocessors * _PEAK_BLOCKS_PER_MULTIPROCESSOR // (channels * counters.parts))
@@ -231,8 +240,9 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     blocks = params["blocks"] or enough
     sizes = (np.int32(pixels), np.int32(bins), np.int32(counters.slots), np.uint32(4 * counters.copies))
     grid, block = (blocks, channels, counters.parts), (_PEAK_BLOCK, 1, 1)
-    engine.launch(kernel, grid, block, data, counts, *sizes, shared_bytes=counters.shared_bytes)
-    engine.free(data)
+    engine.launch(kernel, grid, block, data, counts, sums, tickets, *sizes, shared_bytes=counters.shared_bytes)
+    for buffer in (data, sums, tickets) if moved else (data,):
+        engine.free(buffer)
     yield Progress(0.9, "counted")
 
     result = engine.download(counts)

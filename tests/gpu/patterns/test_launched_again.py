@@ -27,12 +27,11 @@ class _Again(SimulatorEngine):
         ("reduction", "peak", {"n": 9001, "block": "64"}),
         ("scan", "look-back", {"n": 3001, "block": "64"}),
         ("compaction", "look-back", {"n": 3001, "block": "64"}),
+        ("histogram", "peak", {"of": "numbers", "n": 70001, "dtype": "uint8", "bins": 100}),
     ],
 )
 @pytest.mark.parametrize("executor", ["lockstep", "compiled"])
 def test_a_launch_finds_what_the_one_before_left(executor: str, name: str, variant: str, given: dict[str, Any]) -> None:
     pattern = find_pattern(name)
-    outcome = run_pattern(
-        _Again(executor), pattern, pattern.variant(variant), {}, {"input": "random", **given}, lambda progress: None
-    )
+    outcome = run_pattern(_Again(executor), pattern, pattern.variant(variant), {}, given, lambda progress: None)
     assert outcome.report.verified
