@@ -48,15 +48,20 @@ def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Ca
 
 def _of_numbers(dtype: str, bins: int, content: str, power: int = 24) -> Case:
     return Case(
-        f"histogram, {bins} bins, 2^{power} {content} {dtype}",
+        f"histogram of numbers, {bins} bins, 2^{power} {content} {dtype}",
         {"of": "numbers", "dtype": dtype, "bins": bins, "numbers": content, "n": 2**power},
         variants=("peak",),
         programs=(_cub(dtype, bins, content, 2**power),),
     )
 
 
-_CONTENTS = (("uint8", "uniform"), ("uint16", "uniform"), ("uint32", "uniform")) + tuple(
-    ("float32", content) for content in ("uniform", "skewed", "constant")
+_CONTENTS = (
+    ("uint8", "uniform"),
+    ("uint16", "uniform"),
+    ("uint32", "uniform"),
+    ("float32", "uniform"),
+    ("float32", "skewed"),
+    ("float32", "constant"),
 )
 
 
