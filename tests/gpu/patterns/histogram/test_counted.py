@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gpu.engines.base import Engine
+from gpu.engines.base import Argument, Engine, Extent, Kernel
+from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import Outcome, run_pattern
@@ -89,6 +91,26 @@ def test_more_bins_than_a_block_has_room_for(engine: Engine, variant: str, bins:
     for dtype in ("uint8", "uint16", "uint32", "float32"):
         outcome = run(engine, variant, of="numbers", dtype=dtype, bins=bins, numbers="uniform", n=3001)
         assert outcome.report.verified
+
+
+@pytest.mark.parametrize(("opt_in", "parts"), [(0, 6), (100_000, 3), (232_448, 2)])
+def test_bins_come_in_as_few_parts_as_a_blocks_shared_memory_allows(opt_in: int, parts: int) -> None:
+    asked: list[tuple[Extent, int]] = []
+
+    class Asking(NullEngine):
+        def launch(
+            self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0
+        ) -> None:
+            asked.append((grid, shared_bytes))
+
+    engine = Asking()
+    engine.device = replace(engine.device, shared_bytes_opt_in=opt_in)
+    for bins in (256, 12288, 65536):
+        run(engine, "peak", of="numbers", dtype="uint16", bins=bins, n=100)
+    assert [grid[2] for grid, _ in asked] == [1, 1 if opt_in else 2, parts]
+    assert all(grid[2] * shared >= 4 * bins for (grid, shared), bins in zip(asked, (256, 12288, 65536), strict=True))
+    assert all(shared <= max(49152, opt_in) for _, shared in asked)
+    assert asked[0][1] <= 49152
 
 
 def test_rungs_that_keep_all_bins_in_a_block_say_how_many_fit(engine: Engine) -> None:
