@@ -297,6 +297,7 @@ extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n)
 __device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *tickets) {
     __shared__ bool last;
     if (gridDim.x == 1) {
+        // phase: write
         if (threadIdx.x == 0) *total = value;
         return;
     }
