@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 
 import numpy as np
 
@@ -45,16 +46,17 @@ _BORDERS = ("clamp", "zero")
 
 # The later rungs: `_PIXELS` neighboring pixels a thread, as in the kernel file. In the separable rung a strip is as
 # tall as still gives each multiprocessor the threads that its registers hold, but not so low that most of what it reads
-# is other strips' rows. The peak's strips are low: its small filters wait for memory, so what counts is threads that
-# ask, and the rows that strips share come from the cache. These numbers were the fastest on an H200.
+# is other strips' rows. These numbers were the fastest on an H200.
 _PIXELS = 4
 _STRIP_BLOCK = (64, 2, 1)
 _ROW_BLOCK = (128, 1, 1)
 _REGISTERS = 65536
 _FEWEST_ROWS, _MOST_ROWS = 8, 128
-_ROWS_BY_RADIUS = 4
-# Wider filters are faster in tiles.
-_WIDEST_STREAMED = 5
+# Small filters, whose threads fetch all that they need at once: so many rows for each of the filter's radius.
+_ROWS_BY_RADIUS = 2
+_AT_ONCE_BLOCK = (32, 4, 1)
+# Wider ones are faster in tiles.
+_WIDEST_AT_ONCE = 5
 
 # The register-tiled rung's block, and the pixels that it makes: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
 _RUN_BLOCK = (256, 1, 1)
@@ -104,6 +106,7 @@ def _host_program(
     filter_in_constant_memory: bool = True,
     block: tuple[int, int, int] | None = _BLOCK,
     tile: tuple[int, int, int] | None = None,
+    defines: Mapping[str, int | str] = MappingProxyType({}),
 ) -> HostProgram:
     """Return a host program for one launch; a block makes `tile` pixels, or one a thread.
 
@@ -116,7 +119,7 @@ def _host_program(
         across, down = map(int, params["tile"].split("x"))
         threads = block or (across, down, 1)
         tiling = {} if block else {"TILE_WIDTH": across, "TILE_HEIGHT": down}
-        module = engine.build(_FILE, {"RADIUS": radius, **tiling})
+        module = engine.build(_FILE, {"RADIUS": radius, **tiling, **defines})
         kernel = module.kernel(kernel_name)
         border = np.int32(_BORDERS.index(params["border"]))
 
@@ -196,34 +199,16 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
 _register_tiled = _host_program("convolve_register_tiled", block=_RUN_BLOCK, tile=_RUN_TILE)
 
 
-def _streamed(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    weights = filter_of(params)
-    radius = weights.shape[0] // 2
-    module = engine.build(_FILE, {"RADIUS": radius})
-    kernel = module.kernel("convolve_peak")
-    module.set_constant("FILTER", weights)
-
-    planes = planes_of(inputs["image"], np.float32)
-    height, width = planes.shape[1:]
-    image = engine.upload(planes)
-    del planes
-    out = engine.allocate(image.shape, np.float32)
-    yield Progress(0.1, "uploaded")
-
+def _at_once(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    radius = filter_of(params).shape[0] // 2
     rows = _ROWS_BY_RADIUS * max(1, radius)
-    sizes = (np.int32(width), np.int32(height), np.int32(rows))
-    border = np.int32(_BORDERS.index(params["border"]))
-    engine.launch(kernel, _grid_of_strips(image.shape, rows), _STRIP_BLOCK, image, out, *sizes, border)
-    engine.free(image)
-    yield Progress(0.9, "convolved")
-
-    result = channels_last(engine.download(out), inputs["image"])
-    engine.free(out)
-    return {"result": result}
+    tile = (_AT_ONCE_BLOCK[0] * _PIXELS, _AT_ONCE_BLOCK[1] * rows, 1)
+    run = _host_program("convolve_peak", block=_AT_ONCE_BLOCK, tile=tile, defines={"AT_ONCE": rows})
+    return (yield from run(engine, inputs, params))
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    host_program = _streamed if filter_of(params).shape[0] <= _WIDEST_STREAMED else _register_tiled
+    host_program = _at_once if filter_of(params).shape[0] <= _WIDEST_AT_ONCE else _register_tiled
     return (yield from host_program(engine, inputs, params))
 
 
@@ -443,8 +428,8 @@ PATTERN = Pattern(
             "peak",
             "Peak",
             run=_in_each(_peak),
-            idea=f"Up to {_WIDEST_STREAMED} x {_WIDEST_STREAMED} a thread walks down four columns, the sums of all "
-            "rows under way in registers; wider filters go through the register tiles.",
+            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE} a thread asks for all that its pixels need before it "
+            "multiplies the first; wider filters go through the register tiles.",
             limit="Memory's bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),
         ),
