@@ -136,8 +136,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
 }
 
 // Idea: THREADS_PER_BODY threads share a body. Each takes another part of every tile; at the end their sums, laid out in
-// shared memory, are added. The lanes of a warp share a part, so that they still read the same body. Limit: none of the
-// chip's idleness, but each interaction takes 13 instructions.
+// shared memory, are added. The lanes of a warp share a part, so that they still read the same body. With so little to do
+// for each tile a block would wait for most of the time until the next has come, so a thread asks for its body of the
+// next one before this one's pulls. Limit: none of the chip's idleness, but each interaction takes 13 instructions.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_split(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     const int BODIES = BLOCK_SIZE / THREADS_PER_BODY;
@@ -148,10 +149,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     float4 place = bodies[min(i, n - 1)];
     float x = place.x, y = place.y, z = place.z;
     float ax = 0.0f, ay = 0.0f, az = 0.0f;
+    float4 next = t < n ? bodies[t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     for (int start = 0; start < n; start += BLOCK_SIZE) {
         // phase: load tile at {start}
-        tile[t] = start + t < n ? bodies[start + t] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        tile[t] = next;
         __syncthreads();
+        int ahead = start + BLOCK_SIZE + t;
+        next = ahead < n ? bodies[ahead] : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         // phase: pulls of tile at {start}
 #pragma unroll 32
         for (int k = 0; k < BODIES; ++k) {
