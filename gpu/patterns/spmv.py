@@ -47,6 +47,9 @@ _SKEW = 0.7
 _MOST_FILLED, _SMALL = 8, 2**16
 """ELL is filled up to so many times the entries; where it is small, to any number."""
 
+_AT_ONCE = 2**17
+"""Places of ELL that are filled together: the places' numbers take more memory than what is put there."""
+
 
 def _lengths(params: Params, n: int) -> Array:
     """Return how many entries rows have, in no order, int64, shape (n,)."""
@@ -164,12 +167,15 @@ def _of_entries(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Bu
 def _of_columns(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     """Launch a thread a row, on entries that stand by their ranks in their rows."""
     block, n, offsets = int(params["block"]), _rows(inputs), inputs["offsets"]
-    lengths = np.diff(offsets)
-    width = int(lengths.max(initial=0))
-    rank = np.arange(inputs["entries"].size) - np.repeat(offsets[:-1], lengths)
-    row = np.repeat(np.arange(n), lengths)
+    width = int(np.diff(offsets).max(initial=0))
     columns, entries = np.full((width, n), -1, np.int32), np.zeros((width, n), np.float32)
-    columns[rank, row], entries[rank, row] = inputs["columns"], inputs["entries"]
+    several = max(1, _AT_ONCE // max(width, 1))
+    for first in range(0, n, several):
+        rows = slice(first, min(first + several, n))
+        own, lengths = slice(offsets[rows.start], offsets[rows.stop]), np.diff(offsets[rows.start : rows.stop + 1])
+        rank = np.arange(own.start, own.stop) - np.repeat(offsets[rows], lengths)
+        row = np.repeat(np.arange(rows.start, rows.stop), lengths)
+        columns[rank, row], entries[rank, row] = inputs["columns"][own], inputs["entries"][own]
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_ell")
     matrix = [engine.upload(columns), engine.upload(entries)]
     engine.launch(kernel, _blocks(n, block), (block, 1, 1), *matrix, x, y, np.int32(n), np.int32(width))

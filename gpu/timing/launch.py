@@ -45,9 +45,9 @@ _REGION_SHIFT = 4  # of sectors: atomics on 512 bytes queue at one place
 _FLOAT_SUM = 2.4
 """How much longer than a sum of integers one of floats takes at its word: of an H200 and an H100."""
 _WAVES = 3
-_MOST_COUNTED, _LONG = (1 << 19, 1 << 24), 2.0
-"""Lanes of which it is counted what each warp has to do: a part of the grid, and where some block's longest warp has so
-many times the mean of them, all of it, or of larger grids so many."""
+_COUNTED, _LONG = ((1 << 16, 1.2), (1 << 19, 2.0), (1 << 24, 2.0)), 2.0
+"""Lanes of which it is counted what each warp has to do: a part of the grid, and where some block's longest warp has
+more than so many times the mean of them, a larger one; from which multiple on they count as different."""
 _SPREAD, _EVEN = ((10, 2560), (80, 20480)), 0.05
 """Blocks all over the grid, and lanes of them, that are sampled to see whether all do as much: few, and where these
 differ, many; what counts as the same."""
@@ -347,7 +347,7 @@ class LaunchModel:
 
     def _count(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> _CountedGrid | None:
         """Return what blocks have to do; None where all warps do about as much, or where it cannot be foreseen."""
-        for most in _MOST_COUNTED:
+        for most, same in _COUNTED:
             apart = max(1, -(-shape.blocks * shape.warps * WARP // most))
             blocks = np.arange(0, shape.blocks, apart)
             issued = self._census.count(shape, parameters, blocks.tolist(), memory)
@@ -355,10 +355,12 @@ class LaunchModel:
                 return None
             work = issued.sum(axis=1)
             longest = issued.max(axis=1)
-            if longest.max() <= _LONG * longest.mean():
+            if longest.max() <= same * longest.mean():
                 return None
             if apart == 1:
                 break
+        if longest.max() <= _LONG * longest.mean():
+            return None
         return _CountedGrid(blocks, work, int(blocks[longest.argmax()]))
 
     def _path_of(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gpu.engines.base import KERNELS, Engine
+from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.count import count_pattern
@@ -108,6 +110,19 @@ def test_what_ell_would_have_to_fill_up_is_refused(engine: Engine) -> None:
         run(engine, "scalar", {"values": np.array([1, np.nan])}, input="file")
     with pytest.raises(InputError, match="The matrix has 4294967296 entries; up to 268435456 are made"):
         made(n=2**24, entries=256)
+
+
+def test_ell_is_filled_part_by_part(fast_engine: Engine) -> None:
+    """It is as large as the matrix; the numbers of its places, eight bytes each, would be twice as much again."""
+    inputs = made(n=2**16, matrix="poisson", input="signed")
+    assert run(fast_engine, "ell", inputs, matrix="poisson").report.verified
+    filled = 5 * 2**16 * (4 + 4)
+    tracemalloc.start()
+    for _ in PATTERN.variant("ell").run(NullEngine(), inputs, PATTERN.check({"matrix": "poisson"})):
+        pass
+    # Both arrays, those that are uploaded, which are as large, and what is made to fill them.
+    assert tracemalloc.get_traced_memory()[1] < 2.9 * filled
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from gpu.timing.gpus import find_gpu
         ("reduction", "one-thread", {"n": 1 << 16, "dtype": "float32"}, 2.5),
         # Rows of all lengths: each of a million threads is counted.
         ("spmv", "fitted", {"n": 1 << 16, "matrix": "power-law", "entries": 16}, 2.5),
+        # Searches all over the keys, in launches that are modeled one by one: of each a part of the grid is counted.
+        pytest.param("sort", "merge", {"n": 1 << 22}, 2.5, marks=pytest.mark.long),
         # Thousands of lanes, each of which adds up what sixteen thousand bodies do to it.
         pytest.param(
             "nbody", "registers", {"bodies": 1 << 14, "block": "1024", "steps": 0}, 5.0, marks=pytest.mark.long
