@@ -32,6 +32,7 @@
 #define REGISTERS numbers[6]
 #define SAMPLED_WARPS numbers[7]
 #define MOST_SPANS numbers[8]
+#define WARPS_OF_ROUND numbers[9]
 
 // rates: cycles.
 #define LATENCY_FIRST rates[0]
@@ -126,7 +127,8 @@ extern "C" __global__ void multiprocessor(
     for (int p = 0; p < SCHEDULERS * PIPES; ++p) pipe_free[p] = 0;
     for (int w = 0; w < warps; ++w) {
         state[w] = 0;
-        scheduler_of[w] = w % (int)schedulers;
+        // The first warps of blocks, which often have more to do, are not all of one scheduler.
+        scheduler_of[w] = (w + w / (int)WARPS_OF_ROUND) % (int)schedulers;
     }
     for (int b = 0; b < N_SLOTS; ++b) {
         running[b] = 0;

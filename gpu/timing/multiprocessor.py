@@ -15,7 +15,7 @@ from gpu.timing.costs import ALIAS, MEMORY, PIPES, CostTable, scheduled
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.ptx.path import Visit
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
-from gpu.timing.timeline import SPAN, WarpState
+from gpu.timing.timeline import SPAN, WarpState, warps_of_round
 
 Array = npt.NDArray[Any]
 
@@ -28,6 +28,9 @@ _OWN_PASS = 2.0
 H200 and an H100."""
 _MOST_OPEN = 8 * 64
 """Spans that are under way when enough are written down."""
+_BARRIER_WARP = 1.75
+"""Cycles that a barrier takes longer with each further warp of a block: from one barrier to the next two are measured,
+of which a part is that schedulers issue it warp by warp. Of an H200 and an H100."""
 _BLOCK_START = 250.0
 """Cycles from a block's end to the first instruction of the one that takes its place."""
 
@@ -225,18 +228,18 @@ def run(
             first, end = code.first_operation[block : block + 2]
             own = (code.request_of[first:end] == asked) & (code.kinds[first:end] == MEMORY)
             shares[first:end][own] = share
+    barrier = gpu.barrier_cycles + _BARRIER_WARP * (warps_per_block - 1)
     numbers = np.array(
         [
             gpu.schedulers, slots, warps_per_block, blocks, sampled_blocks, len(path), code.registers, warps,
-            most_spans,
+            most_spans, warps_of_round(warps_per_block, gpu.schedulers),
         ],
         np.int64,
     )  # fmt: skip
     given = np.array(
         [
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
-            rates.per_last_sector, rates.per_memory_sector, gpu.barrier_cycles + warps_per_block, _BLOCK_START, _QUEUE,
-            _JUMP, rates.per_store_line,
+            rates.per_last_sector, rates.per_memory_sector, barrier, _BLOCK_START, _QUEUE, _JUMP, rates.per_store_line,
             gpu.atomic_cycles, rates.between_blocks, _OWN_PASS,
         ]
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -33,7 +34,7 @@ class WarpState(IntEnum):
 
 SPAN = np.dtype([("begin", "f4"), ("end", "f4"), ("operation", "i4"), ("block", "u2"), ("warp", "u1"), ("state", "u1")])
 """A stretch of cycles in which a warp's state is one: from and to, the operation that it issues or wants to, which of
-the blocks that were run it is of, and its place on the multiprocessor. Warp `w` is of scheduler `w % schedulers`."""
+the blocks that were run it is of, and its place on the multiprocessor."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,15 @@ class WarpTimeline:
     def issuing(self, schedulers: int) -> float:
         """Return the share of all schedulers' cycles in which one issues."""
         return self.cycles_in[WarpState.ISSUING] / (schedulers * self.cycles) if self.cycles else 0.0
+
+
+def warps_of_round(warps_per_block: int, schedulers: int) -> int:
+    """Return behind how many warps of whole blocks the next block begins at another scheduler.
+
+    Warps go to schedulers in turn, and all have as many. Did each block begin at the same one, that would have the
+    first warps of all: of a tree in blocks of 256 more to issue, as Nsight Compute counts, than there are cycles.
+    """
+    return math.lcm(warps_per_block, schedulers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +135,11 @@ class LaunchTimelines:
     operations: tuple[TimedOperation, ...]
     timelines: tuple[WarpTimeline, ...]
     spans: Array = field(repr=False)
+
+    def scheduler_of(self, warps: Array) -> Array:
+        """Return which scheduler issues each of some warps, by their places on the multiprocessor."""
+        scheduler: Array = (warps + warps // warps_of_round(self.warps_per_block, self.schedulers)) % self.schedulers
+        return scheduler
 
     def spans_of(self, resident: int) -> Array:
         """Return the spans with so many blocks at once."""

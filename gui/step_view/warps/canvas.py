@@ -181,10 +181,9 @@ class WarpCanvas(QWidget):
     def _edges(self) -> tuple[Array, float]:
         """Return where each row begins, those of a scheduler together and a gap behind them, and how high one is."""
         assert self.rows is not None
-        schedulers = self.rows.found.schedulers
         gap = look().px(6)
-        groups = np.sort(np.arange(self.rows.count) % schedulers)
-        here = len(np.unique(groups))
+        _, groups = np.unique(self.rows.schedulers, return_inverse=True)
+        here = int(groups.max(initial=-1)) + 1
         room = self.height() - self._top - gap * here
         high = min(room / max(self.rows.count, 1), look().px(26))
         return self._top + np.arange(self.rows.count) * high + groups * gap, high
@@ -361,16 +360,16 @@ class WarpCanvas(QWidget):
     def _paint_names(self, painter: QPainter, tops: Array, high: float) -> None:
         """Name the schedulers, and the warps where there is room."""
         assert self.rows is not None
-        theme, schedulers = look().theme, self.rows.found.schedulers
+        theme, schedulers = look().theme, self.rows.schedulers
         single = high >= self._small.font.pixelSize()
         painter.setFont(self._small.font)
         line = float(look().px(15))
         for row, warp in enumerate(self.rows.warps.tolist()):
-            begins = row == 0 or warp % schedulers != self.rows.warps[row - 1] % schedulers
+            begins = row == 0 or schedulers[row] != schedulers[row - 1]
             if begins:
                 painter.setPen(QColor(theme.text))
                 box = QRectF(look().px(8), tops[row], self._left, high if single else line)
-                self._small.left(painter, box, f"S{warp % schedulers}")
+                self._small.left(painter, box, f"S{schedulers[row]}")
             if single:
                 painter.setPen(QColor(theme.text if warp == self.picked else theme.muted))
                 box = QRectF(0, tops[row] + (high - line) / 2, self._left - look().px(6), line)

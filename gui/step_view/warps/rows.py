@@ -43,8 +43,9 @@ class WarpRows:
         self.spans = found.spans_of(resident)
         self.count = resident * found.warps_per_block
         order = np.arange(self.count)
-        self.warps = np.lexsort((order, order % found.schedulers))
+        self.warps = np.lexsort((order, found.scheduler_of(order)))
         self.row_of = np.argsort(self.warps)
+        self.schedulers = found.scheduler_of(self.warps)
         self._span = float(self.timeline.until) + 2.0
         self._begins, self._ends = (self.spans[name].astype(np.float64) for name in ("begin", "end"))
         self._states = np.ascontiguousarray(self.spans["state"])
@@ -123,7 +124,7 @@ class WarpRows:
         """Return by scheduler and column the share of its cycles in which a scheduler issues."""
         (spent,) = self._spent(first, cycles, count, (WarpState.ISSUING,))
         shares = np.zeros((self.found.schedulers, count))
-        np.add.at(shares, self.warps % self.found.schedulers, spent / cycles)
+        np.add.at(shares, self.schedulers, spent / cycles)
         return shares
 
     def _at(self, cycle: float) -> Array:

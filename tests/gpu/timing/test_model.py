@@ -318,3 +318,22 @@ def test_the_warps_of_one_scheduler_get_a_part_of_shared_memory(tmp_path, warps,
         for rounds in (100, 200)
     ]
     assert (took[1] - took[0]) * 1980 / (100 * 16 * warps) == pytest.approx(cycles, rel=0.1)
+
+
+BARRIERS = """
+extern "C" __global__ void barriers(int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+#pragma unroll
+        for (int k = 0; k < 16; ++k) __syncthreads();
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(("warps", "cycles"), [(1, 15.6), (8, 29.7), (32, 77.8)])
+def test_barriers_of_many_warps_take_longer(tmp_path, warps, cycles) -> None:
+    """From one to the next, as a microbenchmark measures it on an H200 and an H100."""
+    path = tmp_path / "barriers.cu"
+    path.write_text(BARRIERS, "utf-8")
+    took = [model_kernel(path, BARRIERS, "barriers", 1, 32 * warps, [n], "h200").time_us for n in (20, 40)]
+    assert (took[1] - took[0]) * 1980 / (20 * 16) == pytest.approx(cycles, rel=0.1)

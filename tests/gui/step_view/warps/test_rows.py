@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -43,6 +44,9 @@ SOME = made(
 
 def test_warps_of_a_scheduler_stand_together() -> None:
     assert WarpRows(SOME, 1).warps.tolist() == [0, 2, 1, 3]
+    of_two_blocks = WarpRows(replace(SOME, warps_per_block=2, timelines=SOME.timelines * 2), 2)
+    assert of_two_blocks.warps.tolist() == [0, 3, 1, 2]  # the second block begins at the other scheduler
+    assert of_two_blocks.schedulers.tolist() == [0, 0, 1, 1]
 
 
 def test_what_a_warp_does_in_a_cycle() -> None:
