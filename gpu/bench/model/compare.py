@@ -33,6 +33,9 @@ added, the cost of a store that touches many lines (a naive transposition) and b
 that add to one word, both as microbenchmarks measure them, and the longest row, which is counted. Tau is Kendall's, of
 the order of a ladder's variants at one size, the mean of the sizes; what measures within 2 % has no order. Errors are
 of the modeled time, as shares of the measured one."""
+_WANTED = {OURS: (0.97, 0.9, 0.15, 1.5, 0.9), ELSEWHERE: (0.95, None, 0.3, 2.0, 0.8)}
+"""What is wanted of a group: Spearman's correlation and Kendall's tau at least, the median error at most, and within
+which factor how many at least."""
 _ABOUT_LLVM = """\
 The same cases modeled as where nvcc is not installed: PTX that LLVM makes of the simulator's IR, with registers that
 are estimated. Nothing was fitted to these."""
@@ -100,7 +103,7 @@ def compare(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = True) -> 
 
 def tables(rows: Sequence[Compared], gpu: str) -> str:
     """Return what is said of the model's errors, as Markdown."""
-    lines = [_ABOUT.format(gpu=gpu), "", *_summary(rows)]
+    lines = [_ABOUT.format(gpu=gpu), "", *_summary(rows), "", *_goals(rows)]
     lines += ["", "| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|"]
     lines += map(_row, rows)
     return "\n".join(lines)
@@ -109,7 +112,7 @@ def tables(rows: Sequence[Compared], gpu: str) -> str:
 def without_nvcc(rows: Sequence[Compared]) -> str:
     """Return what is said of the errors with LLVM's PTX, and the cases that are not within 2 x, as Markdown."""
     far = [row for row in rows if row.modeled_us is None or not 0.5 <= row.ratio <= 2.0]
-    lines = [_ABOUT_LLVM, "", *_summary(rows), ""]
+    lines = [_ABOUT_LLVM, "", *_summary(rows), "", *_goals(rows), ""]
     lines += [f"Not within 2 x, or not modeled: {len(far)} of {len(rows)}.", ""]
     lines += ["| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|", *map(_row, far)]
     return "\n".join(lines)
@@ -159,15 +162,52 @@ def _line(name: str, held_out: str, rows: Sequence[Compared]) -> str:
     known = [row for row in rows if row.modeled_us is not None]
     if not known:
         return f"| {name} | {held_out} | 0 | | | | | | |"
-    ratios = [row.ratio for row in known]
-    errors = [abs(ratio - 1) for ratio in ratios]
-    taus = list(_taus(known)) if known[0].group == OURS else []
-    share = [sum(1 / limit <= ratio <= limit for ratio in ratios) / len(ratios) for limit in (1.5, 2.0)]
-    rank = spearman([row.measured_us for row in known], [row.modeled_us or 0.0 for row in known])
+    rank, tau, median = _agreement(known)
     return (
-        f"| {name} | {held_out} | {len(known)} | {rank:.3f} | {f'{statistics.mean(taus):.2f}' if taus else ''} | "
-        f"{statistics.median(errors):.0%} | {statistics.mean(errors):.0%} | {share[0]:.0%} | {share[1]:.0%} |"
+        f"| {name} | {held_out} | {len(known)} | {rank:.3f} | {'' if tau is None else f'{tau:.2f}'} | {median:.0%} | "
+        f"{statistics.mean(abs(row.ratio - 1) for row in known):.0%} | {_share_within(known, 1.5):.0%} | "
+        f"{_share_within(known, 2.0):.0%} |"
     )
+
+
+def _goals(rows: Sequence[Compared]) -> list[str]:
+    """Return what was wanted of our variants and of kernels from elsewhere, and whether it was reached."""
+    lines = ["| wanted | of ours | | from elsewhere | |", "|---|---|---|---|---|"]
+    found = [_reached(group, [row for row in rows if row.group == group]) for group in (OURS, ELSEWHERE)]
+    names = ("Spearman", "mean tau", "median error", "within a factor")
+    lines += [f"| {name} | {ours} | {others} |" for name, ours, others in zip(names, *found, strict=True)]
+    return lines
+
+
+def _reached(group: str, rows: Sequence[Compared]) -> list[str]:
+    """Return two cells for each goal: what was wanted and what was found, and in bold what was missed."""
+    known = [row for row in rows if row.modeled_us is not None]
+    if not known:
+        return [" | "] * 4
+    least_rank, least_tau, most_error, factor, share = _WANTED[group]
+    rank, tau, median = _agreement(known)
+    within = _share_within(known, factor)
+
+    def cells(goal: str, found: str, reached: bool) -> str:
+        return f"{goal}: {found} | {'reached' if reached else '**missed**'}"
+
+    return [
+        " | " if math.isnan(rank) else cells(f"{least_rank} at least", f"{rank:.3f}", rank >= least_rank),
+        " | " if tau is None or least_tau is None else cells(f"{least_tau} at least", f"{tau:.3f}", tau >= least_tau),
+        cells(f"{most_error:.0%} at most", f"{median:.1%}", median <= most_error),
+        cells(f"{share:.0%} within {factor} x", f"{within:.1%}", within >= share),
+    ]
+
+
+def _agreement(known: Sequence[Compared]) -> tuple[float, float | None, float]:
+    """Return Spearman's correlation, the mean tau, None where there are no ladders, and the median error."""
+    rank = spearman([row.measured_us for row in known], [row.modeled_us or 0.0 for row in known])
+    taus = list(_taus(known)) if known[0].group == OURS else []
+    return rank, statistics.mean(taus) if taus else None, statistics.median(abs(row.ratio - 1) for row in known)
+
+
+def _share_within(known: Sequence[Compared], factor: float) -> float:
+    return sum(1 / factor <= row.ratio <= factor for row in known) / len(known)
 
 
 def _taus(rows: Sequence[Compared]) -> Iterator[float]:
