@@ -288,7 +288,8 @@ def levels_of(values: Array) -> Outputs:
         (ranges + 1,). Whole numbers that lie close have a range each.
     """
     every = -(-values.size // READ_OUT)
-    looked_at = values[::every]
+    # In float64 the least and the greatest float32 have a difference.
+    looked_at = values[::every].astype(np.float64) if values.dtype.kind == "f" else values[::every]
     low, high = float(looked_at.min()), float(looked_at.max())
     ranges: int | Array = _LEVELS
     if values.dtype.kind in "ui" and high - low < 2**31:
