@@ -6,8 +6,8 @@ import argparse
 import gc
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -108,6 +108,18 @@ def _go_on(
         say(error)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let Python's collector rest: what is made here stays, and it would go through all of that again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def main(argv: Sequence[str] = (), engine: str | Asked = "") -> int:
     """Open the window; `argv` may name a file and an engine, `engine` also a cluster. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="lockstep", description="See how parallel algorithms run on a GPU.")
@@ -116,9 +128,10 @@ def main(argv: Sequence[str] = (), engine: str | Asked = "") -> int:
     given = parser.parse_args(list(argv))
     _end_at_once_by_ctrl_c()
     app = application()
-    from gui.window.main_window import MainWindow
+    with _uncollected():
+        from gui.window.main_window import MainWindow
 
-    window = MainWindow(engine=given.engine or engine)
+        window = MainWindow(engine=given.engine or engine)
     screen = window.screen()
     size = (
         first_size(screen.availableSize()) if window.memory.geometry is None and screen is not None else window.size()

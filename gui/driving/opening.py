@@ -40,11 +40,13 @@ def openings(repetitions: int) -> Sequence[Opening]:
 def _opening() -> Opening:
     with tempfile.TemporaryDirectory(prefix="lockstep-opening-") as home:
         own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
+        environment = os.environ | own
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # who opens it every day has its bytecode
         command = [sys.executable, "-m", __name__, str(time.time())]
         try:
             done = subprocess.run(
                 command,
-                env=os.environ | own,
+                env=environment,
                 cwd=_ROOT,
                 capture_output=True,
                 text=True,
