@@ -44,6 +44,8 @@ class Assembly:
         The addresses of variables that hold their values for longer than what is written at one place runs.
     in_parts : bool
         Whether long runs of lines may become functions of their own.
+    instructions : int
+        How many there are so far.
     """
 
     def __init__(self) -> None:
@@ -51,6 +53,7 @@ class Assembly:
         self.lines: list[str | OutlinedLines] = []
         self.kept: set[str] = set()
         self.in_parts = False
+        self.instructions = 0
         self.metadata: list[str] = []
         self.declared: set[str] = set()
         self.ended = False
@@ -69,6 +72,7 @@ class Assembly:
         if self.ended:
             self.lines.append(f"{self.fresh('dead')}:")
             self.ended = False
+        self.instructions += 1
         self.lines.append(f"  {line}{self.mark}")
 
     def value(self, instruction: str, hint: str = "v") -> str:

@@ -11,6 +11,10 @@ from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 
+_LONG = 3000
+"""Instructions of a kernel after which no loop is written twice, for the first threads and for any: it takes a second
+to make machine code of so many."""
+
 
 @dataclass(eq=False)
 class ThreadMask:
@@ -112,6 +116,9 @@ class MaskStack:
         code of. Where all do, `everywhere` may tell at once that all go on. `others` are not counted.
         """
         asm = self._asm
+        if self._around and asm.instructions > _LONG:
+            self._split_some(condition, mask, others)
+            return
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
         if everywhere is not None:
             self._split_none(everywhere, mask, others, after)
@@ -132,16 +139,21 @@ class MaskStack:
         asm.jump(after)
         asm.place(some)
         if self._around:
-            with self._counted(mask) as count, self._block.each_thread():
-                here = self.takes_part()
-                holds = self._holds(condition, here)
-                for offset in mask.arrays:
-                    self._set(offset, holds)
-                if others is not None:
-                    self._set(others.bytes, asm.value(f"and i1 {asm.value(f'xor i1 {holds}, true')}, {here}"))
-                count(holds)
+            self._split_some(condition, mask, others)
         asm.jump(after)
         asm.place(after)
+
+    def _split_some(self, condition: Callable[[], str], mask: ThreadMask, others: ThreadMask | None) -> None:
+        """Ask each thread whether it takes part, and if so for the condition."""
+        asm = self._asm
+        with self._counted(mask) as count, self._block.each_thread():
+            here = self.takes_part()
+            holds = self._holds(condition, here)
+            for offset in mask.arrays:
+                self._set(offset, holds)
+            if others is not None:
+                self._set(others.bytes, asm.value(f"and i1 {asm.value(f'xor i1 {holds}, true')}, {here}"))
+            count(holds)
 
     def _split_none(
         self, everywhere: Callable[[], str], mask: ThreadMask, others: ThreadMask | None, after: str
@@ -279,6 +291,9 @@ class MaskStack:
                 write()
             return
         asm = self._asm
+        if asm.instructions > _LONG:
+            self._each_of_some(write, parallel=parallel)
+            return
         are_first, number = self._first_take_part()
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
         if strip:
@@ -296,13 +311,18 @@ class MaskStack:
             write()
         asm.jump(after)
         asm.place(some)
-        with block.each_thread(parallel=parallel):
-            inside = asm.fresh("active")
-            asm.branch(self.takes_part(), inside, block.latch)
-            asm.place(inside)
-            write()
+        self._each_of_some(write, parallel=parallel)
         asm.jump(after)
         asm.place(after)
+
+    def _each_of_some(self, write: Callable[[], None], *, parallel: bool) -> None:
+        """Let the threads that take part run something, in a loop over all that asks each whether it does."""
+        asm = self._asm
+        with self._block.each_thread(parallel=parallel):
+            inside = asm.fresh("active")
+            asm.branch(self.takes_part(), inside, self._block.latch)
+            asm.place(inside)
+            write()
 
     @contextmanager
     def each_lane(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ from gpu.simulator.compiled.assembly import Assembly, memory_type
 from gpu.simulator.compiled.children import launch_sites
 from gpu.simulator.compiled.plan import Plan, PlannedFrame, handed_on, places
 from gpu.simulator.compiled.planner import Planned
-from gpu.simulator.compiled.rematerialize import Rematerializable
+from gpu.simulator.compiled.rematerialize import Assignments, Rematerializable
 from gpu.simulator.compiled.scalar_replacement import Part, RowShape, ScalarReplacement
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
@@ -72,8 +72,7 @@ class KernelMemory:
         self._frames, self._varying, self._computed = planned.frames, planned.varying, planned.computed
         self._rematerializable = {
             path: Rematerializable(
-                frame.function,
-                list(walk(frame.function.body)),
+                Assignments(frame.function, list(walk(frame.function.body))),
                 frozenset(slot for each, slot in self._varying if each == path),
                 frozenset(slot for each, slot in self._computed if each == path),
             )

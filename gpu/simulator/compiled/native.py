@@ -148,18 +148,22 @@ def _linker() -> Any:
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 
+LONG = 100_000
+"""Characters of a text that LLVM may take all the time for that it wants. Of a longer one it writes out fewer loops,
+which takes two thirds of the time: no long kernel of ours is slower for it."""
 LONGEST = 600_000
-"""Characters of a text that LLVM may take all the time for that it wants: a second at most."""
+"""Of a text that is longer even than that loops stay as they are, which takes a third."""
 
 
 def compile_text(text: str) -> bytes:
-    """Return the object file of a module's text. Of a very long one loops stay as they are, which takes a third."""
+    """Return the object file of a module's text: the longer it is, the less is made of each line."""
     module = llvm.parse_assembly(text)
     module.triple = _machine().triple
     module.data_layout = str(_machine().target_data)
     module.verify()
     thoroughly = len(text) <= LONGEST
-    options = llvm.create_pipeline_tuning_options(speed_level=3 if thoroughly else 1)
+    level = 3 if len(text) <= LONG else 2 if thoroughly else 1
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = thoroughly
     options.slp_vectorization = thoroughly
     options.loop_interleaving = thoroughly

@@ -25,7 +25,7 @@ from gpu.simulator.compiled.plan import (
     PlannedLoop,
     Region,
 )
-from gpu.simulator.compiled.rematerialize import Rematerializable, changes_of, constant
+from gpu.simulator.compiled.rematerialize import Assignments, Rematerializable, changes_of, constant
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.compiled.waiting import exchanges, go_by_warps, sees, waits
@@ -69,8 +69,10 @@ def plan(
         if any(found is function for called in function.calls for found in reachable(called)):
             raise NotCompiled("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
+    intervals, by_warps = Intervals(block), go_by_warps(kernel)
+    assignments: dict[int, Assignments] = {}
     while True:
-        planner = _Planner(varying, Intervals(block), constants, replacement, by_warps=go_by_warps(kernel))
+        planner = _Planner(varying, intervals, constants, replacement, assignments, by_warps=by_warps)
         frame = planner.frames[""] = PlannedFrame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
@@ -88,6 +90,7 @@ class _Planner:
         intervals: Intervals,
         constants: frozenset[str],
         replacement: ScalarReplacement,
+        assignments: dict[int, Assignments],
         *,
         by_warps: bool,
     ) -> None:
@@ -103,7 +106,7 @@ class _Planner:
         self._inlined = 0
         self.computed: dict[tuple[str, int], ir.Expression] = {}
         self.frames: dict[str, PlannedFrame] = {}
-        self._nodes: dict[int, list[Any]] = {}
+        self._assignments = assignments
         self._rematerializable: dict[str, Rematerializable] = {}
 
     # Which variables differ between threads.
@@ -119,15 +122,16 @@ class _Planner:
         self.found.add(key)
         return False
 
-    def _of_function(self, frame: PlannedFrame) -> tuple[list[Any], Rematerializable]:
-        """Return all nodes of a frame's function, and which of its variables can be computed again."""
-        nodes = self._nodes.setdefault(id(frame.function), [])
-        if not nodes:
-            nodes += walk(frame.function.body)
+    def _of_function(self, frame: PlannedFrame) -> tuple[Assignments, Rematerializable]:
+        """Return where a frame's function assigns, and which of its variables can be computed again."""
+        function = frame.function
+        if id(function) not in self._assignments:
+            self._assignments[id(function)] = Assignments(function, list(walk(function.body)))
+        assignments = self._assignments[id(function)]
         if frame.path not in self._rematerializable:
             varying = frozenset(slot for path, slot in self._varying if path == frame.path)
-            self._rematerializable[frame.path] = Rematerializable(frame.function, nodes, varying)
-        return nodes, self._rematerializable[frame.path]
+            self._rematerializable[frame.path] = Rematerializable(assignments, varying)
+        return assignments, self._rematerializable[frame.path]
 
     def _induction(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Update | None:
         """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
@@ -152,7 +156,8 @@ class _Planner:
 
     def _born(self, frame: PlannedFrame, slot: int, loop: ir.Loop) -> ir.Expression | None:
         """Return where a loop's variable begins; None where it changes elsewhere, or that cannot be computed again."""
-        nodes, rematerializable = self._of_function(frame)
+        assignments, rematerializable = self._of_function(frame)
+        nodes = assignments.nodes
         born = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
         if len(born) != 1 or born[0].value is None or not rematerializable.holds(born[0].value):
             return None
@@ -173,14 +178,15 @@ class _Planner:
                 pass
             case _:
                 return None
-        counted = _without_casts(left)
-        born = self._born(frame, slot, loop)
-        lasting = self._of_function(frame)[1].lasting
-        step, bound = constant(by, lasting), constant(right, lasting)
-        starts = self._intervals.of(frame, born) if born is not None else None
-        if not isinstance(counted, ir.Local) or counted.slot != slot or not step or step < 0:
+        counted, lasting = _without_casts(left), self._of_function(frame)[0].lasting
+        if not isinstance(counted, ir.Local) or counted.slot != slot:
             return None
-        if bound is None or starts is None or starts[0] < 0 or _leaves(loop):
+        step, bound = constant(by, lasting), constant(right, lasting)
+        if bound is None or not step or step < 0 or _leaves(loop):
+            return None
+        born = self._born(frame, slot, loop)
+        starts = self._intervals.of(frame, born) if born is not None else None
+        if starts is None or starts[0] < 0:
             return None
         rounds = {max(-((start - bound - (op == "<=")) // step), 0) for start in starts}
         if len(rounds) != 1 or starts[1] + (max(rounds) + 1) * step >= 2**31:
@@ -325,7 +331,7 @@ class _Planner:
             and each.slot == node.slot
             and each.slot not in self._replacement.taken_apart(frame.function)
             and each.slot not in self._replacement.in_rows(frame.function)
-            for each in self._of_function(frame)[0]
+            for each in self._of_function(frame)[0].nodes
         )
 
     def _if(self, frame: PlannedFrame, statement: ir.If, planned: Plan) -> None:

@@ -72,39 +72,54 @@ def constant(expression: ir.Expression, values: Mapping[int, ir.Expression]) -> 
     return None
 
 
-class Rematerializable:
-    """What can be computed again, for one function.
+class Assignments:
+    """Where the variables of a function get their values.
 
     Parameters
     ----------
     function : ir.Function
     nodes : list
         All nodes of its body.
+
+    Attributes
+    ----------
+    nodes : list
+    changed : frozenset of int
+        The variables that get another value than at their birth.
+    births : dict of int to expression
+        What variables are given at their birth.
+    lasting : dict of int to expression
+        The values of variables that never get another one.
+    counting : dict of int to frozenset of int
+        By variable those that count the loops in whose bodies it comes to life.
+    """
+
+    def __init__(self, function: ir.Function, nodes: list[Any]) -> None:
+        self.nodes = nodes
+        self.changed = changed_slots(function, nodes)
+        self.births = values_at_birth(nodes)
+        self.lasting = {slot: value for slot, value in self.births.items() if slot not in self.changed}
+        self.counting = _counting(nodes)
+
+
+class Rematerializable:
+    """What can be computed again, for one function.
+
+    Parameters
+    ----------
+    assignments : Assignments
     varying : frozenset of int
         The variables that differ between threads.
     computed : frozenset of int
         Those of them that are computed wherever they are used, from where a loop began and how far the block is.
-
-    Attributes
-    ----------
-    lasting : dict of int to expression
-        The values of variables that never get another one.
     """
 
     def __init__(
-        self,
-        function: ir.Function,
-        nodes: list[Any],
-        varying: frozenset[int],
-        computed: frozenset[int] = frozenset(),
+        self, assignments: Assignments, varying: frozenset[int], computed: frozenset[int] = frozenset()
     ) -> None:
-        self._changed = changed_slots(function, nodes)
-        self._values = values_at_birth(nodes)
-        self.lasting = {slot: value for slot, value in self._values.items() if slot not in self._changed}
+        self._assignments = assignments
         self._varying = varying
         self._computed = computed
-        self._counting = _counting(nodes)
-        self._shared = {shared.slot for shared in function.shared}
         self._known: dict[int, bool] = {}
         self._sizes: dict[int, int] = {}
 
@@ -112,12 +127,12 @@ class Rematerializable:
         """Return what a variable that differs between threads is always equal to, None where it must be kept."""
         if slot not in self._known:
             self._known[slot] = False  # of a value that needs itself
-            value = self._values.get(slot)
-            steady = self._counting.get(slot, frozenset())
-            holds = slot not in self._changed and value is not None and self.holds(value, steady)
+            value = self._assignments.lasting.get(slot)
+            steady = self._assignments.counting.get(slot, frozenset())
+            holds = value is not None and self.holds(value, steady)
             self._sizes[slot] = self._size(value) if holds else 0
             self._known[slot] = holds and self._sizes[slot] <= _LARGEST
-        return self._values[slot] if self._known[slot] else None
+        return self._assignments.births[slot] if self._known[slot] else None
 
     def _size(self, expression: Any) -> int:
         if isinstance(expression, ir.Local):
@@ -135,14 +150,14 @@ class Rematerializable:
             case ir.Local(type, slot, _):
                 if slot in self._varying:
                     return self.value(slot) is not None or slot in self._computed & steady
-                lasts = slot not in self._changed or slot in steady
+                lasts = slot not in self._assignments.changed or slot in steady
                 return lasts and (isinstance(type, Pointer) or _is_integer(type))
             case ir.Unary(type, "-" | "~", operand):
                 return _is_integer(type) and self.holds(operand, steady)
             case ir.Binary(type, op, left, right) if _is_integer(type) and op in _CHEAP:
                 return self.holds(left, steady) and self.holds(right, steady)
             case ir.Binary(type, "/" | "%", left, right) if _is_integer(type):
-                by = constant(right, self.lasting) or 0
+                by = constant(right, self._assignments.lasting) or 0
                 return by > 0 and by & (by - 1) == 0 and self.holds(left, steady) and self.holds(right, steady)
             case ir.Cast(target, operand):
                 return _is_integer(target) and _is_integer(operand.type) and self.holds(operand, steady)

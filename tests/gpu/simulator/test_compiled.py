@@ -21,6 +21,7 @@ from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
 from gpu.run.execute import run_pattern
+from gpu.simulator.compiled import masks
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.module import SimulatedModule
 
@@ -173,36 +174,48 @@ def test_loops_that_each_thread_begins_elsewhere(block: int) -> None:
 _WRAPS = 2**31 - 48
 
 
+_PARTED = """
+__global__ void k(int *out, const int *data, int base, int end, int wide, int high, int few) {
+    int x = threadIdx.x, y = threadIdx.y, t = y * 32 + x, sum = 0;
+    int i = base + t;
+    for (int turn = -1; turn < 2; ++turn) {
+        if (i < end + turn * 200) for (int round = 0; round < few; ++round) sum += data[(i + round) & 63];
+        else for (int round = 0; round < few - 1; ++round) sum -= data[round];
+    }
+    if ((unsigned)i - 3u < (unsigned)end) for (int round = 0; round < few; ++round) sum ^= data[round + 7];
+    if (x < wide && high > y && 5 - t <= i) for (int round = 0; round < few; ++round) sum += 100 * data[round];
+    for (int j = base + 2 * t, round = 0; j < end && round < 20; j += 40, ++round) sum += 3 * data[j & 31];
+    for (int j = end - t; j >= base; j += 0u - 64u) { sum = 5 * sum + data[j & 15]; if (sum > 9999) break; }
+    for (unsigned j = (unsigned)base + t; j < (unsigned)end; j += 96) { sum += data[j & 7]; if (j & 64) break; }
+    for (int j = x % 8; j < 24; j += 8) sum = 3 * sum + data[j];
+    for (int round = 0; round < 9; ++round) { int k = (5 * round + t) & 63; __syncwarp(); sum = 3 * sum + data[k]; }
+    for (int round = 0; round < 9; ++round) { int k = (5 * round + t) & 63; __syncwarp(); ++round; sum ^= data[k]; }
+    for (int j = t; j < 150; j += 30) { int k = j / 4; __syncwarp(); sum = 3 * sum + data[k]; }
+    for (int j = x % 8; j < 23; j += 8) sum = 7 * sum + data[j];
+    for (int j = x % 8; j < 24; j += 8) { sum += data[j]; __syncwarp(); if (sum & 1) break; }
+    out[t] = sum;
+}
+"""
+
+
 @pytest.mark.parametrize("block", [(96,), (32, 3)], ids=["line", "rectangle"])
 @pytest.mark.parametrize(
     ("base", "end"),
     [(0, 0), (0, 96), (0, 500), (5, 40), (_WRAPS, 2**31 - 1), (-50, 3), (-(2**31) + 5, -(2**31) + 110)],
 )
 def test_conditions_that_hold_at_both_ends_of_a_block_may_not_hold_between(block, base: int, end: int) -> None:
-    text = """
-    __global__ void k(int *out, const int *data, int base, int end, int wide, int high, int few) {
-        int x = threadIdx.x, y = threadIdx.y, t = y * 32 + x, sum = 0;
-        int i = base + t;
-        for (int turn = -1; turn < 2; ++turn) {
-            if (i < end + turn * 200) for (int round = 0; round < few; ++round) sum += data[(i + round) & 63];
-            else for (int round = 0; round < few - 1; ++round) sum -= data[round];
-        }
-        if ((unsigned)i - 3u < (unsigned)end) for (int round = 0; round < few; ++round) sum ^= data[round + 7];
-        if (x < wide && high > y && 5 - t <= i) for (int round = 0; round < few; ++round) sum += 100 * data[round];
-        for (int j = base + 2 * t, round = 0; j < end && round < 20; j += 40, ++round) sum += 3 * data[j & 31];
-        for (int j = end - t; j >= base; j += 0u - 64u) { sum = 5 * sum + data[j & 15]; if (sum > 9999) break; }
-        for (unsigned j = (unsigned)base + t; j < (unsigned)end; j += 96) { sum += data[j & 7]; if (j & 64) break; }
-        for (int j = x % 8; j < 24; j += 8) sum = 3 * sum + data[j];
-        for (int round = 0; round < 9; ++round) { int k = (5 * round + t) & 63; __syncwarp(); sum = 3 * sum + data[k]; }
-        for (int round = 0; round < 9; ++round) { int k = (5 * round + t) & 63; __syncwarp(); ++round; sum ^= data[k]; }
-        for (int j = t; j < 150; j += 30) { int k = j / 4; __syncwarp(); sum = 3 * sum + data[k]; }
-        for (int j = x % 8; j < 23; j += 8) sum = 7 * sum + data[j];
-        for (int j = x % 8; j < 24; j += 8) { sum += data[j]; __syncwarp(); if (sum & 1) break; }
-        out[t] = sum;
-    }
-    """
     data = np.random.default_rng(abs(base)).integers(-50, 50, 64, np.int32)
-    both(text, "k", 1, block, np.zeros(96, np.int32), data, *map(np.int32, (base, end, end % 33, end % 4, 3)))
+    both(_PARTED, "k", 1, block, np.zeros(96, np.int32), data, *map(np.int32, (base, end, end % 33, end % 4, 3)))
+
+
+@pytest.mark.parametrize("block", [(96,), (32, 3)], ids=["line", "rectangle"])
+def test_a_long_kernel_has_one_loop_for_whoever_takes_part(block, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(masks, "_LONG", 0)
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    data = np.random.default_rng(7).integers(-50, 50, 64, np.int32)
+    for base, end in ((0, 40), (0, 500), (-50, 3)):
+        numbers = map(np.int32, (base, end, end % 33, end % 4, 3))
+        both(f"{_PARTED}// in one loop", "k", 1, block, np.zeros(96, np.int32), data, *numbers)
 
 
 @settings(max_examples=12, deadline=None)
