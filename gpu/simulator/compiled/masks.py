@@ -89,19 +89,29 @@ class MaskStack:
 
     def inherit(self, mask: ThreadMask) -> None:
         """Let those take part that take part in what is around."""
-        with self._block.each_thread():
-            here = self.takes_part()
-            for offset in mask.arrays:
-                self._set(offset, here)
-        self._count(mask)
+        asm, threads = self._asm, self._block.threads
+        if not self._around:
+            self.fill(mask)
+            if mask.stays is not None:
+                asm.fill(self._scratch.address(mask.stays), 1, threads, align=ALIGNMENT)
+            return
+        around = self._around[-1]
+        for offset in mask.arrays:
+            self._copy(around.bytes, offset)
+        for known, place in ((around.count, mask.count), (around.top, mask.top)):
+            asm.emit(f"store i64 {asm.value(f'load i64, ptr {known}')}, ptr {place}")
 
     def reconverge(self, mask: ThreadMask) -> None:
         """Let those that continued a loop take part again."""
         assert mask.stays is not None
-        with self._block.each_thread():
-            stays = self._asm.value(f"load i8, ptr {self._flag(mask.stays)}{self._block.access}")
-            self._asm.emit(f"store i8 {stays}, ptr {self._flag(mask.bytes)}{self._block.access}")
+        self._copy(mask.stays, mask.bytes)
         self._count(mask)
+
+    def _copy(self, source: int, to: int) -> None:
+        asm, threads = self._asm, self._block.threads
+        asm.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        places = ", ".join(f"ptr align {ALIGNMENT} {self._scratch.address(each)}" for each in (to, source))
+        asm.emit(f"call void @llvm.memcpy.p0.p0.i64({places}, i64 {threads}, i1 false)")
 
     def split(
         self,
