@@ -92,6 +92,7 @@ class KernelMemory:
             for node in walk(frame.function.body)
             if isinstance(node, ir.Declare) and node.value is None
         }
+        self._kept = planned.memories
         self._launches = launch_sites(planned.frames[""].function)
         self._survey(planned.items)
 
@@ -108,7 +109,7 @@ class KernelMemory:
             for node in walk(frame.function.body)
             if isinstance(node, ir.DeclareMemory)
         }
-        self._wide |= declared.intersection(handed_on(items))
+        self._wide |= (declared | self._kept).intersection(handed_on(items))
         self._wide |= {
             ("", slot) for slot in range(len(self._frames[""].function.parameters)) if ("", slot) in self._varying
         }

@@ -43,6 +43,8 @@ class Planned:
     frames: dict[str, PlannedFrame]
     varying: frozenset[tuple[str, int]]
     computed: dict[tuple[str, int], ir.Expression]
+    memories: set[tuple[str, int]]
+    """Memory that is in the plan alone, of objects that functions which wait are given."""
 
 
 def plan(
@@ -77,7 +79,7 @@ def plan(
         planned = planner.block(frame, kernel.body)
         found = varying | planner.found
         if found == varying:
-            return Planned(planned, planner.frames, varying, planner.computed)
+            return Planned(planned, planner.frames, varying, planner.computed, planner.memories)
         varying = found
 
 
@@ -96,6 +98,7 @@ class _Planner:
     ) -> None:
         self._varying = varying
         self._intervals = intervals
+        self.memories: set[tuple[str, int]] = set()
         self._by_warps = by_warps
         self._replacement = replacement
         self._uniformity = Uniformity(varying, constants)
@@ -398,6 +401,13 @@ class _Planner:
             raise NotCompiled("an exchange between threads in one side of ?:")
         if isinstance(expression, ir.Call) and waits(expression.function.body):
             return self._inline(frame, expression, planned)
+        if isinstance(expression, ir.Sequence):
+            if any(isinstance(node, ir.Temporary) for node in walk(expression)):
+                raise NotCompiled("an exchange between threads while an object is made")
+            first = self._hoisted(frame, expression.first, planned)
+            position = next(node.position for node in walk(expression) if hasattr(node, "position"))
+            self._run(frame, ir.Evaluate(first, position), planned)
+            return self._hoisted(frame, expression.second, planned)
         changed: dict[str, Any] = {}
         for each in dataclasses.fields(expression):
             value = getattr(expression, each.name)
@@ -423,6 +433,16 @@ class _Planner:
         planned.append(Exchange(frame, slot, left, agreed))
         return ir.Local(left.type, slot, left.op)
 
+    def _kept(self, frame: PlannedFrame, made: ir.Temporary, position: SourcePosition, planned: Plan) -> ir.Expression:
+        """Plan memory for an object that a function which waits is given: it lives until that is done."""
+        slot = frame.new_slot(made.type)
+        self.found.add((frame.path, slot))
+        self.memories.add((frame.path, slot))
+        values = ((0, made.value),) if made.value is not None else ()
+        declared = ir.DeclareMemory(slot, made.type.element.size, values, False, "a temporary value", position)
+        self._run(frame, declared, planned)
+        return ir.Local(made.type, slot, "")
+
     def _inline(self, frame: PlannedFrame, call: ir.Call, planned: Plan) -> ir.Expression:
         """Plan the body of a function that waits, in a frame of its own."""
         self._inlined += 1
@@ -433,6 +453,8 @@ class _Planner:
         self.frames[inner.path] = inner
         for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
             value = self._hoisted(frame, argument, planned)
+            if isinstance(value, ir.Temporary):
+                value = self._kept(frame, value, call.position, planned)
             bind = Bind(inner, slot, type, value)
             self._declared[inner.path, slot] = self._context[-1]
             if self._uniformity.holds(frame, value) and (inner.path, slot) not in self._varying:

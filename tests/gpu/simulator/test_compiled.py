@@ -361,6 +361,46 @@ def test_bools_enumerations_halves_and_unions_in_memory() -> None:
     both(text, "k", 2, (33,), items, np.zeros(66, "u1"), halves, reals, np.zeros(66, "i4"))
 
 
+def test_what_stands_before_an_exchange_is_done_before_it() -> None:
+    """The left side of a comma; and a constructor that exchanges, which made an object of memory that was gone."""
+    text = """
+    struct Both { int own, of_three; __device__ Both(int x) { own = x; of_three = __shfl_sync(~0u, own, 3); } };
+    __global__ void comma(const int *in, int *out) {
+        int y = 1, x = (y = in[threadIdx.x] + 5, __shfl_sync(~0u, y, 3));
+        out[threadIdx.x] = 100 * x + y;
+    }
+    __global__ void made(const int *in, int *out) {
+        Both both(in[threadIdx.x]);
+        out[threadIdx.x] = 100 * both.of_three + both.own;
+    }"""
+    both(text, "comma", 1, (32,), np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
+    with pytest.raises(NotCompiled, match="while an object is made"):
+        built(text).compiled("made").prepare((1, 1, 1), (32, 1, 1))
+
+
+def test_objects_without_a_name_live_as_long_as_what_waits_is_given_them() -> None:
+    """Each thread has its own: those of all were once in the same place."""
+    text = """
+    struct Lane {
+        int lane;
+        __device__ Lane() { lane = threadIdx.x % 32; }
+        __device__ int next(int v) {
+            int other = __shfl_down_sync(~0u, v, 1);
+            return lane < 31 ? v + other : 1000 + lane;
+        }
+    };
+    struct Warp {
+        Lane inner;
+        __device__ Warp(int &kept) : inner() {}
+        __device__ int twice(int v) { return inner.next(v) + inner.next(2 * v); }
+    };
+    __global__ void k(const int *in, int *out) {
+        __shared__ int kept[2];
+        out[threadIdx.x] = Warp(kept[threadIdx.x / 32]).twice(in[threadIdx.x]) + Lane().next(3);
+    }"""
+    both(text, "k", 1, (64,), np.arange(64, dtype=np.int32), np.zeros(64, np.int32))
+
+
 def test_lists_tables_of_functions_and_variables_in_namespaces() -> None:
     text = """
     struct Node { int value; Node *next; };

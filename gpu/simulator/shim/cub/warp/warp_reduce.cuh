@@ -23,11 +23,11 @@ class WarpReduce {
     }
     template <typename Flag, typename Op>
     __device__ T HeadSegmentedReduce(T value, Flag flag, Op op) {
-        return lanes.reduced(value, op, lanes.last(__ballot_sync(lanes.members, flag != 0), true));
+        return lanes.reduced(value, op, lanes.last(__ballot_sync(lanes.members(), flag != 0), true));
     }
     template <typename Flag, typename Op>
     __device__ T TailSegmentedReduce(T value, Flag flag, Op op) {
-        return lanes.reduced(value, op, lanes.last(__ballot_sync(lanes.members, flag != 0), false));
+        return lanes.reduced(value, op, lanes.last(__ballot_sync(lanes.members(), flag != 0), false));
     }
     __device__ T Sum(T value) { return Reduce(value, cub::Sum()); }
     __device__ T Sum(T value, int valid) { return Reduce(value, cub::Sum(), valid); }

@@ -9,9 +9,9 @@ class WarpScan {
     __lockstep_lanes<Lanes> lanes;
 
     __device__ T of_lane(T value, int lane) {
-        return __shfl_sync(lanes.members, value, lanes.physical - lanes.lane + lane);
+        return __shfl_sync(lanes.members(), value, lanes.physical - lanes.lane + lane);
     }
-    __device__ T before(T value) { return __shfl_up_sync(lanes.members, value, 1); }
+    __device__ T before(T value) { return __shfl_up_sync(lanes.members(), value, 1); }
 
   public:
     struct TempStorage {
