@@ -371,12 +371,15 @@ def _of_programs(found: Findings, day: str) -> Iterator[str]:
     yield "| --- | --- |"
     for program in found.hecbench:
         if program.right is False:
-            yield f"| `{program.name}` | {_short(program.why)} |"
+            note = f" {note}" if (note := _NOTES.get(program.name, "")) else ""
+            yield f"| `{program.name}` | {_short(program.why)}{note} |"
 
 
 _NOTES = {
     "srad/srad_v2 srad.cu": "The finding is right: threads of the first row of blocks read above the image before the"
     " value is replaced by the image's own.",
+    "glu": "It does not ask whether there was room for its two arrays of 4 GiB.",
+    "unfold": "It adds to memory that nobody has written, as `--check` says; on a GPU that is often zero.",
 }
 """What there is to say of programs that are not right."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,28 @@ def _unpacked(kernel: SimulatedKernel, packed: bytes) -> list[Any]:
 def _named(kernel: SimulatedKernel, values: Sequence[Any]) -> tuple[list[GlobalMemory], list[str]]:
     """Call the allocations what the kernel's parameters do; return them, and the names of those without values."""
     memories: list[GlobalMemory] = []
-    for (name, type), value in zip(kernel.parameters, values, strict=True):
-        if isinstance(value, PointerValue) and isinstance(value.memory, GlobalMemory) and isinstance(type, Pointer):
+    for (parameter, declared), given in zip(kernel.parameters, values, strict=True):
+        for name, type, value in _pointers(parameter, declared, given):
             memory = value.memory
-            if memory in memories:
-                continue
-            memory.name, memory.element_bytes = name, type.element.size if value.offset == 0 else 0
-            memories.append(memory)
+            if isinstance(memory, GlobalMemory) and memory not in memories:
+                memory.name, memory.element_bytes = name, type.element.size if value.offset == 0 else 0
+                memories.append(memory)
     return memories, [memory.name for memory in memories if not memory.written]
+
+
+def _pointers(name: str, type: Type, value: Any) -> Iterator[tuple[str, Pointer, PointerValue]]:
+    """Yield the pointers that an argument is, or that are members of it: what a lambda has captured too."""
+    if isinstance(type, Pointer) and isinstance(value, PointerValue):
+        yield name, type, value
+    elif isinstance(type, Struct) and not type.is_union:
+        raw = bytes(value)
+        for member in type.fields:
+            part = raw[member.offset : member.offset + member.type.size]
+            inner = name if member.is_anonymous else f"{name}.{member.name}"
+            if isinstance(member.type, Pointer):
+                yield inner, member.type, from_number(np.frombuffer(part, np.int64)[0])
+            else:
+                yield from _pointers(inner, member.type, part)
 
 
 class LoadedModule:

@@ -591,3 +591,28 @@ int main() {
 """
     )
     assert (ended.code, ended.said) == (0, "4 20.5 32 -1 10 7 6\n"), ended.complained
+
+
+def test_memory_without_values_is_found_behind_pointers_in_structs_and_lambdas(program):
+    ended = program(
+        """
+struct View { float *data; int n; };
+struct Both { View in, out; };
+template <typename F> __global__ void each(int n, F f) { if (threadIdx.x < n) f(threadIdx.x); }
+__global__ void twice(Both both) { both.out.data[threadIdx.x] = 2 * both.in.data[threadIdx.x]; }
+int main() {
+    float *a, *b;
+    CHECK(cudaMalloc(&a, 64));
+    CHECK(cudaMalloc(&b, 64));
+    twice<<<1, 16>>>(Both{{a, 16}, {b, 16}});
+    each<<<1, 16>>>(16, [=] __device__(int i) { b[i] += 1; });  // which the launch before has written
+    CHECK(cudaMalloc(&a, 64));
+    each<<<1, 16>>>(16, [=] __device__(int i) { a[i] += 1; });
+}
+""",
+        "--check",
+    )
+    assert ended.code == 1
+    assert ended.complained.count("Uninitialized __global__ memory read") == 2
+    assert "element 0 of both.in.data" in ended.complained
+    assert "element 0 of f.a" in ended.complained
