@@ -134,7 +134,9 @@ __device__ int look_back(const volatile unsigned long long *states, int tile, un
     for (int nearest = tile - 1; nearest >= 0; nearest -= WARP) {
         int other = nearest - lane;
         unsigned long long state = (unsigned long long)TILE_AND_BEFORE << 32;
-        if (other >= 0) state = wait_for_state(&states[other], launch);
+        if (other >= 0)
+            while (!is_of(state = states[other], launch)) {
+            }
         unsigned int complete = __ballot_sync(ALL_LANES, knows_all_before(state));
         int last = complete != 0 ? __ffs(complete) - 1 : WARP - 1;
         before += __reduce_add_sync(ALL_LANES, lane <= last ? (int)state : 0);

@@ -264,9 +264,11 @@ __device__ unsigned int bits_of(PIXEL value) {
 __device__ void move_sums(unsigned int *sums, unsigned int *bins, int count, unsigned int *tickets) {
     __shared__ bool last;
     unsigned int blocks = gridDim.x * gridDim.y * gridDim.z;
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0) last = atomicInc(tickets, blocks - 1) == blocks - 1;
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicInc(tickets, blocks - 1) == blocks - 1;
+    }
     __syncthreads();
     if (!last) return;
     __threadfence();

@@ -295,7 +295,9 @@ __device__ VALUE look_back(const volatile unsigned long long *states, int tile, 
     for (int nearest = tile - 1; nearest >= 0; nearest -= WARP) {
         int other = nearest - lane;
         unsigned long long state = (unsigned long long)TILE_AND_BEFORE << 32 | TO_BITS(IDENTITY);
-        if (other >= 0) state = wait_for_state(&states[other], launch);
+        if (other >= 0)
+            while (!is_of(state = states[other], launch)) {
+            }
         unsigned int complete = __ballot_sync(ALL_LANES, knows_all_before(state));
         int last = complete != 0 ? __ffs(complete) - 1 : WARP - 1;
         VALUE window = lane <= last ? FROM_BITS((unsigned int)state) : IDENTITY;

@@ -23,11 +23,7 @@ __device__ void publish(unsigned long long *state, unsigned int launch, unsigned
     atomicExch(state, (unsigned long long)(2 * launch + kind) << 32 | bits);
 }
 
-__device__ unsigned long long wait_for_state(const volatile unsigned long long *state, unsigned int launch) {
-    unsigned long long found;
-    while ((unsigned int)((found = *state) >> 33) != launch) {
-    }
-    return found;
-}
+// Whether a state is one of this launch, and not of an earlier one.
+__device__ bool is_of(unsigned long long state, unsigned int launch) { return (unsigned int)(state >> 33) == launch; }
 
 __device__ bool knows_all_before(unsigned long long state) { return (state >> 32 & 1) == TILE_AND_BEFORE; }

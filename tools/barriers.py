@@ -43,10 +43,12 @@ HARMLESS = {
     ("reduction.cu", "finish", "__threadfence();", 2): "The partial values are read by __ldcg, from the L2 cache where "
     "the writers' fences have left them, and the barrier keeps that behind the ticket. PTX's memory model asks for the "
     "fence, which is why it stands there; no GPU is known that could tell.",
+    ("histogram.cu", "move_sums", "__threadfence();", 2): "The sums are read by __ldcg, as reduction's partials are.",
 }
 """What may be taken out: the file, the function, the text, and which of those in that function it is, to the reason."""
 
 FURTHER: dict[str, tuple[Params, ...]] = {
+    "histogram": ({"bins": 100, "blocks": 3},),
     "reduction": ({"block": "512"}, {"block": "1024"}),
     "sort": ({"result": "places"},),
 }
