@@ -404,8 +404,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     cluster.barrier_wait();  // all blocks have begun
     if (t % WARP < CLUSTER) cluster.map_shared_rank(parts, t % WARP)[rank * WARPS + t / WARP] = part;
     cluster.sync();
-    part = parts[t % WARP];
-    for (int i = t % WARP + WARP; i < CLUSTER * WARPS; i += WARP) part = merged(part, parts[i]);
+    part = make_float2(-INFINITY, 0.0f);
+    for (int i = t % WARP; i < CLUSTER * WARPS; i += WARP) part = merged(part, parts[i]);
     part = merged_in_warp(part);
     // phase: write
     float share = 1.0f / part.y;
