@@ -371,7 +371,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     cluster.barrier_arrive();
     int t = threadIdx.x;
-    int rank = cluster.block_rank();
+    int rank = blockIdx.x % CLUSTER;
     int row = blockIdx.x / CLUSTER;
     int stretch = (columns + 4 * CLUSTER - 1) / (4 * CLUSTER) * 4;
     int begin = min(rank * stretch, columns);

@@ -212,6 +212,8 @@ _SEVERAL_ARGUMENTS: dict[str, Operation] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "sad": lambda a, b, c: c + np.where(a > b, a - b, b - a),
+    # What a block of a cluster has in shared memory the others are taken to have, too.
+    "mapa": lambda address, rank: address,
     "bfe": _field,
     "bfi": _inserted,
     "prmt": _permuted,
@@ -229,7 +231,7 @@ _WITH_WORDS: dict[str, Operation] = {
 }
 _KEPT_TYPES: dict[str, tuple[str | None, ...]] = {
     "shl": (None, "u32"), "shr": (None, "u32"), "bfe": (None, "u32", "u32"), "bfi": (None, None, "u32", "u32"),
-    "prmt": ("b32", "b32", "u32"),
+    "prmt": ("b32", "b32", "u32"), "mapa": (None, "u32"),
 }  # fmt: skip
 
 

@@ -71,6 +71,8 @@ STORE = """
         ("and.b32 %r3, %r1, 3; match.any.sync.b32 %r4, %r3, -1; popc.b32 %r2, %r4;", lambda t: t * 0 + 8),
         ("mov.u32 %r2, %laneid;", lambda t: t % 32),
         ("prmt.b32 %r2, %r1, 0, 0x4440;", lambda t: t & 255),
+        # Blocks of a cluster are taken to have the same in shared memory.
+        ("mapa.u64 %rd4, %rd2, 1; cvt.u32.u64 %r2, %rd4;", lambda t: 4 * t),
     ],
 )
 def test_an_instruction_computes_what_ptx_says(instructions, expected) -> None:
