@@ -360,13 +360,29 @@ __device__ float2 merged_in_warp(float2 part) {
     return part;
 }
 
+__device__ float greatest_of(float4 four) { return fmaxf(fmaxf(four.x, four.y), fmaxf(four.z, four.w)); }
+
+__device__ float sum_of(float4 four) { return (four.x + four.y) + (four.z + four.w); }
+
+__device__ float4 exponentials(float4 four, float base) {
+    return make_float4(expf(four.x - base), expf(four.y - base), expf(four.z - base), expf(four.w - base));
+}
+
+__device__ float4 scaled(float4 four, float by) {
+    return make_float4(four.x * by, four.y * by, four.z * by, four.w * by);
+}
+
+// What exponents are taken against: where there is nothing but -inf, exp(-inf - 0) is 0.
+__device__ float base_of(float greatest) { return greatest == -INFINITY ? 0.0f : greatest; }
+
 // Idea: a row longer than a block's registers is that of a cluster of blocks, which run at the same time and reach each
-// other's shared memory. Each keeps its stretch of the row in registers, so that here too an element is fetched once. A
-// warp puts its greatest element and its sum into every block of the cluster; past one barrier each warp merges them all
-// by itself. Elements that no register has room for are fetched again, soon enough to be in the cache. Limit: the
-// memory's bandwidth; a row a cluster, few rows leave most multiprocessors idle.
+// other's shared memory. Each keeps its stretch of the row in registers, and `pooled` quads in shared memory, so that
+// here too an element is fetched once. A warp puts its greatest element and its sum into every block of the cluster; past
+// one barrier each warp merges them all by itself. What there is no room for is fetched again, soon enough to be in the
+// cache. Limit: the memory's bandwidth; a row a cluster, few rows leave most multiprocessors idle.
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_SIZE)
-    softmax_cluster(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
+    softmax_cluster(const float *in, float *out, [[maybe_unused]] int rows, int columns, int pooled) {
+    extern __shared__ float4 pool[];
     __shared__ float2 parts[CLUSTER * WARPS];
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     cluster.barrier_arrive();
@@ -378,29 +394,50 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     int count = min(stretch, columns - begin);
     const float *x = in + row * columns + begin;
     float *y = out + row * columns + begin;
-    bool aligned = columns % 4 == 0;
+    // Behind what registers keep: whole quads, of which the first are kept in shared memory; then, of rows that are no
+    // whole quads long, single elements.
+    int behind = min(KEPT * BLOCK_SIZE, count);
+    const float4 *quads = reinterpret_cast<const float4 *>(x + behind);
+    float4 *quads_out = reinterpret_cast<float4 *>(y + behind);
+    int whole = columns % 4 == 0 ? (count - behind) / 4 : 0;
+    int kept_quads = min(whole, pooled);
     // phase: load
     float kept[KEPT];
-    if (aligned)
+    if (columns % 4 == 0)
         load_quads<true>(kept, x, count);
     else
         load_quads<false>(kept, x, count);
-    // phase: greatest and sum
-    float greatest = -INFINITY;
+    float own = -INFINITY;
+#pragma unroll 4
+    for (int i = t; i < kept_quads; i += BLOCK_SIZE) {
+        float4 four = quads[i];
+        pool[i] = four;
+        own = fmaxf(own, greatest_of(four));
+    }
+    // phase: sum of what is kept
 #pragma unroll
-    for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
-    // Where there is nothing but -inf, exp(-inf - 0) is 0.
-    float base = greatest == -INFINITY ? 0.0f : greatest;
-    float sum = 0.0f;
+    for (int j = 0; j < KEPT; ++j) own = fmaxf(own, kept[j]);
+    float base = base_of(own);
+    float2 part = make_float2(own, 0.0f);
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) {
         kept[j] = expf(kept[j] - base);
-        sum += kept[j];
+        part.y += kept[j];
     }
-    float own = greatest;
-    for (int i = t + KEPT * BLOCK_SIZE; i < count; i += BLOCK_SIZE) add(greatest, sum, x[i]);
+    for (int i = t; i < kept_quads; i += BLOCK_SIZE) {
+        pool[i] = exponentials(pool[i], base);
+        part.y += sum_of(pool[i]);
+    }
+    // phase: sum of the rest
+#pragma unroll 4
+    for (int i = kept_quads + t; i < whole; i += BLOCK_SIZE) {
+        float4 four = quads[i];
+        float greatest = greatest_of(four);
+        part = merged(part, make_float2(greatest, sum_of(exponentials(four, base_of(greatest)))));
+    }
+    for (int i = behind + 4 * whole + t; i < count; i += BLOCK_SIZE) add(part.x, part.y, x[i]);
     // phase: merge
-    float2 part = merged_in_warp(make_float2(greatest, sum));
+    part = merged_in_warp(part);
     cluster.barrier_wait();  // all blocks have begun
     if (t % WARP < CLUSTER) cluster.map_shared_rank(parts, t % WARP)[rank * WARPS + t / WARP] = part;
     cluster.sync();
@@ -412,11 +449,15 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     float scale = expf(own - part.x) * share;
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) kept[j] *= scale;
-    if (aligned)
+    if (columns % 4 == 0)
         store_quads<true>(kept, y, count);
     else
         store_quads<false>(kept, y, count);
-    for (int i = t + KEPT * BLOCK_SIZE; i < count; i += BLOCK_SIZE) y[i] = expf(x[i] - part.x) * share;
+    for (int i = t; i < kept_quads; i += BLOCK_SIZE) quads_out[i] = scaled(pool[i], scale);
+#pragma unroll 4
+    for (int i = kept_quads + t; i < whole; i += BLOCK_SIZE)
+        quads_out[i] = scaled(exponentials(quads[i], part.x), share);
+    for (int i = behind + 4 * whole + t; i < count; i += BLOCK_SIZE) y[i] = expf(x[i] - part.x) * share;
 }
 
 #endif

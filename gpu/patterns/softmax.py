@@ -42,7 +42,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import MatrixPresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import UNIT
-from gpu.engines.base import Engine
+from gpu.engines.base import Device, Engine
 from gpu.errors import InputError
 from gpu.warp import WARP
 
@@ -60,51 +60,79 @@ _PEAK_QUADS, _MOST_QUADS = 4, 8
 _PEAK_THREADS = 512
 # Short rows share a block of so many threads, each of which keeps so many elements at most.
 _SHORT_BLOCK = 128
-_SHORT_ELEMENTS = 16
+_LONGEST_SHORT = 512
 # Longer rows are a cluster's, which any GPU that has clusters lets have so many blocks. When that is too few, so many
 # threads each.
 _MOST_BLOCKS = 8
 _MOST_THREADS = 1024
+# What shared memory holds beside a row's elements: a pair of numbers of every warp of a cluster.
+_PARTS_BYTES = 8 * _MOST_BLOCKS * _MOST_THREADS // WARP
 
 
 @dataclass(frozen=True)
 class _Launch:
-    """How a kernel is launched: the threads of a block, and the rows that one takes, or the blocks that take one."""
+    """How a kernel is launched: the threads of a block, and the rows that one takes, or the blocks that take one.
+
+    `arguments` stand behind those that all kernels take.
+    """
 
     kernel: str
     threads: int
     rows: int
     defines: dict[str, int | str]
     blocks_a_row: int = 1
+    shared_bytes: int = 0
+    arguments: tuple[np.generic, ...] = ()
 
 
-_Planner = Callable[[Params, int, bool], _Launch]
-"""(parameters, columns, whether the device has clusters of blocks) -> _Launch."""
+_Planner = Callable[[Params, int, Device], _Launch]
+"""(parameters, columns, the device) -> _Launch."""
 
 
 def _own_block(kernel: str, *, row_a_thread: bool = False) -> _Planner:
-    def plan(params: Params, columns: int, clusters: bool) -> _Launch:
+    def plan(params: Params, columns: int, device: Device) -> _Launch:
         block = int(params["block"])
         return _Launch(kernel, block, block if row_a_thread else 1, {"BLOCK_SIZE": block})
 
     return plan
 
 
-def _peak(params: Params, columns: int, clusters: bool) -> _Launch:
-    """_Launch of what suits rows of such a length, on a device that has clusters or has none."""
-    if columns <= WARP * _SHORT_ELEMENTS:
+def _peak(params: Params, columns: int, device: Device) -> _Launch:
+    """_Launch of what suits rows of such a length."""
+    if columns <= _LONGEST_SHORT:
         lanes = min(_power_of_two(-(-columns // 4)), WARP)
         each = -(-columns // lanes) if columns % 4 else 4 * -(-columns // (4 * lanes))
         defines = {"BLOCK_SIZE": _SHORT_BLOCK, "TEAM": lanes, "EACH": each}
         return _Launch("softmax_short", _SHORT_BLOCK, _SHORT_BLOCK // lanes, {**defines})
-    threads = min(_power_of_two(-(-columns // (4 * _PEAK_QUADS))), _PEAK_THREADS)
-    if columns <= 4 * _MOST_QUADS * threads or not clusters:
-        return _Launch("softmax_peak", threads, 1, {"BLOCK_SIZE": threads, "QUADS": _quads(columns, threads)})
+    if columns > 4 * _MOST_QUADS * _PEAK_THREADS and device.has_clusters:
+        return _cluster(columns, device)
+    threads = _threads(columns)
+    return _Launch("softmax_peak", threads, 1, {"BLOCK_SIZE": threads, "QUADS": _quads(columns, threads)})
+
+
+def _peak_threads(params: Params) -> int:
+    """Return the threads of a block; very long rows may have as many again."""
+    columns: int = params["n"]
+    return _SHORT_BLOCK if columns <= _LONGEST_SHORT else _threads(columns)
+
+
+def _threads(columns: int) -> int:
+    return min(_power_of_two(-(-columns // (4 * _PEAK_QUADS))), _PEAK_THREADS)
+
+
+def _cluster(columns: int, device: Device) -> _Launch:
+    """_Launch of as many blocks a row as keep it, and what they have no registers for in shared memory."""
+    threads = _PEAK_THREADS
     blocks = min(_power_of_two(-(-columns // (4 * _MOST_QUADS * threads))), _MOST_BLOCKS)
-    if columns > 4 * _MOST_QUADS * threads * blocks:
+    stretch = -(-columns // (4 * blocks))
+    room = device.most_shared_bytes - _PARTS_BYTES
+    over = 16 * (stretch - _MOST_QUADS * threads)
+    if over > 0 and (columns % 4 or over > room // 2):  # a multiprocessor has no room for two such blocks
         threads = _MOST_THREADS
-    defines = {"BLOCK_SIZE": threads, "QUADS": _quads(columns, threads * blocks), "CLUSTER": blocks}
-    return _Launch("softmax_cluster", threads, 1, {**defines}, blocks)
+    quads = _quads(columns, threads * blocks)
+    pooled = min(max(stretch - quads * threads, 0), room // 16) if columns % 4 == 0 else 0
+    defines = {"BLOCK_SIZE": threads, "QUADS": quads, "CLUSTER": blocks}
+    return _Launch("softmax_cluster", threads, 1, {**defines}, blocks, 16 * pooled, (np.int32(pooled),))
 
 
 def _quads(columns: int, threads: int) -> int:
@@ -120,13 +148,14 @@ def _power_of_two(least: int) -> int:
 def _host_program(plan: _Planner) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         rows, columns = inputs["values"].shape
-        launch = plan(params, columns, engine.device.has_clusters)
+        launch = plan(params, columns, engine.device)
         kernel = engine.build(_FILE, launch.defines).kernel(launch.kernel)
         given = engine.upload(single(inputs["values"]))
         out = engine.allocate((rows, columns), np.float32)
         yield Progress(0.1, "uploaded")
         grid, block = (-(-rows // launch.rows) * launch.blocks_a_row, 1, 1), (launch.threads, 1, 1)
-        engine.launch(kernel, grid, block, given, out, np.int32(rows), np.int32(columns))
+        sizes = (np.int32(rows), np.int32(columns), *launch.arguments)
+        engine.launch(kernel, grid, block, given, out, *sizes, shared_bytes=launch.shared_bytes)
         engine.free(given)
         yield Progress(0.9, "computed")
         result = engine.download(out)
@@ -331,7 +360,7 @@ PATTERN = Pattern(
             _host_program(_peak),
             "Each element is fetched once, four at a time, and stays in a register until it is written.",
             "The memory's bandwidth.",
-            lambda params: _peak(params, params["n"], clusters=True).threads,
+            _peak_threads,
         ),
     ),
     benchmark=_BENCHMARK,

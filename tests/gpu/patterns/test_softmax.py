@@ -80,10 +80,13 @@ def test_infinities_as_scipy_has_them(engine: Engine, variant: str) -> None:
         assert_right(run(engine, variant, values, block="8"), values)
 
 
-@pytest.mark.parametrize("lowest", [-300, 0])
-def test_infinities_of_a_row_that_blocks_share(engine: Engine, lowest: int) -> None:
-    """Also where all that a thread, or a block, keeps of it is -inf, and the rest far below 0."""
-    values = np.random.default_rng(7).normal(lowest, 1, (5, 16 * 1024 + 4)).astype(np.float32)
+@pytest.mark.parametrize(("lowest", "columns"), [(-300, 16388), (0, 16388), (-300, 600_000)])
+def test_infinities_of_a_row_that_blocks_share(engine: Engine, lowest: int, columns: int) -> None:
+    """Also where all that a thread, or a block, keeps of it is -inf, and the rest far below 0.
+
+    The last is longer than what registers and shared memory have room for.
+    """
+    values = np.random.default_rng(7).normal(lowest, 1, (5, columns)).astype(np.float32)
     values[0] = -np.inf
     values[1, :-2] = -np.inf
     values[2, ::3] = -np.inf
