@@ -85,35 +85,47 @@ class _Launch:
     arguments: tuple[np.generic, ...] = ()
 
 
-_Planner = Callable[[Params, int, Device], _Launch]
-"""(parameters, columns, the device) -> _Launch."""
+_Planner = Callable[[Params, tuple[int, int], Device], _Launch]
+"""(parameters, rows and columns, the device) -> _Launch."""
 
 
 def _own_block(kernel: str, *, row_a_thread: bool = False) -> _Planner:
-    def plan(params: Params, columns: int, device: Device) -> _Launch:
+    def plan(params: Params, shape: tuple[int, int], device: Device) -> _Launch:
         block = int(params["block"])
         return _Launch(kernel, block, block if row_a_thread else 1, {"BLOCK_SIZE": block})
 
     return plan
 
 
-def _peak(params: Params, columns: int, device: Device) -> _Launch:
-    """_Launch of what suits rows of such a length."""
+def _peak(params: Params, shape: tuple[int, int], device: Device) -> _Launch:
+    """_Launch of what suits so many rows of such a length."""
+    rows, columns = shape
     if columns <= _LONGEST_SHORT:
-        lanes = min(_power_of_two(-(-columns // 4)), WARP)
+        lanes = _lanes(columns)
+        threads = _short_threads(rows, columns)
         each = -(-columns // lanes) if columns % 4 else 4 * -(-columns // (4 * lanes))
-        defines = {"BLOCK_SIZE": _SHORT_BLOCK, "TEAM": lanes, "EACH": each}
-        return _Launch("softmax_short", _SHORT_BLOCK, _SHORT_BLOCK // lanes, {**defines})
+        defines = {"BLOCK_SIZE": threads, "TEAM": lanes, "EACH": each}
+        return _Launch("softmax_short", threads, threads // lanes, {**defines})
     if columns > 4 * _MOST_QUADS * _PEAK_THREADS and device.has_clusters:
         return _cluster(columns, device)
     threads = _threads(columns)
     return _Launch("softmax_peak", threads, 1, {"BLOCK_SIZE": threads, "QUADS": _quads(columns, threads)})
 
 
+def _lanes(columns: int) -> int:
+    """Return how many lanes share a short row."""
+    return min(_power_of_two(-(-columns // 4)), WARP)
+
+
+def _short_threads(rows: int, columns: int) -> int:
+    """Return the threads of a block for short rows: whole warps, and no more than few rows need."""
+    return min(max(_power_of_two(rows * _lanes(columns)), WARP), _SHORT_BLOCK)
+
+
 def _peak_threads(params: Params) -> int:
     """Return the threads of a block; very long rows may have as many again."""
-    columns: int = params["n"]
-    return _SHORT_BLOCK if columns <= _LONGEST_SHORT else _threads(columns)
+    rows, columns = params["rows"], params["n"]
+    return _short_threads(rows, columns) if columns <= _LONGEST_SHORT else _threads(columns)
 
 
 def _threads(columns: int) -> int:
@@ -148,7 +160,7 @@ def _power_of_two(least: int) -> int:
 def _host_program(plan: _Planner) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         rows, columns = inputs["values"].shape
-        launch = plan(params, columns, engine.device)
+        launch = plan(params, (rows, columns), engine.device)
         kernel = engine.build(_FILE, launch.defines).kernel(launch.kernel)
         given = engine.upload(single(inputs["values"]))
         out = engine.allocate((rows, columns), np.float32)
