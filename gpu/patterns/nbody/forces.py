@@ -20,7 +20,9 @@ _BLOCK = 256
 # Large blocks read each tile less often, and let more threads share a body.
 _SPLIT_BLOCK = 1024
 _THREADS_PER_MULTIPROCESSOR = 960
-_MOST_THREADS_PER_BODY = 32
+_MOST_THREADS_PER_BODY = 128
+# What is left of a block when many threads share a body.
+_FEWEST_BODIES_PER_BLOCK = 8
 # Parts of what a tile meets: so many that the last warps to finish leave little of the chip idle for long.
 _PAIR_PARTS = 64
 
@@ -99,8 +101,8 @@ def _pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
 def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
     """Return how many threads share a body, so that all multiprocessors have threads enough: a power of two."""
     wanted = multiprocessors * _THREADS_PER_MULTIPROCESSOR
-    # A warp's lanes share a part of the tile, where a block has as many.
-    most = min(_MOST_THREADS_PER_BODY, max(block // WARP, 2))
+    # Where a warp's lanes share a part of the tile, they read the same body; with few bodies idle threads cost more.
+    most = min(_MOST_THREADS_PER_BODY, max(block // _FEWEST_BODIES_PER_BLOCK, 2))
     shared_by = 1
     while shared_by < most and shared_by * n < wanted:
         shared_by *= 2

@@ -253,8 +253,8 @@ def test_threads_share_a_body_where_bodies_are_few() -> None:
     assert threads_per_body(4096, 1024, 132) == 32
     assert threads_per_body(2**20, 1024, 132) == 1
     assert threads_per_body(16, 8, 1) == 2
-    assert threads_per_body(4096, 256, 132) == 8
-    assert [threads_per_body(n, 1024, 132) for n in (8192, 16384, 65536)] == [16, 8, 2]
+    assert threads_per_body(4096, 256, 132) == 32
+    assert [threads_per_body(n, 1024, 132) for n in (1024, 2048, 8192, 16384, 65536)] == [128, 64, 16, 8, 2]
 
 
 def test_probes_are_different_bodies_and_not_too_many() -> None:
