@@ -54,8 +54,8 @@ _STEPPED_ROWS, _STEPPED_COLUMNS = 4, 16
 _SPREAD = 3
 """Random elements are from minus so much to so much: softmax of smaller ones is nearly the same everywhere."""
 
-# What was fastest on an H100. A block a row has as many threads as need no more than so many quads each, and where that
-# would be too many threads, more quads.
+# What was fastest on an H100 and an H200. A block a row has as many threads as need no more than so many quads each, or
+# where that would be too many threads, more quads.
 _PEAK_QUADS, _MOST_QUADS = 4, 8
 _PEAK_THREADS = 512
 # Short rows share a block of so many threads, each of which keeps so many elements at most.
@@ -113,8 +113,9 @@ def _peak(params: Params, shape: tuple[int, int], device: Device) -> _Launch:
 
 
 def _lanes(columns: int) -> int:
-    """Return how many lanes share a short row."""
-    return min(_power_of_two(-(-columns // 4)), WARP)
+    """Return how many lanes share a short row: a quad each, or where rows are no whole quads some elements more."""
+    least = _power_of_two(-(-columns // 4))
+    return min(least // 2 if columns % 4 and 4 * least > columns + 3 else least, WARP)
 
 
 def _short_threads(rows: int, columns: int) -> int:
@@ -135,9 +136,12 @@ def _threads(columns: int) -> int:
 def _cluster(columns: int, device: Device) -> _Launch:
     """_Launch of as many blocks a row as keep it, and what they have no registers for in shared memory."""
     threads = _PEAK_THREADS
-    blocks = min(_power_of_two(-(-columns // (4 * _MOST_QUADS * threads))), _MOST_BLOCKS)
-    stretch = -(-columns // (4 * blocks))
     room = device.most_shared_bytes - _PARTS_BYTES
+    # Few blocks wait less for each other: shared memory keeps as much as registers do, where there is room for it.
+    pooled = 0 if columns % 4 else min(_MOST_QUADS * threads, room // 32)
+    wanted = _power_of_two(-(-columns // (4 * (_MOST_QUADS * threads + pooled))))
+    blocks = min(max(wanted, 2), _MOST_BLOCKS)
+    stretch = -(-columns // (4 * blocks))
     over = 16 * (stretch - _MOST_QUADS * threads)
     if over > 0 and (columns % 4 or over > room // 2):  # a multiprocessor has no room for two such blocks
         threads = _MOST_THREADS
