@@ -355,8 +355,10 @@ class CudaEngine:
             kernel.function.prepare(
                 ["P" if isinstance(argument, CudaBuffer) else argument.dtype for argument in arguments]
             )
-            if shared_bytes > self.device.shared_bytes_per_block:
-                kernel.function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
+            attribute = cuda.function_attribute
+            own_bytes = kernel.function.get_attribute(attribute.SHARED_SIZE_BYTES) if shared_bytes else 0
+            if own_bytes + shared_bytes > self.device.shared_bytes_per_block:
+                kernel.function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
         self._keep_busy()
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
         with self._timed("kernel"):
