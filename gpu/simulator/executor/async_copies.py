@@ -27,10 +27,11 @@ _WORD, _BYTE = Scalar("uint32"), Scalar("uint8")
 
 @dataclass(eq=False)
 class _Started:
-    """A copy that some lanes have started: which of them still wait for it, and in which group each has it."""
+    """A copy that lanes have started: which still wait for it, in which group each has it, and which read at all."""
 
     lanes: LaneMask | None
     group: Array
+    reads: Array
     ends: tuple[tuple[PointerValue, AccessSite], ...]
     size: int
     perform: Callable[[LaneMask], None]
@@ -53,8 +54,11 @@ class AsyncCopies:
         mask: LaneMask,
         position: SourcePosition,
         perform: Callable[[LaneMask], None],
+        given: Any = None,
     ) -> None:
         """Start a copy of so many bytes a lane, which `perform` does; what is no copy to shared memory is done at once.
+
+        `given` is how many of them each lane reads, the others being zeros; None for all.
 
         Raises
         ------
@@ -76,7 +80,8 @@ class AsyncCopies:
         if not self._bulk and any(memory is None or memory.space != "shared" for memory in reached):
             perform(mask)
             return
-        started = _Started(mask, self._group.copy(), ends, size, perform)
+        reads = np.broadcast_to(size if given is None else given, self._group.shape) > 0
+        started = _Started(mask, self._group.copy(), reads, ends, size, perform)
         self._tell(started, mask, begins=True)
         self._started.append(started)
 
@@ -119,7 +124,10 @@ class AsyncCopies:
             return
         size = min(started.size, 16)
         for whole, site in started.ends:
-            for address, lanes in whole.parts(mask):
+            touching = mask.split(started.reads)[0] if site.action == "read" else mask
+            if touching is None:
+                continue
+            for address, lanes in whole.parts(touching):
                 for offset in range(0, started.size, size):
                     memory, element = address.moved(offset, 1).element(self._batch, size, lanes, site)
                     access = Access(site, memory, element, size, lanes, None)

@@ -509,7 +509,8 @@ class ExpressionCompiler:
                 values, frame.batch, to(frame, mask), source(frame, mask), given and given(frame, mask), position
             )
             for count, lanes in of_each_value(size(frame, mask), mask):
-                started(frame.batch).start(copy.to, copy.source, count, lanes, position, partial(copy.perform, count))
+                perform = partial(copy.perform, count)
+                started(frame.batch).start(copy.to, copy.source, count, lanes, position, perform, copy.given)
 
         return values.lifted(run)
 

@@ -82,8 +82,9 @@ class Copies(Protocol):
         mask: LaneMask,
         position: SourcePosition,
         perform: Callable[[LaneMask], None],
+        given: Any = None,
     ) -> None:
-        """Start a copy of so many bytes a lane, which `perform` does."""
+        """Start a copy of so many bytes a lane, which `perform` does; `given` of them are read, all by default."""
 
     def commit(self, mask: LaneMask) -> None:
         """End the group of copies of each lane."""

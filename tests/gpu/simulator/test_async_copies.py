@@ -180,6 +180,24 @@ def test_what_is_not_given_is_zero(given: int) -> None:
     np.testing.assert_array_equal(out.view(np.uint8), [rows, rows])
 
 
+def test_a_copy_of_nothing_but_zeros_reads_nothing() -> None:
+    """Its source may be anywhere, also for who looks for races."""
+    source = """
+    #include <cuda_pipeline.h>
+    __global__ void k(const float *in, float *out, int n) {
+        __shared__ float s[32];
+        int t = threadIdx.x;
+        __pipeline_memcpy_async(&s[t], in + t * 1000, 4, t < n ? 0 : 4);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        out[t] = s[t];
+    }"""
+    checker, out = RaceChecker(), np.ones(32, np.float32)
+    watch(checker, source, VALUES[:1], out, np.int32(1), kernel="k")
+    assert not checker.findings
+    np.testing.assert_array_equal(out, [VALUES[0], *[0] * 31])
+
+
 GROUPS = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
