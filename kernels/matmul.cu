@@ -10,9 +10,11 @@
 // matmul_registers_1d  a thread makes a column of elements            one of the two loads is left
 // matmul_registers_2d  a thread makes a square of elements            loads of one float, and banks in conflict
 // matmul_vectors       16-byte loads, A transposed on its way         the block waits for global memory at each step
-// matmul_peak          next tiles fetched during this one's products  the rate of multiply-adds
+// matmul_peak          next tiles copied during this one's products   the rate of multiply-adds
 //
-// By tensor cores: matmul_tensor.cu.
+// By tensor cores: matmul_tensor.cu, matmul_halves.cu.
+
+#include <cuda_pipeline_primitives.h>
 
 #include "matmul_finish.cuh"
 
@@ -41,6 +43,24 @@
 // Transposed, a row of A's tile is so much longer that the lanes of a warp, which write down its columns, find banks of
 // their own; quads stay aligned.
 #define PADDING 4
+
+// Steps of which matmul_peak has tiles in shared memory, used or on their way; blocks that share the steps of the same
+// elements, as a cluster, which takes a GPU since Hopper; and floats of B in a copy, 4 where its rows are whole quads
+// long.
+#ifndef STAGES
+#define STAGES 3
+#define SPLITS 1
+#define WIDTH 1
+#endif
+#if SPLITS > 1
+#include <cooperative_groups.h>
+#define CLUSTER __cluster_dims__(1, 1, SPLITS)
+#else
+#define CLUSTER
+#endif
+
+// A row of its tiles: a column of A's, and then a row of B's.
+#define PITCH (ROWS + PADDING + COLUMNS)
 
 // A warp of matmul_peak: its lanes stand as WARP_LANES_DOWN x WARP_LANES_ACROSS over its part of the block's elements.
 #define WARP_LANES_DOWN 8
@@ -327,9 +347,65 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         multiply_vectors<false>(a_tile, b_tile, a, b, c, m, n, k, alpha, beta);
 }
 
-template <bool ALIGNED>
-__device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b_tiles)[DEPTH][COLUMNS], const float *a,
-                              const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+// Begin to copy the tiles of a step, of which `a` and `b` are this thread's first elements: floats of A one by one, as
+// they come to stand below each other. What lies outside, also beyond what is `left` of k, counts as zero.
+__device__ void copy(float (*tiles)[PITCH], const float *a, const float *b, int m, int n, int k, int left) {
+    constexpr int A_STEP = (THREADS + DEPTH - 1) / DEPTH;
+    constexpr int B_STEP = (THREADS * WIDTH + COLUMNS - 1) / COLUMNS;
+    int i = threadIdx.x % DEPTH;
+#pragma unroll
+    for (int row = threadIdx.x / DEPTH, turn = 0; turn < ROWS / A_STEP; row += A_STEP, ++turn) {
+        int zeros = blockIdx.y * ROWS + row < m && i < left ? 0 : 4;
+        __pipeline_memcpy_async(&tiles[i][row], a + turn * A_STEP * k, 4, zeros);
+    }
+    int x = threadIdx.x * WIDTH % COLUMNS;
+#pragma unroll
+    for (int row = threadIdx.x * WIDTH / COLUMNS, turn = 0; turn < DEPTH / B_STEP; row += B_STEP, ++turn) {
+        int zeros = blockIdx.x * COLUMNS + x < n && row < left ? 0 : 4 * WIDTH;
+        __pipeline_memcpy_async(&tiles[row][ROWS + PADDING + x], b + turn * B_STEP * n, 4 * WIDTH, zeros);
+    }
+    __pipeline_commit();
+}
+
+#if SPLITS > 1
+// Add up what the blocks of a cluster have made of the same elements, each a share of the rows, and write it.
+__device__ void finish_cluster(float (*parts)[COLUMNS + PADDING], float *c, int m, int n, float alpha, float beta) {
+    constexpr int SHARE = ROWS / SPLITS;
+    cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.sync();
+    // phase: add up
+    for (int i = threadIdx.x * 4; i < SHARE * COLUMNS; i += THREADS * 4) {
+        int row = cluster.block_rank() * SHARE + i / COLUMNS;
+        int column = i % COLUMNS;
+        float found[SPLITS][4];
+#pragma unroll
+        for (int part = 0; part < SPLITS; ++part) take(found[part], cluster.map_shared_rank(&parts[row][column], part));
+#pragma unroll
+        for (int part = 1; part < SPLITS; ++part)
+            for (int s = 0; s < 4; ++s) found[0][s] += found[part][s];
+        finish_quad<WIDTH == 4>(c, blockIdx.y * ROWS + row, blockIdx.x * COLUMNS + column, m, n, found[0], alpha, beta);
+    }
+    // A block ends when no other one reads its memory any more.
+    cluster.sync();
+}
+#endif
+
+// Load a thread's factors of one step from a column of A's tile and a row of B's.
+__device__ void take_factors(float *of_a, float *of_b, const float *column, const float *row) {
+#pragma unroll
+    for (int r = 0; r < THREAD_ROWS; r += 4) take(of_a + r, column + r * WARP_LANES_DOWN);
+#pragma unroll
+    for (int s = 0; s < THREAD_COLUMNS; s += 4) take(of_b + s, row + s * WARP_LANES_ACROSS);
+}
+
+// Idea: tiles of the next steps are copied to shared memory while the products of one are summed up, without a register
+// between; the next factors come meanwhile from there; one barrier a step is left. A warp's lanes read quads that lie
+// side by side (Kerr and others, CUTLASS: fast linear algebra in CUDA C++, 2017). Where elements are too few for all
+// multiprocessors, the blocks of a cluster share the steps, and add up in each other's shared memory. Limit: the rate
+// of multiply-adds.
+extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3 : 1)
+    matmul_peak(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+    __shared__ __align__(16) float tiles[STAGES][DEPTH][PITCH];
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
     // Of neighboring lanes, two share their rows and two their columns, so that a warp's quads of either tile are few
@@ -337,65 +413,81 @@ __device__ void multiply_peak(float (*a_tiles)[DEPTH][ROWS + PADDING], float (*b
     int y = warp / WARPS_ACROSS * WARP_ROWS + (lane / 8 * 2 + lane % 2) * 4;
     int x = warp % WARPS_ACROSS * WARP_COLUMNS + lane / 2 % 4 * 4;
 
-    // phase: load the first tiles
-    float4 a_quads[A_QUADS], b_quads[B_QUADS];
-    fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, 0);
-    put(a_tiles[0], b_tiles[0], a_quads, b_quads);
+    // phase: copy the first tiles
+    int share = (k + DEPTH * SPLITS - 1) / (DEPTH * SPLITS) * DEPTH;
+    int first = blockIdx.z * share;
+    int left = min(share, k - first);
+    a += (blockIdx.y * ROWS + threadIdx.x / DEPTH) * k + first + threadIdx.x % DEPTH;
+    b += (first + threadIdx.x * WIDTH / COLUMNS) * n + blockIdx.x * COLUMNS + threadIdx.x * WIDTH % COLUMNS;
+#pragma unroll
+    for (int stage = 0; stage < STAGES - 1; ++stage) {
+        copy(tiles[stage], a, b, m, n, k, left - stage * DEPTH);
+        a += DEPTH;
+        b += DEPTH * n;
+    }
+    __pipeline_wait_prior(STAGES - 2);
     __syncthreads();
-    float left[2][THREAD_ROWS], right[2][THREAD_COLUMNS];
-#pragma unroll
-    for (int r = 0; r < THREAD_ROWS; r += 4) take(left[0] + r, &a_tiles[0][0][y + r * WARP_LANES_DOWN]);
-#pragma unroll
-    for (int s = 0; s < THREAD_COLUMNS; s += 4) take(right[0] + s, &b_tiles[0][0][x + s * WARP_LANES_ACROSS]);
 
     float sums[THREAD_ROWS][THREAD_COLUMNS] = {};
-    for (int first = 0; first < k; first += 2 * DEPTH) {
-        // Two steps, so that which tile is which is known to the compiler. Past the end of k they bring zeros.
-        // phase: multiply from {first} on
+    float of_a[2][THREAD_ROWS], of_b[2][THREAD_COLUMNS];
+    take_factors(of_a[0], of_b[0], &tiles[0][0][y], &tiles[0][0][ROWS + PADDING + x]);
+    int now = 0;
+    int free = STAGES - 1;
+    for (; left > 0; left -= DEPTH) {
+        // phase: multiply, {left} of k left
+        int next = now + 1 == STAGES ? 0 : now + 1;
 #pragma unroll
-        for (int now = 0; now < 2; ++now) {
-            fetch<ALIGNED>(a_quads, b_quads, a, b, m, n, k, first + (now + 1) * DEPTH);
+        for (int i = 0; i < DEPTH; ++i) {
+            if (i == DEPTH - 1) {
+                __pipeline_wait_prior(STAGES - 2);
+                __syncthreads();
+            }
+            const float *row = i == DEPTH - 1 ? tiles[next][0] : tiles[now][i + 1];
+            take_factors(of_a[(i + 1) % 2], of_b[(i + 1) % 2], row + y, row + ROWS + PADDING + x);
+            if (i == 0) {
+                copy(tiles[free], a, b, m, n, k, left - (STAGES - 1) * DEPTH);
+                a += DEPTH;
+                b += DEPTH * n;
+            }
+            // To and fro, so that a product has a factor in common with the one before: registers lie in two banks, and
+            // what has just been read is kept for the next instruction.
 #pragma unroll
-            for (int i = 0; i < DEPTH; ++i) {
-                if (i == DEPTH - 1) {
-                    put(a_tiles[1 - now], b_tiles[1 - now], a_quads, b_quads);
-                    __syncthreads();
+            for (int r = 0; r < THREAD_ROWS; ++r) {
+#pragma unroll
+                for (int j = 0; j < THREAD_COLUMNS; ++j) {
+                    int s = r % 2 == 0 ? j : THREAD_COLUMNS - 1 - j;
+                    sums[r][s] += of_a[i % 2][r] * of_b[i % 2][s];
                 }
-                int from = i == DEPTH - 1 ? 1 - now : now;
-                int next = (i + 1) % DEPTH;
-#pragma unroll
-                for (int r = 0; r < THREAD_ROWS; r += 4)
-                    take(left[(i + 1) % 2] + r, &a_tiles[from][next][y + r * WARP_LANES_DOWN]);
-#pragma unroll
-                for (int s = 0; s < THREAD_COLUMNS; s += 4)
-                    take(right[(i + 1) % 2] + s, &b_tiles[from][next][x + s * WARP_LANES_ACROSS]);
-#pragma unroll
-                for (int r = 0; r < THREAD_ROWS; ++r)
-#pragma unroll
-                    for (int s = 0; s < THREAD_COLUMNS; ++s) sums[r][s] += left[i % 2][r] * right[i % 2][s];
             }
         }
+        free = now;
+        now = next;
     }
+#if SPLITS > 1
+    // phase: share the sums
+    float (*parts)[COLUMNS + PADDING] = reinterpret_cast<float (*)[COLUMNS + PADDING]>(tiles);
+    static_assert(ROWS * (COLUMNS + PADDING) <= STAGES * DEPTH * PITCH, "sums have their place where tiles were");
+    __pipeline_wait_prior(0);
+    __syncthreads();
+#pragma unroll
+    for (int r = 0; r < THREAD_ROWS; ++r) {
+#pragma unroll
+        for (int s = 0; s < THREAD_COLUMNS; s += 4) {
+            float *place = &parts[y + r / 4 * 4 * WARP_LANES_DOWN + r % 4][x + s * WARP_LANES_ACROSS];
+            *reinterpret_cast<float4 *>(place) =
+                make_float4(sums[r][s], sums[r][s + 1], sums[r][s + 2], sums[r][s + 3]);
+        }
+    }
+    finish_cluster(parts, c, m, n, alpha, beta);
+#else
     // phase: write
 #pragma unroll
     for (int r = 0; r < THREAD_ROWS; ++r) {
         int row = blockIdx.y * ROWS + y + r / 4 * 4 * WARP_LANES_DOWN + r % 4;
 #pragma unroll
         for (int s = 0; s < THREAD_COLUMNS; s += 4)
-            finish_quad<ALIGNED>(c, row, blockIdx.x * COLUMNS + x + s * WARP_LANES_ACROSS, m, n, sums[r] + s, alpha,
-                                 beta);
+            finish_quad<WIDTH == 4>(c, row, blockIdx.x * COLUMNS + x + s * WARP_LANES_ACROSS, m, n, sums[r] + s, alpha,
+                                    beta);
     }
-}
-
-// Idea: two tiles of each matrix. While the products of one are summed up, the next is on its way from global memory,
-// and the next factors on theirs from shared memory; one barrier a step is left. A warp's lanes read quads that lie
-// side by side (Kerr and others, CUTLASS: fast linear algebra in CUDA C++, 2017). Limit: the rate of multiply-adds.
-extern "C" __global__ void __launch_bounds__(THREADS)
-    matmul_peak(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
-    __shared__ __align__(16) float a_tiles[2][DEPTH][ROWS + PADDING];
-    __shared__ __align__(16) float b_tiles[2][DEPTH][COLUMNS];
-    if (n % 4 == 0 && k % 4 == 0)
-        multiply_peak<true>(a_tiles, b_tiles, a, b, c, m, n, k, alpha, beta);
-    else
-        multiply_peak<false>(a_tiles, b_tiles, a, b, c, m, n, k, alpha, beta);
+#endif
 }

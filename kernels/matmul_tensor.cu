@@ -1,6 +1,7 @@
-// Matrix multiplication by tensor cores: sides, alpha and beta are as matmul.cu says. Tensor cores multiply TF32, floats
-// of 11 bits instead of 24, so each factor is split into three such parts, which together are the factor, and six of
-// their nine products are added up; the three left out are below 2^-32 of the whole. They need a GPU since Ampere.
+// Matrix multiplication by tensor cores: sides, alpha and beta are as matmul.cu says. Tensor cores multiply TF32,
+// floats of 11 bits instead of 24, so each factor is split into three such parts, which together are the factor, and
+// six of their nine products are added up; the three left out are below 2^-32 of the whole. They need a GPU since
+// Ampere.
 //
 // rung           idea                                              what still limits it
 // matmul_tensor  a warp multiplies 16x16 tiles, in parts of TF32   six products for one, and waiting for global memory
@@ -40,9 +41,10 @@ __device__ void split(const Tile &whole, Tile &high, Tile &middle, Tile &low) {
     }
 }
 
-// Idea: the block brings tiles into shared memory as matmul_tiled does; of these a warp takes 16 x 8 and 8 x 16 elements
-// into fragments, whose products tensor cores add up. What is small is added up by itself, so that little of it is lost.
-// Limit: six products for one; and the block waits for global memory at each step.
+// Idea: the block brings tiles into shared memory as matmul_tiled does; of these a warp takes 16 x 8 and 8 x 16
+// elements into fragments, whose products tensor cores add up, the small ones first. They cut off what a sum has no
+// place for, so that it is the sum of one step only, which then is added as floats are. Limit: six products for one;
+// and the block waits for global memory at each step.
 extern "C" __global__ void __launch_bounds__(THREADS)
     matmul_tensor(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
     __shared__ __align__(32) float a_tile[ROWS][DEPTH + PADDING];
@@ -51,9 +53,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int warp = threadIdx.x / 32;
     int y = warp / (COLUMNS / SIDE) * SIDE;
     int x = warp % (COLUMNS / SIDE) * SIDE;
-    SumTile sum, small;
+    SumTile sum;
     wmma::fill_fragment(sum, 0.0f);
-    wmma::fill_fragment(small, 0.0f);
     for (int first = 0; first < k; first += DEPTH) {
         // phase: load tiles at {first}
         for (int i = threadIdx.x; i < ROWS * DEPTH; i += THREADS) {
@@ -75,17 +76,19 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             wmma::load_matrix_sync(right, &b_tile[i][x], COLUMNS + PADDING);
             split(left, left_high, left_middle, left_low);
             split(right, right_high, right_middle, right_low);
-            wmma::mma_sync(small, left_low, right_high, small);
-            wmma::mma_sync(small, left_middle, right_middle, small);
-            wmma::mma_sync(small, left_high, right_low, small);
-            wmma::mma_sync(small, left_middle, right_high, small);
-            wmma::mma_sync(small, left_high, right_middle, small);
-            wmma::mma_sync(sum, left_high, right_high, sum);
+            SumTile step;
+            wmma::fill_fragment(step, 0.0f);
+            wmma::mma_sync(step, left_low, right_high, step);
+            wmma::mma_sync(step, left_middle, right_middle, step);
+            wmma::mma_sync(step, left_high, right_low, step);
+            wmma::mma_sync(step, left_middle, right_high, step);
+            wmma::mma_sync(step, left_high, right_middle, step);
+            wmma::mma_sync(step, left_high, right_high, step);
+            for (int e = 0; e < step.num_elements; ++e) sum.x[e] += step.x[e];
         }
         __syncthreads();
     }
     // phase: write
-    for (int i = 0; i < sum.num_elements; ++i) sum.x[i] += small.x[i];
     wmma::store_matrix_sync(&c_tile[y][x], sum, COLUMNS + PADDING, wmma::mem_row_major);
     __syncthreads();
     for (int i = threadIdx.x; i < ROWS * COLUMNS; i += THREADS) {

@@ -49,6 +49,7 @@ HARMLESS = {
 
 FURTHER: dict[str, tuple[Params, ...]] = {
     "histogram": ({"bins": 100, "blocks": 3},),
+    "matmul": ({"tile": "8"},),
     "reduction": ({"block": "512"}, {"block": "1024"}),
     "sort": ({"result": "places"},),
 }

@@ -110,7 +110,8 @@ class ModelingEngine(SimulatorEngine):
 
     def __init__(self, gpu: GpuDescription, timed: int | None = None, *, nvcc: bool = True) -> None:
         super().__init__("compiled")
-        self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors)
+        clusters = int(gpu.capability.partition(".")[0]) >= 9
+        self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors, has_clusters=clusters)
         self._gpu = gpu
         self._wanted = timed
         self._nvcc = nvcc

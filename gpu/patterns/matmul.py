@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -44,7 +44,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
-from gpu.engines.base import Buffer, Engine
+from gpu.engines.base import Buffer, Device, Engine
 from gpu.errors import InputError
 from gpu.warp import WARP
 
@@ -52,6 +52,7 @@ _FILE = "matmul.cu"
 _TENSOR_FILE = "matmul_tensor.cu"
 _CHUNKS_FILE = "matmul_chunks.cu"
 _CUT_BLOCK, _MOST_CUT = 256, 2**15
+_HALVES_FILE = "matmul_halves.cu"
 _STEPPED = 8
 
 
@@ -76,6 +77,18 @@ class _Shape:
         }
 
 
+@dataclass(frozen=True)
+class _PeakShape(_Shape):
+    """Of how many steps a block has tiles in shared memory, and how many blocks share those of the same elements."""
+
+    stages: int = 3
+    splits: int = 1
+
+    def wide(self, n: int) -> dict[str, int | str]:
+        """Return the defines for rows of B of so many elements, which are copied by quads where they are whole ones."""
+        return {**self.defines, "STAGES": self.stages, "SPLITS": self.splits, "WIDTH": 4 if n % 4 == 0 else 1}
+
+
 # By the tile that is asked for: what runs fast at its largest, what can be watched at its smallest.
 _COLUMN = {
     4: _Shape(8, 8, 4, 4, 4),
@@ -90,11 +103,14 @@ _SQUARE = {
     32: _Shape(128, 128, 8, 8, 8),
 }
 _PEAK = {
-    4: _Shape(32, 16, 4, 4, 4),
-    8: _Shape(32, 32, 4, 4, 4),
-    16: _Shape(64, 64, 8, 4, 4),
-    32: _Shape(128, 128, 8, 8, 8),
+    4: _PeakShape(32, 32, 4, 4, 8),
+    8: _PeakShape(32, 64, 4, 4, 8, stages=6, splits=2),
+    16: _PeakShape(64, 64, 16, 4, 4),
+    32: _PeakShape(64, 128, 16, 8, 8),
 }
+_PEAK_SMALL = _PeakShape(64, 64, 16, 8, 4, stages=4)
+_WORTH_SHARING = 128
+"""So long is k where blocks share it."""
 
 _TENSOR = {
     4: _Shape(16, 16, 8, 16, 16),
@@ -104,7 +120,46 @@ _TENSOR = {
 }
 """What a block makes, and a warp of it."""
 
-_PEAK_SMALL = _Shape(64, 64, 16, 4, 8)
+
+@dataclass(frozen=True)
+class _HalvesShape:
+    """What a block makes, and a warp of it, and of how many steps it has tiles in shared memory."""
+
+    rows: int
+    columns: int
+    warp_rows: int
+    warp_columns: int
+    stages: int
+
+    @property
+    def defines(self) -> dict[str, int | str]:
+        return {
+            "ROWS": self.rows,
+            "COLUMNS": self.columns,
+            "WARP_ROWS": self.warp_rows,
+            "WARP_COLUMNS": self.warp_columns,
+            "STAGES": self.stages,
+        }
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.warp_rows * (self.columns // self.warp_columns) * WARP
+
+
+_HALVES = {
+    4: _HalvesShape(16, 16, 16, 16, 2),
+    8: _HalvesShape(32, 32, 16, 32, 3),
+    16: _HalvesShape(64, 64, 32, 32, 4),
+    32: _HalvesShape(128, 128, 64, 64, 3),
+}
+_HALVES_DEPTH = 16
+"""How far along k tensor cores go at once."""
+
+_BLOCK = 256
+"""Threads in a block of what finds the largest values, and of what splits."""
+
+_ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN = 64, 16
+"""About how many rows a thread has of a column whose largest value is found, and how many blocks share one at most."""
 
 
 def _sides(inputs: Inputs) -> tuple[int, int, int]:
@@ -128,11 +183,12 @@ def _launch(
     covers: tuple[int, int],
     block: tuple[int, int, int],
     file: str = _FILE,
+    splits: int = 1,
 ) -> None:
-    """Run a kernel of which a block makes `covers` rows and columns of C."""
+    """Run a kernel of which a block makes `covers` rows and columns of C, or `splits` blocks do together."""
     (m, k), n = a.shape, b.shape[1]
     kernel = engine.build(file, defines).kernel(kernel_name)
-    grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
+    grid = (-(-n // covers[1]), -(-m // covers[0]), splits)
     scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
     engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
 
@@ -149,20 +205,11 @@ def _an_element_a_thread(kernel_name: str) -> _Multiply:
     return multiply
 
 
-def _several_a_thread(
-    kernel_name: str, shapes: dict[int, _Shape], *, small: _Shape | None = None, one_column: bool = False
-) -> _Multiply:
-    """Launch a kernel whose threads make a column of elements each, or a square.
-
-    `small` takes the place of the largest shape where that would leave multiprocessors without a block.
-    """
+def _several_a_thread(kernel_name: str, shapes: dict[int, _Shape], *, one_column: bool = False) -> _Multiply:
+    """Launch a kernel whose threads make a column of elements each, or a square."""
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         shape = shapes[int(params["tile"])]
-        if small is not None and shape is shapes[max(shapes)]:
-            m, n = c.shape
-            if -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
-                shape = small
         across = 1 if one_column else shape.thread_columns
         threads = shape.rows // shape.thread_rows * (shape.columns // across)
         covers = (shape.rows, shape.columns)
@@ -171,12 +218,85 @@ def _several_a_thread(
     return multiply
 
 
+def _peak_shape(device: Device, tile: int, m: int, n: int, k: int) -> _PeakShape:
+    """Return the shape of the tile that is asked for; the largest is smaller, or shared, where it leaves some idle."""
+    shape = _PEAK[tile]
+    if shape is _PEAK[max(_PEAK)]:
+        several = 2 * device.multiprocessors
+        if 4 * _blocks(shape, m, n) < several:
+            shape = _PEAK_SMALL
+        if k >= _WORTH_SHARING:
+            splits = 4 if 5 * _blocks(shape, m, n) < several else 2 if 2 * _blocks(shape, m, n) < 5 * several else 1
+            shape = replace(shape, splits=splits)
+    return shape if device.has_clusters else replace(shape, splits=1)
+
+
+def _blocks(shape: _Shape, m: int, n: int) -> int:
+    return -(-m // shape.rows) * -(-n // shape.columns)
+
+
+def _by_stages(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    """Launch the rung that copies ahead, whose blocks may share what they make."""
+    m, n = c.shape
+    shape = _peak_shape(engine.device, int(params["tile"]), m, n, a.shape[1])
+    threads = shape.rows // shape.thread_rows * (shape.columns // shape.thread_columns)
+    covers = (shape.rows, shape.columns)
+    _launch(engine, params, a, b, c, "matmul_peak", shape.wide(n), covers, (threads, 1, 1), splits=shape.splits)
+
+
 def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     shape = _TENSOR[int(params["tile"])]
     threads = shape.rows // shape.thread_rows * (shape.columns // shape.thread_columns) * WARP
     defines: dict[str, int | str] = {"ROWS": shape.rows, "COLUMNS": shape.columns, "DEPTH": shape.depth}
     covers = (shape.rows, shape.columns)
     _launch(engine, params, a, b, c, "matmul_tensor", defines, covers, (threads, 1, 1), _TENSOR_FILE)
+
+
+def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    """Split A and B into halves, filled up to whole tiles, and multiply these."""
+    (m, k), n = a.shape, b.shape[1]
+    shape = _HALVES[int(params["tile"])]
+    if shape is _HALVES[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
+        shape = _HALVES[16]
+    module = engine.build(_HALVES_FILE, shape.defines)
+    grid = (-(-n // shape.columns), -(-m // shape.rows), 1)
+    all_m, all_n, all_k = grid[1] * shape.rows, grid[0] * shape.columns, -(-k // _HALVES_DEPTH) * _HALVES_DEPTH
+    of_rows, of_columns = engine.allocate((m,), np.uint32), engine.allocate((n,), np.uint32)
+    engine.fill(of_columns, 0)
+    sizes = [(np.int32(rows), np.int32(columns)) for rows, columns in (a.shape, b.shape)]
+    engine.launch(
+        module.kernel("matmul_largest_of_rows"), (-(-m * WARP // _BLOCK), 1, 1), (_BLOCK, 1, 1), a, of_rows, *sizes[0]
+    )
+    some = max(1, min(k // _ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN))
+    engine.launch(
+        module.kernel("matmul_largest_of_columns"), (-(-n // _BLOCK), some, 1), (_BLOCK, 1, 1), b, of_columns, *sizes[1]
+    )
+    halves = []
+    for matrix, largest, size, all_rows, all_columns, by_rows in (
+        (a, of_rows, sizes[0], all_m, all_k, 1),
+        (b, of_columns, sizes[1], all_k, all_n, 0),
+    ):
+        split = engine.allocate((2, all_rows, all_columns), np.float16)
+        blocks = (-(-all_columns // (2 * _BLOCK)), all_rows, 1)
+        more = (np.int32(all_columns), np.int32(by_rows))
+        engine.launch(module.kernel("matmul_split"), blocks, (_BLOCK, 1, 1), matrix, largest, split, *size, *more)
+        halves.append(split)
+    scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
+    engine.launch(
+        module.kernel("matmul_halves"),
+        grid,
+        (shape.threads, 1, 1),
+        *halves,
+        of_rows,
+        of_columns,
+        c,
+        np.int32(m),
+        np.int32(n),
+        np.int32(all_k),
+        *scales,
+    )
+    for buffer in (*halves, of_rows, of_columns):
+        engine.free(buffer)
 
 
 def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -194,8 +314,9 @@ _MULTIPLIES: dict[str, _Multiply] = {
     "registers-1d": _several_a_thread("matmul_registers_1d", _COLUMN, one_column=True),
     "registers-2d": _several_a_thread("matmul_registers_2d", _SQUARE),
     "vectors": _several_a_thread("matmul_vectors", _SQUARE),
-    "peak": _several_a_thread("matmul_peak", _PEAK, small=_PEAK_SMALL),
+    "peak": _by_stages,
     "tensor": _by_warps,
+    "halves": _by_halves,
     "cublas": _cublas,
 }
 """What multiplies on the device, by variants' names."""
@@ -308,9 +429,10 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     """Bound the rounding of an element, in whatever order its k products are summed up.
 
     It is at most gamma(k + 2) |alpha| |a| |b| + gamma(2) |beta| |c|, where |a| |b|, the sum of the products'
-    magnitudes, is at most the product of the row's length and the column's. Whole numbers whose sums stay below 2^24
-    are not rounded at all. Of tensor cores it is required rather than proven: what products in parts leave out is below
-    2^-32 of a product, or of a sum beyond 2^24, but how tensor cores round a sum is not documented.
+    magnitudes, is at most the product of the row's length and the column's. Sums of two halves come to gamma(4) more:
+    each factor to within 2^-23, and a product without that of the second halves. Whole numbers whose sums stay below
+    2^24 are not rounded at all, where one factor is a half, below 2^11, and the other one two. Of tensor cores all this
+    is required rather than proven: how they round a sum is not documented.
     """
     alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
     a, b, c = (single(inputs[name]) for name in ("values", "b", "c"))
@@ -321,9 +443,11 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     products = alpha * float(np.sqrt(largest_row * columns.max()))
     before = beta * float(np.abs(c).max()) if beta else 0.0
     whole = all(float(params[name]).is_integer() for name in ("alpha", "beta"))
-    if whole and products + before < 2**24 and all(_is_whole(each) for each in ((a, b, c) if beta else (a, b))):
+    smaller, larger = sorted(float(np.abs(each).max()) for each in (a, b))
+    exact = whole and products + before < 2**24 and smaller <= 2**11 and larger <= 2**22
+    if exact and all(_is_whole(each) for each in ((a, b, c) if beta else (a, b))):
         return 0.0
-    return gamma(a.shape[1] + 2) * products + gamma(2) * before
+    return gamma(a.shape[1] + 6) * products + gamma(2) * before
 
 
 def _is_whole(values: Array) -> bool:
@@ -492,7 +616,8 @@ PATTERN = Pattern(
             "peak",
             "Peak: next tiles on their way",
             run=_program("peak"),
-            idea="While one tile's products are summed up the next one is fetched; lanes read quads side by side.",
+            idea="The next tiles are copied to shared memory while one tile's products are summed up; where elements "
+            "are few, a cluster's blocks share them.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak",),
         ),
@@ -504,6 +629,16 @@ PATTERN = Pattern(
             limit="Six products for one, and the block waits for global memory at each step.",
             kernels=("matmul_tensor",),
             file=_TENSOR_FILE,
+        ),
+        Variant(
+            "halves",
+            "Tensor cores: sums of two halves",
+            run=_program("halves"),
+            idea="A factor is split into two halves once, and three of their products make one of floats; the next "
+            "tiles are copied while those of one step are multiplied.",
+            limit="Three products for one, and halves of as many bytes as floats, written once and read again.",
+            kernels=("matmul_largest_of_rows", "matmul_largest_of_columns", "matmul_split", "matmul_halves"),
+            file=_HALVES_FILE,
         ),
         Variant(
             "cublas",

@@ -17,7 +17,7 @@ SAMPLE = [
     ("sort", "onesweep", "sort_onesweep", "__syncwarp();", 2, {"n": 300, "block": "64"}),  # ran once on 16
     ("nbody", "split", "nbody_split", "__syncthreads();", 1, {"bodies": 48}),
     ("nbody", "pairs", "nbody_pairs", "__syncwarp();", 2, {"bodies": 48}),
-    ("matmul", "peak", "multiply_peak", "__syncthreads();", 2, {"n": 16}),
+    ("matmul", "peak", "matmul_peak", "__syncthreads();", 2, {"n": 16}),
     ("scan", "look-back", "look_back", "volatile", 1, {"n": 3000}),
     ("softmax", "shared", "softmax_shared", "__syncthreads();", 5, {"rows": 2, "n": 64}),
     ("reduction", "last-block", "finish", "__threadfence();", 1, {"n": 1000}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ def test_with_beta_0_nothing_is_read_from_c(engine: Engine, variant: str) -> Non
 
         def allocate(self, shape: Any, dtype: Any) -> Any:
             buffer = engine.allocate(shape, dtype)
-            engine.fill(buffer, np.nan)
+            engine.fill(buffer, np.nan if np.dtype(dtype).kind == "f" else 0)
             return buffer
 
         def launch(self, *arguments: Any, **options: Any) -> None:
@@ -95,6 +96,36 @@ def test_with_beta_0_nothing_is_read_from_c(engine: Engine, variant: str) -> Non
         outcome = run(Spoiled(), variant, given(n, n, n))
         assert np.isfinite(outcome.outputs["result"]).all()
         assert outcome.report.verified
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "clusters", "blocks"),
+    [
+        (70, 61, 150, True, (1, 2, 4)),
+        (70, 61, 150, False, (1, 2, 1)),
+        (70, 61, 100, True, (1, 2, 1)),
+        (200, 1100, 130, True, (9, 4, 2)),
+    ],
+)
+def test_what_is_too_little_for_all_is_shared_by_clusters(
+    fast_engine: Engine, m: int, n: int, k: int, clusters: bool, blocks: tuple[int, int, int]
+) -> None:
+    """Where k is long enough, and there are clusters."""
+    grids = []
+
+    class Wide:
+        device = replace(fast_engine.device, multiprocessors=66, has_clusters=clusters)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(fast_engine, name)
+
+        def launch(self, kernel: Any, grid: tuple[int, int, int], *rest: Any) -> None:
+            grids.append(grid)
+            fast_engine.launch(kernel, grid, *rest)
+
+    inputs = given(m, n, k)
+    assert_product(run(Wide(), "peak", inputs, alpha=-0.7, beta=0.3), inputs, -0.7, 0.3)
+    assert grids == [blocks]
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (-0.7, 0.3)])
