@@ -452,10 +452,10 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
             // To and fro, so that a product has a factor in common with the one before: registers lie in two banks, and
             // what has just been read is kept for the next instruction.
 #pragma unroll
-            for (int r = 0; r < THREAD_ROWS; ++r) {
+            for (int s = 0; s < THREAD_COLUMNS; ++s) {
 #pragma unroll
-                for (int j = 0; j < THREAD_COLUMNS; ++j) {
-                    int s = r % 2 == 0 ? j : THREAD_COLUMNS - 1 - j;
+                for (int j = 0; j < THREAD_ROWS; ++j) {
+                    int r = s % 2 == 0 ? j : THREAD_ROWS - 1 - j;
                     sums[r][s] += of_a[i % 2][r] * of_b[i % 2][s];
                 }
             }

@@ -50,6 +50,7 @@ extern "C" __global__ void matmul_largest_of_rows(const float *matrix, unsigned 
     if (row >= rows) return;
     // phase: find the largest
     unsigned int found = 0;
+#pragma unroll 8
     for (int i = threadIdx.x % 32; i < columns; i += 32) found = max(found, magnitude(matrix[row * columns + i]));
     found = __reduce_max_sync(0xffffffff, found);
     if (threadIdx.x % 32 == 0) largest[row] = found;
@@ -62,6 +63,7 @@ extern "C" __global__ void matmul_largest_of_columns(const float *matrix, unsign
     if (column >= columns) return;
     // phase: find the largest
     unsigned int found = 0;
+#pragma unroll 8
     for (int row = blockIdx.y; row < rows; row += gridDim.y)
         found = max(found, magnitude(matrix[row * columns + column]));
     atomicMax(&largest[column], found);

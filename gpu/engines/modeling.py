@@ -110,8 +110,8 @@ class ModelingEngine(SimulatorEngine):
 
     def __init__(self, gpu: GpuDescription, timed: int | None = None, *, nvcc: bool = True) -> None:
         super().__init__("compiled")
-        clusters = int(gpu.capability.partition(".")[0]) >= 9
-        self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors, has_clusters=clusters)
+        # The model knows no clusters: host programs do as where there are none.
+        self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors, has_clusters=False)
         self._gpu = gpu
         self._wanted = timed
         self._nvcc = nvcc

@@ -108,7 +108,10 @@ _PEAK = {
     16: _PeakShape(64, 64, 16, 4, 4),
     32: _PeakShape(64, 128, 16, 8, 8),
 }
+_PEAK_LARGE = _PeakShape(128, 256, 8, 8, 16)
 _PEAK_SMALL = _PeakShape(64, 64, 16, 8, 4, stages=4)
+_EVEN = 0.9
+"""The least share of a device's multiprocessors that has work to the end, where blocks are large."""
 _WORTH_SHARING = 128
 """So long is k where blocks share it."""
 
@@ -158,7 +161,7 @@ _HALVES_DEPTH = 16
 _BLOCK = 256
 """Threads in a block of what finds the largest values, and of what splits."""
 
-_ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN = 64, 16
+_ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN = 64, 64
 """About how many rows a thread has of a column whose largest value is found, and how many blocks share one at most."""
 
 
@@ -219,15 +222,20 @@ def _several_a_thread(kernel_name: str, shapes: dict[int, _Shape], *, one_column
 
 
 def _peak_shape(device: Device, tile: int, m: int, n: int, k: int) -> _PeakShape:
-    """Return the shape of the tile that is asked for; the largest is smaller, or shared, where it leaves some idle."""
-    shape = _PEAK[tile]
+    """Return the shape of the tile that is asked for; of the largest, what keeps all multiprocessors busy.
+
+    That is a larger one where its blocks come out even and rows are whole quads long, and a smaller one, or blocks that
+    share their work, where there are few.
+    """
+    shape, all_busy = _PEAK[tile], device.multiprocessors
     if shape is _PEAK[max(_PEAK)]:
-        several = 2 * device.multiprocessors
-        if 4 * _blocks(shape, m, n) < several:
+        large = _blocks(_PEAK_LARGE, m, n)
+        if n % 4 == 0 and large >= _EVEN * all_busy * -(-large // all_busy):
+            return _PEAK_LARGE
+        if 2 * _blocks(shape, m, n) < all_busy:
             shape = _PEAK_SMALL
-        if k >= _WORTH_SHARING:
-            splits = 4 if 5 * _blocks(shape, m, n) < several else 2 if 2 * _blocks(shape, m, n) < 5 * several else 1
-            shape = replace(shape, splits=splits)
+        if k >= _WORTH_SHARING and 2 * _blocks(shape, m, n) < 5 * all_busy:
+            shape = replace(shape, splits=4 if 5 * _blocks(shape, m, n) < 2 * all_busy else 2)
     return shape if device.has_clusters else replace(shape, splits=1)
 
 

@@ -116,7 +116,7 @@ class CostTable:
             return _FREE
         if opcode == "pragma":
             return _FREE
-        if opcode in ("ld", "st", "atom", "red", "tex", "ldu"):
+        if opcode in ("ld", "st", "atom", "red", "tex", "ldu", "cp", "ldmatrix"):
             return self._memory(instruction)
         if opcode in ("bar", "barrier"):
             if "warp" in words:

@@ -285,6 +285,21 @@ class ThreadWriter:
         value = self._value(frame, expression)
         return value[0] if isinstance(value, tuple) else value
 
+    def _copy(self, frame: _CallFrame, copy: ir.AsyncCopy) -> None:
+        """Start a copy to shared memory: how many bytes it has the compiler finds out."""
+        asm = self._asm
+        to = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.source)} to ptr addrspace(1)")
+        size, sizes = self._scalar(frame, copy.bytes), value_type(copy.bytes.type)
+        given = self._scalar(frame, copy.given) if copy.given is not None else size
+        read = asm.value(f"trunc i64 {given} to i32")
+        for count, cache in ((4, "ca"), (8, "ca"), (16, "cg")):
+            with asm.when(asm.value(f"icmp eq {sizes} {size}, {count}")):
+                asm.emit(
+                    f'call void asm sideeffect "cp.async.{cache}.shared.global [$0], [$1], {count}, $2;", '
+                    f'"l,l,r,~{{memory}}"(ptr addrspace(3) {to}, ptr addrspace(1) {source}, i32 {read})'
+                )
+
     def _value(self, frame: _CallFrame, expression: ir.Expression) -> Value:
         asm = self._asm
         match expression:
@@ -303,6 +318,22 @@ class ThreadWriter:
                     raise NotCompiled("clusters of blocks")
                 number = self._call("i32", f"llvm.nvvm.read.ptx.sreg.{_SPECIALS[name]}.{_AXES[axis]}", [])
                 return arithmetic.cast(asm, Scalar("uint32"), type, number)
+            case ir.SharedAddress(type, operand):
+                held = self._scalar(frame, operand)
+                if isinstance(type, Scalar):
+                    place = asm.value(f"addrspacecast ptr {held} to ptr addrspace(3)")
+                    return asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(type)}")
+                place = asm.value(f"inttoptr {value_type(operand.type)} {held} to ptr addrspace(3)")
+                return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
+            case ir.AsyncCopy():
+                self._copy(frame, expression)
+                return "void"
+            case ir.AsyncCommit(bulk=False):
+                asm.emit('call void asm sideeffect "cp.async.commit_group;", ""()')
+                return "void"
+            case ir.AsyncWait(bulk=False):
+                asm.emit('call void asm sideeffect "cp.async.wait_all;", "~{memory}"()')
+                return "void"
             case ir.Unary(_, op, operand):
                 assert isinstance(operand.type, Scalar)
                 return arithmetic.unary(asm, op, operand.type, self._scalar(frame, operand))

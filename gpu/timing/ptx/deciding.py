@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
 _SPACES = ("global", "shared", "local", "const")
-ASKS = ("ld", "ldu", "st", "atom", "red", "tex")
+ASKS = ("ld", "ldu", "st", "atom", "red", "tex", "cp", "ldmatrix")
 """What asks something of memory."""
 _ALWAYS = ("bar", "barrier", "call")
 
@@ -94,6 +94,8 @@ def _of_the_way(instruction: PtxInstruction) -> tuple[str, ...]:
         return instruction.read
     if instruction.opcode not in ASKS or "param" in instruction.words:
         return ()
+    if instruction.opcode == "cp":
+        return instruction.read
     addressed = [name for name in instruction.read if any(_addresses(name, each) for each in instruction.operands)]
     return (*addressed, instruction.guard) if instruction.guard else tuple(addressed)
 

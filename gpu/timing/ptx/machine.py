@@ -373,6 +373,10 @@ class PtxMachine:
             return self._exchange(instruction)
         if opcode == "tex":
             return self._fetch(instruction, place)
+        if opcode == "ldmatrix":
+            return self._load_matrices(instruction, place)
+        if opcode == "cp" and words[:1] == ("async",) and "bulk" not in words:
+            return self._copy(instruction, place)
         if opcode in ("bar", "barrier") and "red" in words:
             return self._block_vote(instruction)
         if opcode == PLACE:
@@ -744,6 +748,35 @@ class PtxMachine:
                 return
             values = [read_as(get(state), DTYPES[stored]) for get in gets]
             state.store(kind, places, values, DTYPES[stored], mask)
+
+        return run
+
+    def _load_matrices(self, instruction: PtxInstruction, place: int) -> Step:
+        """Ask for the rows of matrices of 8 x 8 halves, whose values decide nothing."""
+        where = self._place(instruction.operands[1])
+        puts = [self._put(name) for name in _listed(instruction.operands[0])]
+
+        def run(state: SampledBlocks, mask: SampleLanes) -> None:
+            kind, places = state.resolve("shared", where(state), mask)
+            state.ask(place, kind, "ld", places, 4 * len(puts), mask)
+            for put in puts:
+                put(state, mask, np.uint32(0))
+
+        return run
+
+    def _copy(self, instruction: PtxInstruction, place: int) -> Step:
+        """Ask for what is copied to shared memory, which no lane waits for: copies are far enough ahead."""
+        if "shared" not in instruction.words:  # the end of a group, or the wait for some
+            return lambda state, mask: None
+        where, size = self._place(instruction.operands[1]), int(instruction.operands[2])
+        given = self._get(instruction.operands[3], "u32") if len(instruction.operands) > 3 else None
+
+        def run(state: SampledBlocks, mask: SampleLanes) -> None:
+            chosen: SampleLanes | None = mask
+            if given is not None:
+                chosen = mask.split(given(state) > 0)[0]
+            if chosen is not None:
+                state.ask(place, "global", "ld", where(state), size, chosen)
 
         return run
 

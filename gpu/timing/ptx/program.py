@@ -87,6 +87,8 @@ class PtxInstruction:
         """The registers that it writes."""
         if self.opcode in ("st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence", "nanosleep", "trap"):
             return ()
+        if self.opcode == "cp":
+            return ()
         if self.opcode == "wmma" and self.words[0] == "store":
             return ()
         return tuple(_registers(self.operands[0])) if self.operands else ()

@@ -67,3 +67,20 @@ def test_a_matrix_product_by_tensor_cores_is_modeled(source, monkeypatch) -> Non
     least = 6 * 2 * 512**3 / gpu.tensor_lanes / 64 / gpu.clock_ghz / 1e3
     assert found["source"] == source
     assert least < found["time_us"] < 20 * least
+
+
+@pytest.mark.parametrize(("variant", "products"), [("halves", 3 / 2), ("peak", 0)])
+@pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])
+def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, monkeypatch) -> None:
+    """Each tile is asked for once, and nobody waits for it beyond the products, of which halves take three."""
+    if source == "ir":
+        monkeypatch.setattr(compiler, "find_nvcc", lambda: "")
+    pattern, gpu = find_pattern("matmul"), find_gpu("h200")
+    params = pattern.check({"n": 128})
+    run = model_pattern(pattern.variant(variant), pattern.inputs({}, params, 1), params, "h200", pattern="matmul")
+    found = run.data()
+    least = products * 2 * 128**3 / gpu.tensor_lanes / 4 / gpu.clock_ghz / 1e3
+    assert found["source"] == source
+    assert least < found["time_us"] < 60
+    # Of each matrix every block row or column of 64 takes what it needs, as floats or as two halves.
+    assert found["l2_sectors"] >= 2 * 2 * 128 * 128 * 4 / 32
