@@ -41,9 +41,9 @@ def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = No
         modeled = f"{row.modeled_us:12.2f} us {row.ratio:6.2f}" if row.modeled_us is not None else row.remark
         print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.measured_us:12.2f} us {modeled}", flush=True)
     if nvcc:
-        name, body = f"Timing model on {described.key}", compare.tables(rows, described.name)
+        name, body = f"Timing model on {described.key}", compare.tables(rows, described.name, times.remark)
     else:
-        name, body = f"Timing model without nvcc on {described.key}", compare.without_nvcc(rows)
+        name, body = f"Timing model without nvcc on {described.key}", compare.without_nvcc(rows, times.remark)
     document.write_section(page, name, times.gpu, body)
     known = [row for row in rows if row.modeled_us is not None]
     if known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import statistics
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -101,21 +102,25 @@ def compare(times: MeasuredTimes, gpu: GpuDescription, *, nvcc: bool = True) -> 
             engine.close()
 
 
-def tables(rows: Sequence[Compared], gpu: str) -> str:
-    """Return what is said of the model's errors, as Markdown."""
-    lines = [_ABOUT.format(gpu=gpu), "", *_summary(rows), "", *_goals(rows)]
+def tables(rows: Sequence[Compared], gpu: str, remark: str = "") -> str:
+    """Return what is said of the model's errors, as Markdown, with a remark on what was measured."""
+    lines = [_ABOUT.format(gpu=gpu), *_paragraph(remark), "", *_summary(rows), "", *_goals(rows)]
     lines += ["", "| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|"]
     lines += map(_row, rows)
     return "\n".join(lines)
 
 
-def without_nvcc(rows: Sequence[Compared]) -> str:
+def without_nvcc(rows: Sequence[Compared], remark: str = "") -> str:
     """Return what is said of the errors with LLVM's PTX, and the cases that are not within 2 x, as Markdown."""
     far = [row for row in rows if row.modeled_us is None or not 0.5 <= row.ratio <= 2.0]
-    lines = [_ABOUT_LLVM, "", *_summary(rows), "", *_goals(rows), ""]
+    lines = [_ABOUT_LLVM, *_paragraph(remark), "", *_summary(rows), "", *_goals(rows), ""]
     lines += [f"Not within 2 x, or not modeled: {len(far)} of {len(rows)}.", ""]
     lines += ["| kernels | on | measured us | modeled us | ratio | |", "|---|---|--:|--:|--:|---|", *map(_row, far)]
     return "\n".join(lines)
+
+
+def _paragraph(text: str) -> list[str]:
+    return ["", *textwrap.wrap(text, 120)] if text else []
 
 
 def _row(row: Compared) -> str:

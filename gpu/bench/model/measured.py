@@ -16,6 +16,9 @@ from gpu.files.text import read_text
 
 FORMAT = 1
 
+STEADY = 1.15
+"""How many times what the fastest repetition took a case's median may be: where it is more, the host was disturbed."""
+
 
 @dataclass(frozen=True)
 class MeasuredLaunch:
@@ -74,6 +77,11 @@ class MeasuredCase:
     spread_us: tuple[float, float]
     launches: tuple[MeasuredLaunch, ...] = field(default=())
 
+    @property
+    def disturbed(self) -> bool:
+        """Whether the host made launches late."""
+        return self.time_us > STEADY * self.spread_us[0]
+
 
 @dataclass(frozen=True)
 class MeasuredTimes:
@@ -82,6 +90,17 @@ class MeasuredTimes:
     gpu: str
     seed: int
     cases: tuple[MeasuredCase, ...]
+
+    @property
+    def remark(self) -> str:
+        """Return in a sentence how many of them were disturbed; "" where none was."""
+        count = sum(case.disturbed for case in self.cases)
+        if not count:
+            return ""
+        return (
+            f"Of the {len(self.cases)} cases {count} {'was' if count == 1 else 'were'} disturbed while measured: half "
+            f"of the repetitions took {STEADY - 1:.0%} more than the fastest. They are counted as they were measured."
+        )
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""

@@ -48,6 +48,39 @@ def test_what_was_measured_is_read_as_it_was_written(tmp_path) -> None:
     assert load(tmp_path / "times.json") == times
 
 
+class Repetitions:
+    """What was measured in several tries, in the place of a recorder."""
+
+    def __init__(self, *tries: tuple[float, ...]) -> None:
+        self.tries = list(tries)
+
+    def replay_each(self, times: int, *, anew: bool) -> list[tuple[float, ...]]:
+        return [tuple(each / 2 for each in self.tries[0]), tuple(each / 2 for each in self.tries.pop(0))]
+
+
+def test_what_was_disturbed_is_measured_again() -> None:
+    steady, late, later = (5.0, 5.2, 9.0), (8.0, 54.0, 60.0), (44.0, 54.5, 60.0)
+    for tries, due, left in (
+        ([steady, late], steady, 1),
+        ([late, steady, late], steady, 1),
+        ([later, late, later, steady], late, 1),
+    ):
+        found = Repetitions(*tries)
+        assert measure.steady_times(found, 3, anew=False) == [tuple(each / 2 for each in due)] * 2
+        assert len(found.tries) == left
+    assert measure.steady_times(Repetitions(()), 3, anew=False) == [(), ()]
+
+
+def test_the_page_says_what_was_disturbed() -> None:
+    cases = [MeasuredCase("p", "v", "w", took, (1.0, 9.0)) for took in (1.1, 1.2, 9.0)]
+    assert MeasuredTimes("a GPU", 7, tuple(cases[:1])).remark == ""
+    remark = MeasuredTimes("a GPU", 7, tuple(cases)).remark
+    assert remark.startswith("Of the 3 cases 2 were disturbed")
+    rows = [compare.Compared(compare.OURS, "reduction", "v", "n", 1.0, 1.1)]
+    for text in (compare.tables(rows, "NVIDIA X", remark), compare.without_nvcc(rows, remark)):
+        assert remark in text.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"format": 9}', '{"format": 1, "gpu": "x", "seed": 1, "cases": [{}]}']
 )
