@@ -45,9 +45,10 @@ _REGION_SHIFT = 4  # of sectors: atomics on 512 bytes queue at one place
 _FLOAT_SUM = 2.4
 """How much longer than a sum of integers one of floats takes at its word: of an H200 and an H100."""
 _WAVES = 3
-_COUNTED, _LONG = ((1 << 16, 1.2), (1 << 19, 2.0), (1 << 24, 2.0)), 2.0
+_COUNTED, _LONG = ((1 << 16, 1.2, 600), (1 << 19, 2.0, 600), (1 << 24, 2.0, 40)), 2.0
 """Lanes of which it is counted what each warp has to do: a part of the grid, and where some block's longest warp has
-more than so many times the mean of them, a larger one; from which multiple on they count as different."""
+more than so many times the mean of them, a larger one, if none comes to more basic blocks than so many: rounds that are
+foreseen are none. From which multiple on they count as different."""
 _SPREAD, _EVEN = ((10, 2560), (80, 20480)), 0.05
 """Blocks all over the grid, and lanes of them, that are sampled to see whether all do as much: few, and where these
 differ, many; what counts as the same."""
@@ -347,21 +348,19 @@ class LaunchModel:
 
     def _count(self, shape: GridShape, parameters: Array, memory: SampledMemory) -> _CountedGrid | None:
         """Return what blocks have to do; None where all warps do about as much, or where it cannot be foreseen."""
-        for most, same in _COUNTED:
+        found = None
+        for most, same, visits in _COUNTED:
             apart = max(1, -(-shape.blocks * shape.warps * WARP // most))
             blocks = np.arange(0, shape.blocks, apart)
-            issued = self._census.count(shape, parameters, blocks.tolist(), memory)
+            issued = self._census.count(shape, parameters, blocks.tolist(), memory, visits)
             if issued is None:
-                return None
-            work = issued.sum(axis=1)
-            longest = issued.max(axis=1)
-            if longest.max() <= same * longest.mean():
-                return None
-            if apart == 1:
                 break
-        if longest.max() <= _LONG * longest.mean():
-            return None
-        return _CountedGrid(blocks, work, int(blocks[longest.argmax()]))
+            longest = issued.max(axis=1)
+            times = float(longest.max() / longest.mean())
+            found = _CountedGrid(blocks, issued.sum(axis=1), int(blocks[longest.argmax()])) if times > _LONG else None
+            if apart == 1 or times <= same:
+                break
+        return found
 
     def _path_of(
         self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory

@@ -28,6 +28,7 @@ Array = npt.NDArray[Any]
 _AT_ONCE = 1 << 15
 """Lanes that go together: their registers stay in a processor's cache."""
 _MOST_VISITS = 600
+"""Basic blocks after which it is not known what some lanes do."""
 _ROUNDS_BEFORE = 3
 
 
@@ -47,14 +48,24 @@ class GridCensus:
         known = leading(kernel) is not None
         self._machine = _WayMachine(kernel, addresses, np.asarray(slots, float)) if known else None
 
-    def count(self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory) -> Array | None:
-        """Return what each warp of some blocks issues, shape (blocks, warps of one); None where none can foresee it."""
+    def count(
+        self,
+        shape: GridShape,
+        parameters: Array,
+        blocks: Sequence[int],
+        memory: SampledMemory,
+        most_visits: int = _MOST_VISITS,
+    ) -> Array | None:
+        """Return what each warp of some blocks issues, shape (blocks, warps of one); None where none can foresee it.
+
+        Nor is it known where some of them come to more basic blocks than `most_visits`.
+        """
         if self._machine is None:
             return None
         each = max(1, _AT_ONCE // (shape.warps * WARP))
         found = []
         for first in range(0, len(blocks), each):
-            issued = self._machine.issued(shape, parameters, blocks[first : first + each], memory)
+            issued = self._machine.issued(shape, parameters, blocks[first : first + each], memory, most_visits)
             if issued is None:
                 return None
             found.append(issued.reshape(-1, shape.warps))
@@ -89,11 +100,13 @@ class _WayMachine(PtxMachine):
     def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
         return leading(kernel) or set()
 
-    def issued(self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory) -> Array | None:
-        """Return what each warp of some blocks issues."""
+    def issued(
+        self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory, most_visits: int
+    ) -> Array | None:
+        """Return what each warp of some blocks issues; None where they come to more basic blocks."""
         run = _CountedBlocks(BlockMemory(0, 0), shape, parameters, blocks, memory)
         with np.errstate(all="ignore"):
-            self.follow(run, _MOST_VISITS)
+            self.follow(run, most_visits)
         if not run.path.ended:
             return None
         found = run.foreseen

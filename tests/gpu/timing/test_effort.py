@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from gpu.bench.model import elsewhere
 from gpu.engines.modeling import ModelingEngine
 from gpu.patterns import find_pattern
 from gpu.run.model import model_pattern
@@ -39,6 +40,19 @@ def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> Non
     begin = time.process_time()
     model_pattern(chosen, inputs, params, "h200")
     assert time.process_time() - begin < most
+
+
+@pytest.mark.long
+def test_of_a_large_grid_whose_rounds_nobody_foresees_a_part_is_counted() -> None:
+    """Mandelbrot's set on 16 million points: all of them, up to hundreds of rounds each, took 38 seconds."""
+    case = [each for each in elsewhere.all_cases() if each.kernel == "mandelbrot"][-1]
+    engine = ModelingEngine(find_gpu("h200"))
+    engine.sources.update(elsewhere.sources())
+    arguments = case.make(np.random.default_rng(7))
+    begin = time.process_time()
+    case.launch(engine, arguments)
+    assert time.process_time() - begin < 5
+    engine.close()
 
 
 _PEAK = """
