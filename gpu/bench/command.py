@@ -81,7 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _size(text: str) -> tuple[str, int]:
-    from gpu.bench.cluster.command import size_of
+    from gpu.bench.cluster.sizes import size_of
 
     return size_of(text)
 
@@ -129,11 +129,14 @@ def run(
 
 
 def _cluster(options: argparse.Namespace) -> int:
-    from gpu.bench.cluster import command
     from gpu.distributed.asked import Asked
+    from gpu.distributed.library import load_dask
 
     if options.workers < 0:
         raise InputError("--workers is a whole number from 1.")
+    load_dask()
+    from gpu.bench.cluster import command
+
     asked = Asked(workers=options.workers)
     return command.run(asked, dict(options.size), options.repetitions, options.document, options.folder)
 

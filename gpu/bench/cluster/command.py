@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,40 +12,13 @@ from gpu.bench.cluster.cases import CASES, ClusterCase
 from gpu.bench.cluster.disk import DiskRow
 from gpu.bench.cluster.measure import ClusterRow
 from gpu.bench.cluster.overhead import OverheadRow
+from gpu.bench.cluster.sizes import DISK, ON_GPUS, OVERHEAD, SIMULATED
 from gpu.distributed.asked import Asked
 from gpu.distributed.cluster import opened
 from gpu.distributed.layout import short_bytes
-from gpu.distributed.library import load_dask
 from gpu.distributed.run import devices_text
 from gpu.errors import InputError, LockstepError
 
-OVERHEAD, DISK = "overhead", "disk"
-
-_ON_GPUS = {
-    "nbody": 2**20,
-    "matmul": 32768,
-    "sort": 2**31,
-    "scan": 2**32,
-    "reduction": 2**32,
-    "histogram": 2**32,
-    "convolution": 2**32,
-    OVERHEAD: 2**22,
-    DISK: 2**33,
-}
-_SIMULATED = {
-    "nbody": 2**8,
-    "matmul": 64,
-    "sort": 2**13,
-    "scan": 2**14,
-    "reduction": 2**14,
-    "histogram": 2**14,
-    "convolution": 2**12,
-    OVERHEAD: 2**12,
-    DISK: 2**16,
-}
-NAMES = tuple(_ON_GPUS)
-
-_SIZE = re.compile(r"([a-z]+)=(?:(\d{1,12})|2\^(\d{1,2}))", re.ASCII)
 _MOST = 5
 
 _METHOD = """\
@@ -69,14 +40,6 @@ An image that is read from a disk in chunks, after the system was asked to keep 
 what all workers read together, and nothing else. Filtered, it is written as another image."""
 
 
-def size_of(text: str) -> tuple[str, int]:
-    """Return a name and a size, as `--size` takes them: sort=2^31, matmul=8192, disk=0."""
-    found = _SIZE.fullmatch(text)
-    if found is None or found[1] not in NAMES:
-        raise argparse.ArgumentTypeError(f"NAME=N or NAME=2^K is wanted, not {text[:40]!r}; names: {', '.join(NAMES)}")
-    return found[1], int(found[2]) if found[2] else 2 ** int(found[3])
-
-
 def run(
     asked: Asked, sizes: Mapping[str, int], repetitions: int, page: Path, folder: Path, engine: str = "auto"
 ) -> int:
@@ -88,7 +51,7 @@ def run(
     ----------
     asked : Asked
     sizes : mapping of str to int
-        By names of `NAMES`, others than are taken by themselves; what is 0 is left out.
+        By names of `gpu.bench.cluster.sizes.NAMES`, others than are taken by themselves; what is 0 is left out.
     repetitions : int
     page : Path
     folder : Path
@@ -99,16 +62,13 @@ def run(
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
     begun = time.perf_counter()
-    load_dask()
-    imported = time.perf_counter()
     with opened(asked, engine) as cluster:
-        started = (
-            f"Dask imported in {imported - begun:.1f} s, workers ready {time.perf_counter() - imported:.1f} s later."
-        )
+        ready = time.perf_counter() - begun
+        started = f"Its workers are ready {ready:.1f} s after it is asked for, Dask being imported."
         simulated = cluster.workers[0].device.engine != "cuda"
         name = devices_text(cluster) + (", simulated: their times are no GPU's" if simulated else "")
         print(f"{name}. {started}", flush=True)
-        wanted = {**(_SIMULATED if simulated else _ON_GPUS), **sizes}
+        wanted = {**(SIMULATED if simulated else ON_GPUS), **sizes}
         rows: list[ClusterRow] = []
         spent: list[OverheadRow] = []
         read: list[DiskRow] = []

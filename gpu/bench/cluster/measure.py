@@ -126,8 +126,7 @@ def _on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> 
     cluster.on_each(with_engine, _begin)
     try:
         prepared = _Prepared(cluster, case, -(-case.chunks // count) * count, folder)
-        result = prepared.checked()
-        prepared.timed()
+        result = prepared.checked()  # which makes everything warm, too
         runs: list[_Timed] = []
         begun = time.monotonic()
         while len(runs) < repetitions and (len(runs) < _FEWEST or time.monotonic() - begun < _LONG_S):

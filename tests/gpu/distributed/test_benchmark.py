@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpu.bench.cluster import command, disk, measure, overhead
+from gpu.bench.cluster import command, disk, measure, overhead, sizes
 from gpu.bench.cluster.cases import CASES, MadeInput, value_of
 from gpu.bench.cluster.held import HeldEngine
 from gpu.distributed.asked import Asked
@@ -98,8 +98,8 @@ def test_an_image_on_a_disk_is_read_counted_and_filtered(cluster, tmp_path):
 
 def test_simulators_are_told_of_and_written_nowhere(cluster, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(command, "opened", lambda asked, engine: nullcontext(cluster.first(1)))
-    sizes, page = dict.fromkeys(command.NAMES, 0) | {"reduction": 256}, tmp_path / "page.md"
-    assert command.run(Asked(), sizes, 1, page, tmp_path) == 0
+    asked, page = dict.fromkeys(sizes.NAMES, 0) | {"reduction": 256}, tmp_path / "page.md"
+    assert command.run(Asked(), asked, 1, page, tmp_path) == 0
     said = capsys.readouterr().out
     assert "simulated: their times are no GPU's" in said
     assert re.search(r"reduction \(sum\), 256 int32 \| 1 .* \| verified", said)
@@ -110,8 +110,8 @@ def test_gpus_have_a_section_of_the_page(cluster, monkeypatch, tmp_path):
     gpus = cluster.first(2)
     gpus.workers = tuple(replace(each, device=replace(each.device, engine="cuda", name="H")) for each in gpus.workers)
     monkeypatch.setattr(command, "opened", lambda asked, engine: nullcontext(gpus))
-    sizes, page = dict.fromkeys(command.NAMES, 0) | {"scan": 64, "disk": 400}, tmp_path / "page.md"
-    assert command.run(Asked(), sizes, 1, page, tmp_path) == 0
+    asked, page = dict.fromkeys(sizes.NAMES, 0) | {"scan": 64, "disk": 400}, tmp_path / "page.md"
+    assert command.run(Asked(), asked, 1, page, tmp_path) == 0
     text = page.read_text("utf-8")
     assert "## Several devices: 2 x H, " in text
     assert re.search(
@@ -124,6 +124,6 @@ def test_gpus_have_a_section_of_the_page(cluster, monkeypatch, tmp_path):
 @pytest.mark.parametrize("text", ["sort", "sort=", "nothing=3", "sort=2^", "sort=-1", "sort=2^2^2"])
 def test_a_size_has_a_name_and_a_number(text):
     with pytest.raises(ArgumentTypeError, match="NAME=N or NAME=2"):
-        command.size_of(text)
-    assert command.size_of("sort=2^31") == ("sort", 2**31)
-    assert command.size_of("disk=0") == ("disk", 0)
+        sizes.size_of(text)
+    assert sizes.size_of("sort=2^31") == ("sort", 2**31)
+    assert sizes.size_of("disk=0") == ("disk", 0)

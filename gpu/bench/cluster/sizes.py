@@ -1,0 +1,42 @@
+"""How large what `bench cluster` measures is, and how somebody asks for another size; to say so takes no Dask."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+OVERHEAD, DISK = "overhead", "disk"
+
+ON_GPUS = {
+    "nbody": 2**20,
+    "matmul": 32768,
+    "sort": 2**31,
+    "scan": 2**32,
+    "reduction": 2**32,
+    "histogram": 2**32,
+    "convolution": 2**32,
+    OVERHEAD: 2**22,
+    DISK: 2**33,
+}
+SIMULATED = {
+    "nbody": 2**8,
+    "matmul": 64,
+    "sort": 2**13,
+    "scan": 2**14,
+    "reduction": 2**14,
+    "histogram": 2**14,
+    "convolution": 2**12,
+    OVERHEAD: 2**12,
+    DISK: 2**16,
+}
+NAMES = tuple(ON_GPUS)
+
+_SIZE = re.compile(r"([a-z]+)=(?:(\d{1,12})|2\^(\d{1,2}))", re.ASCII)
+
+
+def size_of(text: str) -> tuple[str, int]:
+    """Return a name and a size, as `--size` takes them: sort=2^31, matmul=8192, disk=0."""
+    found = _SIZE.fullmatch(text)
+    if found is None or found[1] not in NAMES:
+        raise argparse.ArgumentTypeError(f"NAME=N or NAME=2^K is wanted, not {text[:40]!r}; names: {', '.join(NAMES)}")
+    return found[1], int(found[2]) if found[2] else 2 ** int(found[3])
