@@ -19,8 +19,11 @@ from gpu.engines.base import Array, Engine, OverlappingEngine
 
 Arrays = Mapping[str, Array]
 
-PART_BYTES = 2**23
-"""Of a part of a chunk, where an engine copies for one part while another one is computed."""
+PART_BYTES = 2**22
+"""Of a part of a chunk, where an engine copies for one part while another one is computed.
+
+As float32 an 8-bit image of this size is as large as memory that malloc hands out again: fresh pages take longer.
+"""
 
 _OF_ROWS = ("values", "image")
 """Inputs that such a chunk has rows of."""

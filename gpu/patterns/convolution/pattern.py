@@ -65,6 +65,9 @@ _RUN_TILE = (64, 64, 1)
 # What one thread computes of the reference at a time.
 _REFERENCE_ROWS = 256
 
+# So many values become levels at a time.
+_ROUNDED = 2**16
+
 # What rounding the coefficients of a separable filter to float32 leaves of the second singular value, by the first.
 _RANK_ONE = float(np.finfo(np.float32).eps)
 
@@ -309,9 +312,12 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     around_gray = abs(float(filter_of(params).sum())) < 1e-3 and params["filter"] != GRADIENT
     offset = np.float32(maxval / 2) if around_gray else np.float32(0)
     rounded = np.empty(image.shape, image.dtype)
-    for row in range(0, image.shape[0], 64):
-        band = outputs["result"][row : row + 64] + offset
-        rounded[row : row + 64] = np.clip(np.rint(band), 0, maxval)
+    # A few rows at a time, which the cache keeps from one step to the next.
+    rows = max(1, _ROUNDED // max(1, image[:1].size))
+    for row in range(0, image.shape[0], rows):
+        band = outputs["result"][row : row + rows] + offset
+        np.rint(band, out=band)
+        rounded[row : row + rows] = np.clip(band, 0, maxval, out=band)
     return {"image": rounded, "picture": screen_picture(rounded, maxval)}
 
 
