@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.declaration.arrays import READABLE_ELEMENTS
 from gpu.distributed.worker import in_task
 from gpu.engines.base import (
     Argument,
@@ -75,7 +76,7 @@ class _Held:
 
 
 class HeldEngine:
-    """Stands before another engine. Host arrays stand for what lies on the device, and are never read nor written.
+    """Stands before another engine. Host arrays stand for what lies on the device, and are hardly ever read.
 
     Parameters
     ----------
@@ -112,7 +113,9 @@ class HeldEngine:
         buffer, count = self.inner.allocate(shape, dtype), math.prod(shape)
         place = np.uint32(first % 2**32)
         self._launch("made_elements", buffer.dtype, count, buffer, place, np.uint32(count), bits=bits)
-        self._held[key] = _Held(np.empty(shape, dtype), buffer, changed)
+        # Of few elements a host program may look at the values, as the sorts do.
+        array = self.inner.download(buffer) if count <= READABLE_ELEMENTS else np.empty(shape, dtype)
+        self._held[key] = _Held(array, buffer, changed)
         return self._sums(buffer, 0, count)[0]
 
     def begin(self) -> None:
