@@ -28,6 +28,9 @@ HERE = "127.0.0.1"
 _ON_GPUS = ("auto", "cuda")
 _DRAWS = "bokeh"
 """What Dask draws its own pages with."""
+_COLLECT_S = 0.001
+"""Dask collects messages for up to 10 ms and sends them together, which suits thousands of tasks: here few wait for
+each other, and a scan's three steps took twice as long."""
 _START_S = 60
 _ANSWER_S = 10
 GREETING_S = 5
@@ -98,6 +101,8 @@ class Cluster:
         known = self.client.scheduler_info(n_workers=-1)["workers"]
         if self._asked != frozenset(known) or not known:
             self.workers = _with_engines(self.client, self._engine, known, self._gpus)
+            if self.shared:  # others' messages are none of our business
+                _send_soon(self.client)
             self._asked = frozenset(known)
 
 
@@ -182,6 +187,23 @@ def _started(count: int, folder: str) -> Iterator[Any]:
         yield cluster
     finally:
         cluster.close(timeout=_ANSWER_S)
+
+
+def _send_soon(client: Any) -> None:
+    """Have this process, the scheduler and the workers collect messages for no longer than is worth it."""
+    client.scheduler_comm.interval = _COLLECT_S
+    client.run(collect_for, _COLLECT_S)
+    client.run_on_scheduler(_scheduler_collects_for, _COLLECT_S)
+
+
+def _scheduler_collects_for(seconds: float, dask_scheduler: Any) -> None:
+    for each in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
+        each.interval = seconds
+
+
+def collect_for(seconds: float, dask_worker: Any) -> None:
+    """Have a worker collect messages for so long before it sends them."""
+    dask_worker.batched_stream.interval = seconds
 
 
 @contextlib.contextmanager

@@ -324,7 +324,7 @@ def nbody(bodies: int, seed: int = 1) -> ClusterCase:
     inputs = pattern.inputs({}, params, seed)
 
     def right(result: CaseResult) -> bool:
-        variant = pattern.variant("registers")
+        variant = pattern.variant("split")
         ours, exact = verify.comparable(pattern, variant, inputs, params, result.arrays)
         return verify.compare(ours, exact, pattern.tolerance(inputs, params))[1]
 
@@ -332,7 +332,7 @@ def nbody(bodies: int, seed: int = 1) -> ClusterCase:
         name="nbody",
         work=f"n-body, {size_text(bodies)} bodies, a step: all forces twice",
         pattern="nbody",
-        variant="registers",
+        variant="split",
         params={"preset": "plummer", "bodies": bodies, "steps": 1},
         given=inputs,
         comes=("accelerations", "bodies"),

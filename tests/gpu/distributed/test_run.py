@@ -222,6 +222,20 @@ def test_nothing_stays_with_the_workers(cluster):
     assert not any(kept)
 
 
+def test_messages_are_sent_soon_on_a_cluster_of_this_machine(cluster):
+    intervals = {*cluster.client.run(interval).values(), *cluster.client.run_on_scheduler(intervals_of_scheduler)}
+    assert {*intervals, cluster.client.scheduler_comm.interval} == {0.001}
+
+
+def interval(dask_worker):
+    return dask_worker.batched_stream.interval
+
+
+def intervals_of_scheduler(dask_scheduler):
+    comms = (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values())
+    return [each.interval for each in comms]
+
+
 def keys(dask_worker):
     return [key for key in dask_worker.data if "scan" in key]
 
