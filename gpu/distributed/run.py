@@ -20,7 +20,7 @@ from gpu.distributed.sources import Carried, Excerpt, written
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.distributed.worker import Chunk
 from gpu.errors import InputError
-from gpu.messages.distributed import DistributedRun
+from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.messages.requests import Report
 from gpu.run import verify
 from gpu.run.drive import ANOTHER, Tell, accept
@@ -115,9 +115,21 @@ def run_distributed(
 
 
 def devices_text(cluster: Cluster) -> str:
-    """Return what a cluster's workers run on, such as "4 x NVIDIA H100"."""
-    names = [each.device.name for each in cluster.workers]
-    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
+    """Return what a cluster's workers run on: "4 x NVIDIA H100", or "4 workers on 1 x NVIDIA H100"."""
+    on: dict[str, list[WorkerStatus]] = {}
+    for each in cluster.workers:
+        on.setdefault(each.device.name, []).append(each)
+    parts = []
+    for name, workers in on.items():
+        devices = devices_of(workers)
+        shared = "" if devices == len(workers) else f"{len(workers)} workers on "
+        parts.append(f"{shared}{devices} x {name}")
+    return ", ".join(parts)
+
+
+def devices_of(workers: Sequence[WorkerStatus]) -> int:
+    """Return how many devices workers have: those of one machine may take turns on a GPU."""
+    return len({(each.host, each.device.place or each.address) for each in workers})
 
 
 def program_of(pattern: Pattern, variant: Variant) -> DistributedProgram:

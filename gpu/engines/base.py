@@ -73,6 +73,8 @@ class Device:
         Whether blocks may be in clusters, in which they reach each other's shared memory.
     shared_bytes_opt_in : int
         How much shared memory a block may have where its launch asks for so much; 0 where that is no more.
+    place : str
+        Which of its machine's GPUs it is, by its PCI bus; "" for what is no GPU.
     """
 
     engine: str
@@ -85,6 +87,7 @@ class Device:
     no_library: str = ""
     has_clusters: bool = False
     shared_bytes_opt_in: int = 0
+    place: str = ""
 
     @property
     def most_shared_bytes(self) -> int:

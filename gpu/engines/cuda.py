@@ -161,6 +161,7 @@ class CudaEngine:
             libraries.why_none(),
             device.compute_capability() >= (9, 0),
             device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+            device.pci_bus_id(),
         )
         self._architecture = "sm_{}{}".format(*device.compute_capability())
         self.executed = Executed("gpu")

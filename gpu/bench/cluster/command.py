@@ -16,7 +16,7 @@ from gpu.bench.cluster.sizes import DISK, ON_GPUS, OVERHEAD, SIMULATED
 from gpu.distributed.asked import Asked
 from gpu.distributed.cluster import opened
 from gpu.distributed.layout import short_bytes
-from gpu.distributed.run import devices_text
+from gpu.distributed.run import devices_of, devices_text
 from gpu.errors import InputError, LockstepError
 
 _MOST = 5
@@ -66,6 +66,10 @@ def run(
         ready = time.perf_counter() - begun
         started = f"Its workers are ready {ready:.1f} s after it is asked for, Dask being imported."
         simulated = cluster.workers[0].device.engine != "cuda"
+        if devices_of(cluster.workers) < len(cluster.workers):
+            raise InputError(
+                f"There are {devices_text(cluster)}: what workers that share a GPU gain says nothing of several GPUs."
+            )
         name = devices_text(cluster) + (", simulated: their times are no GPU's" if simulated else "")
         print(f"{name}. {started}", flush=True)
         wanted = {**(SIMULATED if simulated else ON_GPUS), **sizes}

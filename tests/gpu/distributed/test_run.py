@@ -6,15 +6,18 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gpu import engines
 from gpu.declaration.distributed import equal_lengths
-from gpu.distributed.run import lengths_of, program_of, run_distributed
+from gpu.distributed.run import devices_text, lengths_of, program_of, run_distributed
 from gpu.distributed.streamed import stream
+from gpu.engines.base import Device
 from gpu.errors import InputError
+from gpu.messages.distributed import WorkerStatus
 from gpu.patterns import find_pattern
 from gpu.run.execute import run_pattern
 from tests.gpu.distributed.lockstep import copies
@@ -278,3 +281,14 @@ def test_a_library_is_refused(over):
     pattern = find_pattern("matmul")
     with pytest.raises(InputError, match="cuBLAS runs on one device only"):
         over(pattern, pattern.variant("cublas"), *() if over is program_of else (None, {}, quiet))
+
+
+def test_workers_that_take_turns_on_a_gpu_are_not_called_several():
+    device = Device("cuda", "NVIDIA H200", "gpu", 1024, 49152, 132, place="0000:01:00.0")
+    one = WorkerStatus("0", "tcp://127.0.0.1:1", "127.0.0.1", device)
+    same = WorkerStatus("1", "tcp://127.0.0.1:2", "127.0.0.1", device)
+    other = WorkerStatus("1", "tcp://127.0.0.1:3", "127.0.0.1", replace(device, place="0000:02:00.0"))
+    elsewhere = WorkerStatus("1", "tcp://10.0.0.2:1", "10.0.0.2", device)
+    assert devices_text(SimpleNamespace(workers=(one, same))) == "2 workers on 1 x NVIDIA H200"
+    assert devices_text(SimpleNamespace(workers=(one, other))) == "2 x NVIDIA H200"
+    assert devices_text(SimpleNamespace(workers=(one, elsewhere))) == "2 x NVIDIA H200"
