@@ -379,8 +379,8 @@ _NOTES = {
     "srad/srad_v2 srad.cu": "The finding is right: threads of the first row of blocks read above the image before the"
     " value is replaced by the image's own.",
     "glu": "It does not ask whether there was room for its two arrays of 4 GiB.",
-    "merge": "It indexes shared memory by the complement of an unsigned number, 16 GiB away: where addresses have 32 bits,"
-    " as those of a GPU's shared memory, that comes round.",
+    "merge": "It indexes shared memory by the complement of an unsigned number, 16 GiB away: where addresses have 32"
+    " bits, as those of a GPU's shared memory, that comes round.",
     "unfold": "It adds to memory that nobody has written, as `--check` says; on a GPU that is often zero.",
 }
 """What there is to say of programs that are not right."""
