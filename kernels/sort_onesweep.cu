@@ -1,7 +1,7 @@
 // Sort, the fast rung: a radix sort that moves each key once a pass. Keys, order and places are as sort_keys.cuh says. A
 // pass takes DIGIT_BITS bits, the lowest first, and keeps the order of keys whose digit is the same: it is stable.
-// BLOCK_SIZE is a multiple of 32; a tile has KEYS_A_THREAD keys for each thread. Least traffic of a pass: 4 bytes read
-// and 4 written a key, and the same a place.
+// BLOCK_SIZE is a multiple of 32; a tile has KEYS_A_THREAD keys for each thread. Least traffic of a pass: a key read and
+// written, and the same of a place.
 //
 // rung                 idea                                            what still limits it
 // sort_onesweep        a tile asks those before for its places         8 votes and 3 trips to shared memory a key
@@ -22,18 +22,17 @@
 #define BLOCKS_AT_ONCE ((PAIRS ? 768 : 1024) / BLOCK_SIZE)
 #define TILE (KEYS_A_THREAD * BLOCK_SIZE)
 
-// Four keys of 16 bytes, as loads take them.
-#define VECTOR_int int4
-#define VECTOR_unsigned uint4
-#define VECTOR_float float4
-#define VECTOR OF_KEY(VECTOR_, KEY)
+// Keys of 16 bytes, as loads take them.
+#define VECTOR (16 / (int)sizeof(KEY))
+struct alignas(16) Keys {
+    KEY key[VECTOR];
+};
 
-__device__ unsigned int digit_of(KEY key, int shift) { return ordered(key) >> shift & (DIGITS - 1); }
+__device__ unsigned int digit_of(KEY key, int shift) { return (unsigned int)(ordered(key) >> shift) & (DIGITS - 1); }
 
 __device__ void count_digits(unsigned int (*bins)[DIGITS], KEY key) {
-    unsigned int bits = ordered(key);
 #pragma unroll
-    for (int pass = 0; pass < PASSES; ++pass) atomicAdd(&bins[pass][bits >> pass * DIGIT_BITS & (DIGITS - 1)], 1u);
+    for (int pass = 0; pass < PASSES; ++pass) atomicAdd(&bins[pass][digit_of(key, pass * DIGIT_BITS)], 1u);
 }
 
 // How many keys have each digit, for every pass: no pass changes that, so that one reading of the keys is enough.
@@ -44,14 +43,12 @@ extern "C" __global__ void sort_digit_counts(const KEY *keys, unsigned int *coun
     int step = gridDim.x * BLOCK_SIZE;
     for (int i = threadIdx.x; i < PASSES * DIGITS; i += BLOCK_SIZE) bins[i / DIGITS][i % DIGITS] = 0;
     __syncthreads();
-    for (int i = first; i < n / 4; i += step) {
-        VECTOR four = ((const VECTOR *)keys)[i];
-        count_digits(bins, four.x);
-        count_digits(bins, four.y);
-        count_digits(bins, four.z);
-        count_digits(bins, four.w);
+    for (int i = first; i < n / VECTOR; i += step) {
+        Keys several = ((const Keys *)keys)[i];
+#pragma unroll
+        for (int k = 0; k < VECTOR; ++k) count_digits(bins, several.key[k]);
     }
-    for (int i = n / 4 * 4 + first; i < n; i += step) count_digits(bins, keys[i]);
+    for (int i = n / VECTOR * VECTOR + first; i < n; i += step) count_digits(bins, keys[i]);
     __syncthreads();
     for (int i = threadIdx.x; i < PASSES * DIGITS; i += BLOCK_SIZE) {
         unsigned int count = bins[i / DIGITS][i % DIGITS];

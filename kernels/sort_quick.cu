@@ -32,10 +32,10 @@ __device__ void select_places(Section result, Section spare, int begin, int end,
         __syncthreads();
     }
     for (int i = begin + threadIdx.x; i < end; i += BLOCK_SIZE) {
-        unsigned int own = ordered(spare.keys[i]);
+        BITS own = ordered(spare.keys[i]);
         int place = begin;
         for (int other = begin; other < end; ++other) {
-            unsigned int met = ordered(spare.keys[other]);
+            BITS met = ordered(spare.keys[other]);
             if (met < own || (met == own && other < i)) ++place;
         }
         move(result, place, spare, i);
@@ -43,9 +43,7 @@ __device__ void select_places(Section result, Section spare, int begin, int end,
     __syncthreads();
 }
 
-__device__ unsigned int median(unsigned int a, unsigned int b, unsigned int c) {
-    return max(min(a, b), min(max(a, b), c));
-}
+__device__ BITS median(BITS a, BITS b, BITS c) { return max(min(a, b), min(max(a, b), c)); }
 
 // Keys `begin` to `end`, which are in `spare` or in `result`.
 struct Part {
@@ -70,7 +68,7 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     Section from = part.in_spare ? spare : result;
     Section to = part.in_spare ? result : spare;
     // phase: pivot
-    unsigned int pivot =
+    BITS pivot =
         median(ordered(from.keys[begin]), ordered(from.keys[begin + (end - begin) / 2]), ordered(from.keys[end - 1]));
 
     // How many go before the pivot, and how many are equal to it.
@@ -80,7 +78,7 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     int less = 0;
     int equal = 0;
     for (int i = begin + t; i < end; i += BLOCK_SIZE) {
-        unsigned int met = ordered(from.keys[i]);
+        BITS met = ordered(from.keys[i]);
         if (met < pivot) ++less;
         if (met == pivot) ++equal;
     }
@@ -98,7 +96,7 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     int next_greater = after;
     for (int start = begin; start < end; start += BLOCK_SIZE) {
         int i = start + t;
-        unsigned int met = i < end ? ordered(from.keys[i]) : 0xffffffffu;
+        BITS met = i < end ? ordered(from.keys[i]) : 0;
         bool is_less = i < end && met < pivot;
         bool is_equal = i < end && met == pivot;
         unsigned int lesser = __ballot_sync(ALL_LANES, is_less);

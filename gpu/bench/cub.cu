@@ -1,6 +1,7 @@
 // CUB as a peer. Prints CUB's version, then the milliseconds of each repetition.
-// Arguments: what to do ("reduce", "scan", "select", "sort", "sort-pairs", or a histogram: "histogram", the type, the bins and
-// "uniform", "skewed" or "constant", such as "histogram-uint8-256-uniform"), elements, seed, warm-up rounds, repetitions.
+// Arguments: what to do ("reduce", "scan", "select", "sort", "sort-pairs", the last two with "-64" where keys have 64 bits, or
+// a histogram: "histogram", the type, the bins and "uniform", "skewed" or "constant", such as
+// "histogram-uint8-256-uniform"), elements, seed, warm-up rounds, repetitions.
 #include <cub/cub.cuh>
 #include <string>
 
@@ -40,7 +41,14 @@ struct Work {
     void *input, *output;
     int *chosen, *carried, *carried_out;
 
-    size_t size() const { return type == "uint8" ? 1 : type == "uint16" ? 2 : 4; }
+    size_t size() const { return type == "uint8" ? 1 : type == "uint16" ? 2 : type == "uint64" ? 8 : 4; }
+
+    template <typename Key>
+    cudaError_t sort(void *scratch, size_t &bytes) const {
+        const Key *keys = (const Key *)input;
+        if (name == "sort") return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, (Key *)output, count);
+        return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, (Key *)output, carried, carried_out, count);
+    }
 
     cudaError_t run(void *scratch, size_t &bytes) const {
         const float *values = (const float *)input;
@@ -48,11 +56,8 @@ struct Work {
         if (name == "scan") return cub::DeviceScan::InclusiveSum(scratch, bytes, values, (float *)output, count);
         if (name == "select")
             return cub::DeviceSelect::If(scratch, bytes, values, (float *)output, chosen, count, AboveHalf());
-        const unsigned int *keys = (const unsigned int *)input;
-        if (name == "sort") return cub::DeviceRadixSort::SortKeys(scratch, bytes, keys, (unsigned int *)output, count);
-        if (name == "sort-pairs")
-            return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, (unsigned int *)output, carried, carried_out,
-                                                   count);
+        if (name.rfind("sort", 0) == 0)
+            return type == "uint64" ? sort<unsigned long long>(scratch, bytes) : sort<unsigned int>(scratch, bytes);
         if (type == "uint8")
             return Histogram<unsigned char, int>{bins, 1 << 8}.run(scratch, bytes, input, output, count);
         if (type == "uint16")
@@ -70,8 +75,8 @@ struct Work {
             fill_samples<<<2048, 256>>>((unsigned short *)input, count, seed, skewed, constant);
         else if (type == "uint32")
             fill_samples<<<2048, 256>>>((unsigned int *)input, count, seed, skewed, constant);
-        else if (name == "sort" || name == "sort-pairs")
-            fill_words<<<2048, 256>>>((unsigned int *)input, count, seed);
+        else if (name.rfind("sort", 0) == 0)
+            fill_words<<<2048, 256>>>((unsigned int *)input, count * size() / 4, seed);
         else
             fill_samples<<<2048, 256>>>((float *)input, count, seed, skewed, constant);
     }
@@ -87,10 +92,14 @@ int main(int, char **arguments) {
         work.type = type;
         work.content = content;
     }
+    if (work.name == "sort-64" || work.name == "sort-pairs-64") {
+        work.name.resize(work.name.size() - 3);
+        work.type = "uint64";
+    }
     bool pairs = work.name == "sort-pairs";
 
     CHECK(cudaMalloc(&work.input, work.count * work.size()));
-    CHECK(cudaMalloc(&work.output, work.bins ? work.bins * sizeof(int) : work.count * sizeof(float)));
+    CHECK(cudaMalloc(&work.output, work.bins ? work.bins * sizeof(int) : work.count * work.size()));
     CHECK(cudaMalloc(&work.chosen, sizeof(int)));
     CHECK(cudaMalloc(&work.carried, pairs ? work.count * sizeof(int) : sizeof(int)));
     CHECK(cudaMalloc(&work.carried_out, pairs ? work.count * sizeof(int) : sizeof(int)));

@@ -15,28 +15,37 @@ _FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep"), 28: ("radix", "o
 """By the power of two of how many keys there are: the variants that do not take for ever; none stands for all."""
 
 
-def _on_gpu(power: int, result: str, variants: tuple[str, ...]) -> Case:
-    n, pairs = 2**power, result == "places"
+def _on_gpu(power: int, result: str, variants: tuple[str, ...], dtype: str = "uint32") -> Case:
+    n, pairs, bits = 2**power, result == "places", dtype.removeprefix("uint")
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
         if not pairs:  # its places have 64 bits
-            keys = torch.randint(-(2**31), 2**31 - 1, (n,), dtype=torch.int32, device="cuda")
-            yield Peer(f"PyTorch {torch.__version__}, int32, with places", partial(torch.sort, keys))
+            kind, most = getattr(torch, f"int{bits}"), 2 ** (int(bits) - 1)
+            keys = torch.randint(-most, most - 1, (n,), dtype=kind, device="cuda")
+            yield Peer(f"PyTorch {torch.__version__}, int{bits}, with places", partial(torch.sort, keys))
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
-        keys = cupy.random.default_rng(seed).integers(0, 2**32, n, cupy.uint32)
+        keys = cupy.random.default_rng(seed).integers(0, 2 ** int(bits), n, getattr(cupy, dtype))
         call = cupy.argsort if pairs else cupy.sort
         yield Peer(f"CuPy {cupy.__version__} (Thrust) {call.__name__}", partial(call, keys))
 
     return Case(
-        f"sort, 2^{power} uint32 {'keys with values' if pairs else 'keys'}",
-        {"n": n, "dtype": "uint32", "result": result},
+        f"sort, 2^{power} {dtype} {'keys with values' if pairs else 'keys'}",
+        {"n": n, "dtype": dtype, "result": result},
         variants=variants,
         anew=True,
         libraries={"torch": torch, "cupy": cupy},
-        programs=(CudaProgram("CUB", "cub.cu", ("sort-pairs" if pairs else "sort", n), versioned=True),),
+        programs=(CudaProgram("CUB", "cub.cu", (_CUB[dtype, pairs], n), versioned=True),),
     )
 
+
+_CUB = {
+    ("uint32", False): "sort",
+    ("uint32", True): "sort-pairs",
+    ("uint64", False): "sort-64",
+    ("uint64", True): "sort-pairs-64",
+}
+"""What is asked of cub.cu, by the keys' type and whether values go along."""
 
 _TIMED: dict[int, tuple[str, ...]] = {
     12: (),
@@ -82,10 +91,11 @@ BENCHMARK = Benchmark(
     timed=(*map(_timed, _TIMED), *(_timed(20, block, _TIMED[24]) for block in (128, 512))),
     beside=tuple(
         Beside(
-            f"sort of uint32 {what}",
+            f"sort of {dtype} {what}",
             "keys",
-            {2**power: _on_gpu(power, result, ("onesweep",)) for power in range(12, 29, 2)},
+            {2**power: _on_gpu(power, result, ("onesweep",), dtype) for power in range(12, 29, 2)},
         )
+        for dtype in ("uint32", "uint64")
         for what, result in (("keys", "keys"), ("keys with values", "places"))
     ),
 )

@@ -11,7 +11,7 @@ from gpu.declaration.pattern import Array, Inputs, Outputs, Params
 from gpu.declaration.text_parameters import numbers_of
 
 KINDS = ("random", "sorted", "reversed", "few", "equal", "nearly", "zipf", "worked")
-DTYPES = ("int32", "uint32", "float32")
+DTYPES = ("int32", "uint32", "float32", "int64", "uint64", "float64")
 
 _FEW = 8
 _WORKED = (7, 14, 4, 1)
@@ -67,9 +67,9 @@ def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
 
 
 def _random(n: int, dtype: str, rng: np.random.Generator) -> Array:
-    if dtype == "float32":
+    if np.dtype(dtype).kind == "f":
         keys = rng.normal(scale=10, size=n)
-        return (keys.round(1) if n <= READABLE_ELEMENTS else keys).astype(np.float32)
+        return (keys.round(1) if n <= READABLE_ELEMENTS else keys).astype(dtype)
     kind = np.dtype(dtype)
     limits = np.iinfo(kind)
     low, high = (max(-99, limits.min), 99) if n <= READABLE_ELEMENTS else (limits.min, limits.max)
@@ -85,33 +85,42 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
     Parameters
     ----------
     keys : array of shape (n,)
-        int32, uint32 or float32.
+        Of one of `DTYPES`.
     descending : bool
 
     Returns
     -------
     array of shape (n,)
-        uint32.
+        uint32 or uint64, as many bits as a key has.
     """
-    if keys.dtype == np.uint32:
+    word, sign = _word(keys.dtype)
+    if keys.dtype.kind == "u":
         rising = keys
-    elif keys.dtype == np.int32:
-        rising = keys.view(np.uint32) ^ np.uint32(2**31)
+    elif keys.dtype.kind == "i":
+        rising = keys.view(word) ^ sign
     else:
-        bits = keys.view(np.uint32)
-        rising = np.where(bits >> 31 != 0, ~bits, bits | np.uint32(2**31))
+        bits = keys.view(word)
+        rising = np.where(bits & sign != 0, ~bits, bits | sign)
     ranks = ~rising if descending else rising
-    return ranks if keys.dtype.kind != "f" else np.where(np.isnan(keys), np.uint32(2**32 - 1), ranks)
+    return ranks if keys.dtype.kind != "f" else np.where(np.isnan(keys), ~word.type(0), ranks)
 
 
 def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> Array:
     """Return the keys of that type which have these ranks: undo `rank`, but for NaN's bits."""
     rising = ~ranks if descending else ranks
-    if dtype == np.uint32:
+    sign = _word(dtype)[1]
+    if dtype.kind == "u":
         return rising
-    if dtype == np.int32:
-        return (rising ^ np.uint32(2**31)).view(np.int32)
-    return np.where(rising >> 31 != 0, rising ^ np.uint32(2**31), ~rising).view(np.float32)
+    bits: Array = rising ^ sign
+    if dtype.kind == "f":
+        bits = np.where(rising & sign != 0, bits, ~rising)
+    return bits.view(dtype)
+
+
+def _word(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
+    """Return the unsigned type that is as wide, and the bit of it where a sign stands."""
+    word = np.dtype(f"u{dtype.itemsize}")
+    return word, word.type(1 << 8 * dtype.itemsize - 1)
 
 
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
@@ -122,11 +131,13 @@ def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def drawn(keys: Array) -> Array:
-    """Return keys as bars can show them: what is not finite stands at the end of what is."""
+    """Return keys as bars can show them: what is not finite, or too large for a difference, stands at the end."""
     if keys.dtype.kind != "f":
         return keys
-    finite = np.isfinite(keys)
-    if finite.all():
+    numbers = keys[np.isfinite(keys)]
+    most = np.finfo(keys.dtype).max / 4
+    low, high = (numbers.min(), numbers.max()) if numbers.size else (0, 0)
+    if numbers.size == keys.size and -most <= low and high <= most:
         return keys
-    low, high = (keys[finite].min(), keys[finite].max()) if finite.any() else (0, 0)
-    return np.nan_to_num(keys, nan=high, posinf=high, neginf=low)
+    low, high = max(low, -most), min(high, most)
+    return np.clip(np.where(np.isnan(keys), high, keys), low, high).astype(keys.dtype)

@@ -21,18 +21,22 @@ from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import Array, Choice, Cost, Inputs, Params, Pattern, Preset, Textbook, Variant, Work
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.patterns.sort.benchmark import BENCHMARK
+from gpu.patterns.sort.job import FILE, SAMPLE_FILE
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
-from gpu.patterns.sort.programs import FILE, ONESWEEP_FILE, QUICK_FILE, SAMPLE_FILE, program
+from gpu.patterns.sort.programs import ONESWEEP_FILE, QUICK_FILE, program
 from gpu.patterns.sort.sample_sort import CHUNKS_FILE, plan
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     keys = typed(inputs, params)
     ranks = rank(keys, descending=params["order"] == "descending")
-    # The place in the lower half makes every number another one: NumPy's fastest sort is stable then.
-    numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
-    numbers.sort()
-    places = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
+    if ranks.dtype == np.uint32:
+        # The place in the lower half makes every number another one: NumPy's fastest sort is stable then.
+        numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
+        numbers.sort()
+        places = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
+    else:
+        places = np.argsort(ranks, kind="stable")
     return places if params["result"] == "places" else keys[places]
 
 
@@ -43,7 +47,7 @@ def _comparable(params: Params, result: Array) -> Array:
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     """Count each key read once and written once, and each place."""
-    size = inputs["values"].size * (8 if params["result"] == "places" else 4)
+    size = inputs["values"].size * (np.dtype(params["dtype"]).itemsize + 4 * (params["result"] == "places"))
     return Cost(bytes_read=size, bytes_written=size, flops=0)
 
 

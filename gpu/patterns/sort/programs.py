@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 
 from gpu.declaration.arrays import READABLE_ELEMENTS, typed, whole_warps
 from gpu.declaration.pattern import Array, HostProgram, Inputs, Outputs, Params, Progress
-from gpu.engines.base import Argument, Buffer, Engine, Module
+from gpu.engines.base import Engine, Module
 from gpu.patterns import scan
-from gpu.patterns.sort.keys import drawn, rank, unrank
+from gpu.patterns.sort.job import Data, Job, Sort, Sorting, both
+from gpu.patterns.sort.keys import rank, unrank
 from gpu.warp import WARP
 
-FILE = "sort.cu"
 ONESWEEP_FILE = "sort_onesweep.cu"
 QUICK_FILE = "sort_quick.cu"
-SAMPLE_FILE = "sort_sample.cu"
 
-_C_TYPES = {"int32": "int", "uint32": "unsigned", "float32": "float"}
+_C_TYPES = {
+    "int32": "int",
+    "uint32": "unsigned",
+    "float32": "float",
+    "int64": "int64",
+    "uint64": "uint64",
+    "float64": "double",
+}
 
-# As in the kernels: the bits of a key, the rounds of a radix tile, the keys that a thread merges.
-_KEY_BITS = 32
+# As in the kernels: the rounds of a radix tile, the keys that a thread merges.
 _ROUNDS = 8
 _OUTPUTS = 8
-
-# So many keys are a picture.
-_SAMPLED = 512
 
 # One sweep's own: keys a thread (fewer where places take registers), where that leaves so many tiles for each
 # multiprocessor; blocks that count digits.
@@ -37,79 +37,6 @@ _KEYS_A_THREAD = (24, 16, 8, 4, 2, 1)
 _PAIRS_A_THREAD = (22, 16, 8, 4, 2, 1)
 _TILES_EACH = 1.5
 _COUNTING_BLOCKS_EACH = 8
-
-
-@dataclass(frozen=True)
-class Data:
-    """Keys on the device, and the places where they were; one element where no places are asked for."""
-
-    keys: Buffer
-    places: Buffer
-
-
-@dataclass(frozen=True)
-class Job:
-    """One run of a sort.
-
-    Parameters
-    ----------
-    engine : Engine
-    defines : mapping of str to int or str
-        The macros that all kernels take.
-    n : int
-        How many keys there are, at least 1.
-    bits : int
-        So many low bits of the keys' order differ; of many keys any may.
-    digit_bits : int
-        So many of them a radix pass takes.
-    """
-
-    engine: Engine
-    defines: dict[str, int | str]
-    n: int
-    bits: int
-    digit_bits: int
-
-    @property
-    def block(self) -> int:
-        """Threads in a block."""
-        return int(self.defines["BLOCK_SIZE"])
-
-    def build(self, file: str = FILE, **more: int) -> Module:
-        """Build a kernel file for the keys at hand."""
-        return self.engine.build(file, {**self.defines, **more})
-
-    def launch(self, module: Module, kernel: str, blocks: int, *arguments: Argument) -> None:
-        """Launch a kernel of a module on so many blocks."""
-        self.engine.launch(module.kernel(kernel), (blocks, 1, 1), (self.block, 1, 1), *arguments)
-
-    def progress(self, data: Data, done: float, message: str) -> Progress:
-        """Return how far the launches are, in 0..1, with what the keys look like."""
-        return Progress(0.1 + 0.8 * min(done, 1.0), message, partial(self.sample, data.keys))
-
-    def sample(self, keys: Buffer) -> Array:
-        """Return a few hundred of the keys, spread evenly."""
-        count = min(self.n, _SAMPLED)
-        sample = self.engine.allocate((count,), keys.dtype)
-        numbers = np.int32(self.n), np.int32(count)
-        self.launch(self.build(SAMPLE_FILE), "sort_sample", -(-count // self.block), keys, sample, *numbers)
-        values = self.engine.download(sample)
-        self.engine.free(sample)
-        return drawn(values)
-
-    def empty_like(self, data: Data) -> Data:
-        """Allocate as much as `data` is."""
-        keys, places = data.keys, data.places
-        return Data(self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(places.shape, places.dtype))
-
-    def free(self, data: Data) -> None:
-        """Give keys and places back."""
-        self.engine.free(data.keys)
-        self.engine.free(data.places)
-
-
-Sorting = Generator[Progress, None, Data]
-Sort = Callable[[Job, Data], Sorting]
 
 
 def one_thread(job: Job, data: Data) -> Sorting:
@@ -187,7 +114,7 @@ def _merges(job: Job, module: Module, data: Data, run: int) -> Sorting:
     while run < n:
         merged = job.empty_like(data)
         blocks = -(-n // (_OUTPUTS * job.block))
-        job.launch(module, "sort_merge_path", blocks, *_both(data, merged), np.int32(n), np.int32(run))
+        job.launch(module, "sort_merge_path", blocks, *both(data, merged), np.int32(n), np.int32(run))
         job.free(data)
         data = merged
         run *= 2
@@ -208,7 +135,7 @@ def radix(job: Job, data: Data) -> Sorting:
         starts = scan.scan_sections(engine, scanning, "scan_sections", counts, job.block, 4, exclusive=True)
         scattered = job.empty_like(data)
         numbers = np.int32(n), np.int32(shift)
-        job.launch(module, "sort_radix_scatter", tiles, *_both(data, scattered), starts, *numbers)
+        job.launch(module, "sort_radix_scatter", tiles, *both(data, scattered), starts, *numbers)
         for buffer in (counts, starts):
             engine.free(buffer)
         job.free(data)
@@ -225,7 +152,7 @@ def quick(job: Job, data: Data) -> Sorting:
     module = job.build(QUICK_FILE, SMALL=small)
     spare = job.empty_like(data)
     numbers = np.int32(0), np.int32(job.n), np.int32(0), np.int32(0)
-    job.launch(module, "sort_quick", 1, *_both(data, spare), *numbers)
+    job.launch(module, "sort_quick", 1, *both(data, spare), *numbers)
     yield Progress(0.8, "parted and sorted")
     job.free(spare)
     return data
@@ -234,12 +161,12 @@ def quick(job: Job, data: Data) -> Sorting:
 def onesweep(job: Job, data: Data) -> Sorting:
     """Count the digits of all passes; then each pass in one launch."""
     engine, n = job.engine, job.n
-    keys_a_thread = _keys_a_thread(job)
+    keys_a_thread = _keys_a_thread(job, data)
     tile = keys_a_thread * job.block
     tiles = -(-n // tile)
     module = job.build(ONESWEEP_FILE, DIGIT_BITS=job.digit_bits, KEYS_A_THREAD=keys_a_thread)
     digits, passes = 2**job.digit_bits, -(-job.bits // job.digit_bits)
-    counts = engine.allocate((_KEY_BITS // job.digit_bits, digits), np.uint32)
+    counts = engine.allocate((8 * data.keys.dtype.itemsize // job.digit_bits, digits), np.uint32)
     states = engine.allocate((passes, 1 + tiles * digits), np.uint32)
     engine.fill(counts, 0)
     engine.fill(states, 0)
@@ -248,7 +175,7 @@ def onesweep(job: Job, data: Data) -> Sorting:
     other = job.empty_like(data)
     for number in range(passes):
         numbers = np.int32(n), np.int32(number)
-        job.launch(module, "sort_onesweep", tiles, *_both(data, other), counts, states, *numbers)
+        job.launch(module, "sort_onesweep", tiles, *both(data, other), counts, states, *numbers)
         data, other = other, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {(number + 1) * job.digit_bits} bits")
     for buffer in (counts, states):
@@ -277,19 +204,15 @@ def thrust(job: Job, data: Data) -> Sorting:
     return data
 
 
-def _keys_a_thread(job: Job) -> int:
+def _keys_a_thread(job: Job, data: Data) -> int:
     """Return how many keys a thread takes: what shared memory holds, but so few that all multiprocessors work."""
-    device, block = job.engine.device, job.block
+    device, block, key_bytes = job.engine.device, job.block, data.keys.dtype.itemsize
     counts = 4 * 2**job.digit_bits * (block // WARP + 1) + 4 * 2 * 2**job.digit_bits
     for keys in _PAIRS_A_THREAD if job.defines["PAIRS"] else _KEYS_A_THREAD:
-        fits = 4 * keys * block + counts <= device.shared_bytes_per_block
+        fits = key_bytes * keys * block + counts <= device.shared_bytes_per_block
         if fits and job.n >= _TILES_EACH * device.multiprocessors * block * keys:
             return keys
     return 1
-
-
-def _both(data: Data, to: Data) -> tuple[Buffer, Buffer, Buffer, Buffer]:
-    return data.keys, data.places, to.keys, to.places
 
 
 RUNGS: dict[str, tuple[Sort, bool]] = {
@@ -346,7 +269,7 @@ def _sorting(variant: str, engine: Engine, data: Data, keys: Array, params: Para
     return (yield from RUNGS[variant][0](job, data))
 
 
-def job_of(variant: str, engine: Engine, params: Params, n: int, bits: int = _KEY_BITS) -> Job:
+def job_of(variant: str, engine: Engine, params: Params, n: int, bits: int | None = None) -> Job:
     """Return what a variant's launches for so many keys have in common."""
     defines: dict[str, int | str] = {
         "KEY": _C_TYPES[params["dtype"]],
@@ -354,12 +277,13 @@ def job_of(variant: str, engine: Engine, params: Params, n: int, bits: int = _KE
         "PAIRS": int(params["result"] == "places"),
         "BLOCK_SIZE": whole_warps(params) if RUNGS[variant][1] else int(params["block"]),
     }
-    return Job(engine, defines, n, bits, int(params["bits"]))
+    all_bits = 8 * np.dtype(params["dtype"]).itemsize
+    return Job(engine, defines, n, all_bits if bits is None else bits, int(params["bits"]))
 
 
 def _differing_bits(keys: Array) -> int:
     """Return how many low bits of the keys' order differ, at least 1: few enough to be watched."""
     if keys.size > READABLE_ELEMENTS:
-        return _KEY_BITS
+        return 8 * keys.dtype.itemsize
     ranks = rank(keys)
     return max(int(np.bitwise_or.reduce(ranks ^ ranks[0])).bit_length(), 1)

@@ -10,7 +10,8 @@ from gpu.declaration.arrays import typed
 from gpu.declaration.distributed import OnWorker, Parts, Piece, Tasks
 from gpu.declaration.pattern import Array, Params
 from gpu.engines.base import Buffer
-from gpu.patterns.sort.programs import Data, Job, job_of, sorted_on_device
+from gpu.patterns.sort.job import Data, Job
+from gpu.patterns.sort.programs import job_of, sorted_on_device
 
 CHUNKS_FILE = "sort_chunks.cu"
 
