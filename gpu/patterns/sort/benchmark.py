@@ -11,7 +11,7 @@ import numpy as np
 from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, powers
 from gpu.declaration.pattern import Inputs, Params
 
-_FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep"), 28: ("radix", "onesweep")}
+_FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep", "peak"), 28: ("radix", "onesweep", "peak")}
 """By the power of two of how many keys there are: the variants that do not take for ever; none stands for all."""
 
 
@@ -93,7 +93,7 @@ BENCHMARK = Benchmark(
         Beside(
             f"sort of {dtype} {what}",
             "keys",
-            {2**power: _on_gpu(power, result, ("onesweep",), dtype) for power in range(12, 29, 2)},
+            {2**power: _on_gpu(power, result, ("onesweep", "peak"), dtype) for power in range(12, 29, 2)},
         )
         for dtype in ("uint32", "uint64")
         for what, result in (("keys", "keys"), ("keys with values", "places"))

@@ -23,6 +23,7 @@ from gpu.declaration.presentation import ArrayPresentation
 from gpu.patterns.sort.benchmark import BENCHMARK
 from gpu.patterns.sort.job import FILE, SAMPLE_FILE
 from gpu.patterns.sort.keys import DTYPES, KINDS, make_input, present, rank
+from gpu.patterns.sort.peak import PEAK_FILE, THREADS
 from gpu.patterns.sort.programs import ONESWEEP_FILE, QUICK_FILE, program
 from gpu.patterns.sort.sample_sort import CHUNKS_FILE, plan
 
@@ -200,6 +201,17 @@ PATTERN = Pattern(
             threads=whole_warps,
             comparable=_comparable,
             file=ONESWEEP_FILE,
+        ),
+        Variant(
+            "peak",
+            "Peak: radix, by size",
+            run=program("peak"),
+            idea="Few keys are sorted by one block in one launch; many go in tiles as large as shared memory holds.",
+            limit="A tile is what shared memory holds: in larger ones, runs of a digit would be longer.",
+            kernels=("sort_in_block", "sort_peak_counts", "sort_peak_pass"),
+            threads=lambda params: THREADS,
+            comparable=_comparable,
+            file=PEAK_FILE,
         ),
         Variant(
             "thrust",

@@ -13,6 +13,7 @@ from gpu.engines.base import Engine, Module
 from gpu.patterns import scan
 from gpu.patterns.sort.job import Data, Job, Sort, Sorting, both
 from gpu.patterns.sort.keys import rank, unrank
+from gpu.patterns.sort.peak import peak
 from gpu.warp import WARP
 
 ONESWEEP_FILE = "sort_onesweep.cu"
@@ -225,6 +226,7 @@ RUNGS: dict[str, tuple[Sort, bool]] = {
     "quicksort": (quick, True),
     "merge": (merge, False),
     "onesweep": (onesweep, True),
+    "peak": (peak, False),
     "thrust": (thrust, False),
 }
 """By variants' names, the launches for one key or more, and whether blocks are whole warps."""

@@ -144,12 +144,21 @@ def test_every_block_size(variant: str) -> None:
         assert run(ENGINE, variant, keys, block=block).report.verified
 
 
-@pytest.mark.parametrize("variant", ["radix", "onesweep"])
+@pytest.mark.parametrize("variant", ["radix", "onesweep", "peak"])
 def test_a_hundred_thousand_keys(variant: str) -> None:
     keys = keys_of("int32", 10**5)
     outcome = run(COMPILED, variant, keys, block=256)
     np.testing.assert_array_equal(outcome.outputs["result"], np.sort(keys))
     assert outcome.report.verified
+
+
+@pytest.mark.parametrize(("dtype", "n"), [("int32", 8193), ("float64", 4097)])
+def test_a_key_more_than_a_block_sorts_alone(dtype: str, n: int) -> None:
+    """Tiles take over, the last of which has hardly a key."""
+    keys = keys_of(dtype, n)
+    keys[::3] = keys[0]
+    outcome = run(COMPILED, "peak", keys, order="descending", result="places")
+    assert outcome.outputs["result"].tolist() == np.argsort(-keys.astype(np.float64), kind="stable").tolist()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -1,0 +1,118 @@
+"""The host program of the fastest sort: by one block, or in tiles, whose shape goes by how many keys there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu.engines.base import Argument, Module
+from gpu.patterns.sort.job import Data, Job, Sorting, both
+from gpu.warp import WARP
+
+PEAK_FILE = "sort_peak.cu"
+
+THREADS = 256
+"""The fewest threads that a block has: one for each value of a byte."""
+
+# A digit is a byte; what shared memory holds beside keys and digits; threads of a block that counts digits, such blocks
+# for each multiprocessor, and bytes that a thread counts at least.
+_BYTE = 8
+_BYTE_VALUES = 256
+_SCAN_BYTES = 64
+_COUNTING_THREADS = 1024
+_COUNTING_BLOCKS = 2
+_COUNTED_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How keys are shared out.
+
+    Parameters
+    ----------
+    threads : int
+        Of a block.
+    keys : int
+        Of a thread.
+    blocks : int
+        So many share a multiprocessor.
+    """
+
+    threads: int
+    keys: int
+    blocks: int = 1
+
+    @property
+    def tile(self) -> int:
+        """Keys of a block."""
+        return self.threads * self.keys
+
+    def shared_bytes(self, key_bytes: int) -> int:
+        """Return what a block holds of shared memory, at most: a tile's keys, or its counts, and what digits need."""
+        counts = 2 * _BYTE_VALUES * self.threads // WARP
+        return max(self.tile * key_bytes, counts) + 4 * _BYTE_VALUES + _SCAN_BYTES
+
+    def build(self, job: Job) -> Module:
+        """Build the kernels for this shape."""
+        shape = {"BLOCK_SIZE": self.threads, "KEYS_A_THREAD": self.keys, "BLOCKS_AT_ONCE": self.blocks}
+        return job.engine.build(PEAK_FILE, {**job.defines, **shape})
+
+    def launch(self, job: Job, kernel: str, blocks: int, *arguments: Argument) -> None:
+        """Launch a kernel on so many blocks of this shape."""
+        job.engine.launch(self.build(job).kernel(kernel), (blocks, 1, 1), (self.threads, 1, 1), *arguments)
+
+
+_IN_BLOCK = (Tiling(THREADS, 4), Tiling(512, 4), Tiling(512, 8), Tiling(512, 16))
+
+_TILES: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
+    (4, False): (
+        (24, Tiling(256, 40, 3)),
+        (1.4, Tiling(256, 44, 2)),
+        (0.9, Tiling(512, 16, 2)),
+        (0, Tiling(256, 8, 4)),
+    ),
+    (4, True): ((1.4, Tiling(384, 26, 2)), (0.9, Tiling(512, 16, 2)), (0, Tiling(256, 8, 4))),
+    (8, False): ((1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
+    (8, True): ((1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
+}
+"""By the bytes of a key and whether places go along: tiles, and how many each multiprocessor has at least."""
+
+
+def peak(job: Job, data: Data) -> Sorting:
+    """Sort few keys by one block; many in tiles, whose shape goes by how many there are."""
+    pairs, key_bytes = bool(job.defines["PAIRS"]), int(data.keys.dtype.itemsize)
+    passes = -(-job.bits // _BYTE)
+    for shape in _IN_BLOCK:
+        if job.n <= shape.tile and shape.shared_bytes(key_bytes) <= job.engine.device.shared_bytes_per_block:
+            numbers = np.int32(job.n), np.int32(passes)
+            shape.launch(job, "sort_in_block", 1, data.keys, data.places, *numbers)
+            yield job.progress(data, 1.0, "sorted by one block")
+            return data
+    multiprocessors = job.engine.device.multiprocessors
+    shape = next(shape for least, shape in _TILES[key_bytes, pairs] if job.n >= least * multiprocessors * shape.tile)
+    return (yield from _tiles(job, data, shape, passes))
+
+
+def _tiles(job: Job, data: Data, shape: Tiling, passes: int) -> Sorting:
+    """Count the digits of all passes; then each pass in one launch, over tiles of a shape."""
+    engine, n = job.engine, job.n
+    tiles = -(-n // shape.tile)
+    states = engine.allocate((2, tiles * _BYTE_VALUES), np.uint32)
+    counts = engine.allocate((data.keys.dtype.itemsize + 1, _BYTE_VALUES), np.uint32)  # and the tickets
+    engine.fill(counts, 0)
+    counting = -(-n * data.keys.dtype.itemsize // (_COUNTED_BYTES * _COUNTING_THREADS))
+    counting = max(1, min(counting, _COUNTING_BLOCKS * engine.device.multiprocessors))
+    cleared = np.int32(tiles * _BYTE_VALUES), np.int32(n)
+    kernel = shape.build(job).kernel("sort_peak_counts")
+    engine.launch(kernel, (counting, 1, 1), (_COUNTING_THREADS, 1, 1), data.keys, counts, states, *cleared)
+    other = job.empty_like(data)
+    for number in range(passes):
+        numbers = np.int32(n), np.int32(number)
+        shape.launch(job, "sort_peak_pass", tiles, *both(data, other), counts, states, *numbers)
+        data, other = other, data
+        yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {number + 1} bytes")
+    for buffer in (counts, states):
+        engine.free(buffer)
+    job.free(other)
+    return data

@@ -1,0 +1,381 @@
+// Sort, the fastest rungs: few keys in one launch, and many in one launch for each byte of a key, the lowest first. Keys,
+// order and places are as sort_keys.cuh says. BLOCK_SIZE is a multiple of 32, 256 at least; each thread of a block has
+// KEYS_A_THREAD keys, all together no more than 65,536 and no more than shared memory holds. Least traffic of a pass: a
+// key read and written, and the same of a place.
+//
+// rung                 idea                                            what still limits it
+// sort_in_block        few keys: all passes within a block's memory    one multiprocessor
+// sort_peak_counts     (before many: all digits of all passes)         a pass over memory
+// sort_peak_pass       onesweep in tiles as large as they can be       runs of a digit as short as tiles allow
+
+#include "sort_keys.cuh"
+
+#ifndef KEYS_A_THREAD
+#define KEYS_A_THREAD 8
+#endif
+// So many blocks share a multiprocessor: what is left of its registers is a thread's.
+#ifndef BLOCKS_AT_ONCE
+#define BLOCKS_AT_ONCE 1
+#endif
+
+#define DIGITS 256
+#define PASSES ((int)sizeof(KEY))
+#define TILE (KEYS_A_THREAD * BLOCK_SIZE)
+
+// A byte is taken out of 32 bits by one instruction, where a shift and a mask are two.
+__device__ unsigned int digit_of(KEY key, int pass) {
+    BITS bits = ordered(key);
+    if (KEY_BITS == 32) return __byte_perm((unsigned int)bits, 0, 0x4440 + pass);
+    return (unsigned int)(bits >> 8 * pass) & 255;
+}
+
+// The lanes of a warp that have the same bit of their digit as this one, as a mask. In PTX: a compiler that sees the
+// choice between a vote and its complement makes twice as many instructions of it. (__match_any_sync is one for all bits,
+// and made the whole sort take 1.7 times as long on an H100.)
+__device__ unsigned int lanes_with(unsigned int digit, int bit) {
+    unsigned int same;
+    asm("{ .reg .pred one;"
+        "  .reg .b32 masked;"
+        "  and.b32 masked, %1, %2;"
+        "  setp.ne.u32 one, masked, 0;"
+        "  vote.sync.ballot.b32 %0, one, 0xffffffff;"
+        "  @!one not.b32 %0, %0; }"
+        : "=r"(same)
+        : "r"(digit), "r"(1u << bit));
+    return same;
+}
+
+// The lanes whose digit is the same.
+__device__ unsigned int lanes_alike(unsigned int digit) {
+    unsigned int alike = ALL_LANES;
+#pragma unroll
+    for (int bit = 0; bit < 8; bit += 2)
+        asm("lop3.b32 %0, %0, %1, %2, 0x80;"  // all three at once
+            : "+r"(alike)
+            : "r"(lanes_with(digit, bit)), "r"(lanes_with(digit, bit + 1)));
+    return alike;
+}
+
+// Ranks are numbers of 16 bits, two in a register: of those a thread has few.
+#define RANKS ((KEYS_A_THREAD + 1) / 2)
+
+__device__ unsigned int rank_of(const unsigned int *ranks, int k) {
+    return k % 2 ? ranks[k / 2] >> 16 : ranks[k / 2] & 0xffff;
+}
+
+// Rank a warp's keys among those of the same digit, and count them: `next` has the digits' counts, for this warp alone.
+// A count of 16 bits leaves half as many words for lanes to meet at.
+__device__ __forceinline__ void rank_in_warp(const KEY *key, unsigned int *ranks, unsigned short *next, int pass) {
+    int lane = threadIdx.x % WARP;
+    for (int i = lane; i < DIGITS / 8; i += WARP) ((uint4 *)next)[i] = make_uint4(0, 0, 0, 0);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        unsigned int digit = digit_of(key[k], pass);
+        unsigned int alike = lanes_alike(digit);
+        unsigned int rank = next[digit] + __popc(alike & ((1u << lane) - 1));
+        ranks[k / 2] = k % 2 ? ranks[k / 2] | rank << 16 : rank;
+        __syncwarp();
+        if ((alike & (ALL_LANES << lane << 1)) == 0) next[digit] = rank + 1;
+        __syncwarp();
+    }
+}
+
+// Make ranks in the warp those in the tile: `next` says where the tile's keys of this warp and a digit begin.
+__device__ __forceinline__ void rank_in_tile(const KEY *key, unsigned int *ranks, const unsigned short *next,
+                                             int pass) {
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) ranks[k / 2] += (unsigned int)next[digit_of(key[k], pass)] << k % 2 * 16;
+}
+
+// Of a count for each digit, thread t's for t, return how many come before: all threads take part.
+__device__ unsigned int scan_digits(unsigned int count, unsigned int *totals) {
+    int lane = threadIdx.x % WARP;
+    int warp = threadIdx.x / WARP;
+    unsigned int sum = count;
+#pragma unroll
+    for (int distance = 1; distance < WARP; distance *= 2) {
+        unsigned int other = __shfl_up_sync(ALL_LANES, sum, distance);
+        if (lane >= distance) sum += other;
+    }
+    if (warp < DIGITS / WARP && lane == WARP - 1) totals[warp] = sum;
+    __syncthreads();
+    sum -= count;
+#pragma unroll
+    for (int w = 0; w < DIGITS / WARP; ++w) {
+        if (w < warp) sum += totals[w];
+    }
+    return sum;
+}
+
+__device__ unsigned int count_of(const unsigned short (*next)[DIGITS], int digit) {
+    unsigned int count = 0;
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) count += next[w][digit];
+    return count;
+}
+
+// Replace the counts of a digit, warp by warp, by where in the tile its keys of each warp begin.
+__device__ void place_digit(unsigned short (*next)[DIGITS], int digit, unsigned int start) {
+#pragma unroll
+    for (int w = 0; w < WARPS; ++w) {
+        unsigned int count = next[w][digit];
+        next[w][digit] = start;
+        start += count;
+    }
+}
+
+// What lies beyond a tile's end goes behind all keys that do not. Of a whole tile nobody asks.
+__device__ __forceinline__ void load_keys(KEY *key, const KEY *tile, int first, int size, bool whole) {
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = first + k * WARP;
+        key[k] = whole || i < size ? tile[i] : LAST_KEY;
+    }
+}
+
+__device__ __forceinline__ void load_places(int *place, const int *tile, int first, int size, bool whole) {
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = first + k * WARP;
+        place[k] = whole || i < size ? tile[i] : 0;
+    }
+}
+
+// What shared memory holds of a tile: first the counts of each digit in each warp, then its keys, then their places.
+union Held {
+    alignas(16) unsigned short next[WARPS][DIGITS];
+    KEY keys[TILE];
+    int places[TILE];
+};
+
+// Idea: so few keys that a block holds them go through all passes without leaving it; one launch is all they take. Limit:
+// one multiprocessor.
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys, int *places, int n, int passes) {
+    __shared__ Held s;
+    __shared__ unsigned int totals[DIGITS / WARP];
+    int t = threadIdx.x;
+    int warp = t / WARP;
+    int first = warp * KEYS_A_THREAD * WARP + t % WARP;
+    // phase: load
+    KEY key[KEYS_A_THREAD];
+    unsigned int ranks[RANKS];
+    int place[KEYS_A_THREAD];
+    load_keys(key, keys, first, n, false);
+    if (PAIRS) load_places(place, places, first, n, false);
+    for (int pass = 0; pass < passes; ++pass) {
+        // phase: rank by byte {pass}
+        rank_in_warp(key, ranks, s.next[warp], pass);
+        __syncthreads();
+        unsigned int start = scan_digits(t < DIGITS ? count_of(s.next, t) : 0, totals);
+        if (t < DIGITS) place_digit(s.next, t, start);
+        __syncthreads();
+        rank_in_tile(key, ranks, s.next[warp], pass);
+        __syncthreads();
+        // phase: move by byte {pass}
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) s.keys[rank_of(ranks, k)] = key[k];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) key[k] = s.keys[first + k * WARP];
+        __syncthreads();
+        if (PAIRS) {
+#pragma unroll
+            for (int k = 0; k < KEYS_A_THREAD; ++k) s.places[rank_of(ranks, k)] = place[k];
+            __syncthreads();
+#pragma unroll
+            for (int k = 0; k < KEYS_A_THREAD; ++k) place[k] = s.places[first + k * WARP];
+            __syncthreads();
+        }
+    }
+    // phase: write
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = first + k * WARP;
+        if (i < n) {
+            keys[i] = key[k];
+            if (PAIRS) places[i] = place[k];
+        }
+    }
+}
+
+// Keys of 16 bytes, as loads take them.
+#define VECTOR (16 / (int)sizeof(KEY))
+struct alignas(16) Keys {
+    KEY key[VECTOR];
+};
+
+// So many copies of the bins, as 32 KB hold: neighboring lanes count in different ones, and in different banks.
+#define COPIES (8192 / (PASSES * DIGITS))
+
+__device__ void count_digits(unsigned int *bins, KEY key) {
+#pragma unroll
+    for (int pass = 0; pass < PASSES; ++pass)
+        atomicAdd(&bins[(pass * DIGITS + digit_of(key, pass)) * COPIES + threadIdx.x % COPIES], 1u);
+}
+
+// How many keys have each digit, for every pass: no pass changes that, so that one reading of the keys is enough.
+// `counts` are 0 at first; the `cleared` first states become 0. Blocks of any size.
+extern "C" __global__ void __launch_bounds__(1024)
+    sort_peak_counts(const KEY *keys, unsigned int *counts, unsigned int *states, int cleared, int n) {
+    __shared__ unsigned int bins[PASSES * DIGITS * COPIES];
+    int first = blockIdx.x * blockDim.x + threadIdx.x;
+    int step = gridDim.x * blockDim.x;
+    for (int i = threadIdx.x; i < PASSES * DIGITS * COPIES; i += blockDim.x) bins[i] = 0;
+    for (int i = first; i < cleared; i += step) states[i] = 0;
+    __syncthreads();
+#pragma unroll 2
+    for (int i = first; i < n / VECTOR; i += step) {
+        Keys several = ((const Keys *)keys)[i];
+#pragma unroll
+        for (int k = 0; k < VECTOR; ++k) count_digits(bins, several.key[k]);
+    }
+    for (int i = n / VECTOR * VECTOR + first; i < n; i += step) count_digits(bins, keys[i]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < PASSES * DIGITS; i += blockDim.x) {
+        unsigned int count = 0;
+        for (int copy = 0; copy < COPIES; ++copy) count += bins[i * COPIES + (copy + threadIdx.x) % COPIES];
+        if (count != 0) atomicAdd(&counts[i], count);
+    }
+}
+
+// A tile's state for a digit is one word, so that whoever sees that it is there also sees its value: nothing yet (0), how
+// many keys of the tile have the digit, plus 1, or, with the highest bit, where keys of the digit go after the tile's.
+#define COMPLETE 0x80000000u
+
+// So many tiles are asked at once: their answers are under way together.
+#define ASKED 4
+
+// Return where a tile's first key of a digit goes: the tiles before say how many of theirs come first, up to the nearest
+// that knows of all before it.
+__device__ unsigned int look_back(const volatile unsigned int *states, int tile, int digit) {
+    unsigned int before_tile = 0;
+    unsigned int state = 0;
+    for (int nearest = tile - 1; !(state & COMPLETE); nearest -= ASKED) {
+        unsigned int asked[ASKED];
+#pragma unroll
+        for (int k = 0; k < ASKED; ++k) asked[k] = nearest >= k ? states[(nearest - k) * DIGITS + digit] : COMPLETE;
+#pragma unroll
+        for (int k = 0; k < ASKED; ++k) {
+            if (state & COMPLETE) break;
+            state = asked[k];
+            if (state == 0)
+                while ((state = states[(nearest - k) * DIGITS + digit]) == 0) {
+                }
+            before_tile += state & COMPLETE ? state & ~COMPLETE : state - 1;
+        }
+    }
+    return before_tile;
+}
+
+// Write a tile's keys, which are in order of their digits in shared memory: neighbors go side by side. `digits` keeps a
+// byte for each, by which the places find the same way.
+__device__ __forceinline__ void write_keys(const KEY *s, const unsigned int *first_of, KEY *keys_out,
+                                           unsigned int *digits, int pass, int size, bool whole) {
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = k * BLOCK_SIZE + threadIdx.x;
+        if (k % 4 == 0) digits[k / 4] = 0;
+        if (whole || i < size) {
+            KEY key = s[i];
+            unsigned int digit = digit_of(key, pass);
+            keys_out[first_of[digit] + i] = key;
+            if (PAIRS) digits[k / 4] |= digit << k % 4 * 8;
+        }
+    }
+}
+
+__device__ __forceinline__ void write_places(const int *p, const unsigned int *first_of, int *places_out,
+                                             const unsigned int *digits, int size, bool whole) {
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) {
+        int i = k * BLOCK_SIZE + threadIdx.x;
+        if (whole || i < size) places_out[first_of[digits[k / 4] >> k % 4 * 8 & 255] + i] = p[i];
+    }
+}
+
+// Idea: onesweep, in which a tile's counts, once all ranks are known, leave their memory to its keys, and these to the
+// places: what shared memory holds is one long tile, whose keys of a digit are longer runs, and fewer tiles look back.
+// The places are on their way from memory meanwhile. Tiles are numbered in the order in which blocks start, by a ticket
+// for each pass; tickets follow the counts and are 0 at first. Passes take two tables of states by turns, and each leaves
+// the other one empty for the next. Limit: shared memory, as a run of a digit ends anywhere in a sector, so that short
+// ones cost more writes; and registers, in which a tile waits.
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
+    sort_peak_pass(const KEY *keys, const int *places, KEY *keys_out, int *places_out, unsigned int *counts,
+                   unsigned int *states, int n, int pass) {
+    __shared__ Held s;
+    __shared__ unsigned int first_of[DIGITS];
+    __shared__ unsigned int totals[DIGITS / WARP];
+    __shared__ int tile_of_block;
+    int t = threadIdx.x;
+    int warp = t / WARP;
+    unsigned int *next_states = states + (pass + 1) % 2 * (gridDim.x * DIGITS);
+    states += pass % 2 * (gridDim.x * DIGITS);
+    // phase: number of the tile
+    if (t == 0) tile_of_block = (int)atomicAdd(&counts[PASSES * DIGITS + pass], 1u);
+    __syncthreads();
+    int tile = tile_of_block;
+    int size = min(TILE, n - tile * TILE);
+    int first = warp * KEYS_A_THREAD * WARP + t % WARP;
+
+    // phase: load
+    KEY key[KEYS_A_THREAD];
+    if (size == TILE)
+        load_keys(key, keys + tile * TILE, first, size, true);
+    else
+        load_keys(key, keys + tile * TILE, first, size, false);
+    // phase: rank in each warp
+    unsigned int ranks[RANKS];
+    rank_in_warp(key, ranks, s.next[warp], pass);
+    __syncthreads();
+    // phase: count
+    unsigned int own = 0;
+    if (t < DIGITS) {
+        own = count_of(s.next, t);
+        if (tile > 0) atomicExch(&states[tile * DIGITS + t], own + 1);
+        next_states[tile * DIGITS + t] = 0;
+    }
+    unsigned int start = scan_digits(own, totals);
+    if (t < DIGITS) place_digit(s.next, t, start);
+    __syncthreads();
+    // phase: place in the tile
+    asm volatile("" : "+r"(pass));  // whatever it was: digits are taken anew, as to keep them takes registers
+    rank_in_tile(key, ranks, s.next[warp], pass);
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < KEYS_A_THREAD; ++k) s.keys[rank_of(ranks, k)] = key[k];
+    int place[KEYS_A_THREAD];
+    if (PAIRS) {
+        if (size == TILE)
+            load_places(place, places + tile * TILE, first, size, true);
+        else
+            load_places(place, places + tile * TILE, first, size, false);
+    }
+
+    // phase: look back
+    unsigned int begin = 0;
+    if (tile == 0) begin = scan_digits(t < DIGITS ? counts[pass * DIGITS + t] : 0, totals);
+    if (t < DIGITS) {
+        if (tile > 0) begin = look_back(states, tile, t);
+        atomicExch(&states[tile * DIGITS + t], COMPLETE | (begin + own));
+        first_of[t] = begin - start;
+    }
+    __syncthreads();
+
+    // phase: write
+    unsigned int digits[(KEYS_A_THREAD + 3) / 4];
+    if (size == TILE)
+        write_keys(s.keys, first_of, keys_out, digits, pass, size, true);
+    else
+        write_keys(s.keys, first_of, keys_out, digits, pass, size, false);
+    if (PAIRS) {
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < KEYS_A_THREAD; ++k) s.places[rank_of(ranks, k)] = place[k];
+        __syncthreads();
+        if (size == TILE)
+            write_places(s.places, first_of, places_out, digits, size, true);
+        else
+            write_places(s.places, first_of, places_out, digits, size, false);
+    }
+}
