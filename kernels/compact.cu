@@ -54,6 +54,9 @@
 #define WARP 32
 #define ALL_LANES 0xffffffffu
 #define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
+// So many blocks of the last rung share a multiprocessor, which leaves each thread no more registers than it needs: what
+// they load together is what keeps memory busy while some wait.
+#define BLOCKS_AT_ONCE ((VECTORS > 6 ? 1024 : 1280) / BLOCK_SIZE)
 
 // Idea: whether to keep an element is asked of each by itself; the exclusive scan of the answers (kernels/scan.cu) is the
 // place of each kept one. Limit: the flags are written to memory, to be read again twice.
@@ -157,7 +160,7 @@ __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
 // Idea: each element is read once, by 16 bytes at a time, and how many earlier tiles keep is asked by decoupled look-back,
 // as tiles.cuh has it. Meanwhile the other warps put what is kept side by side in shared memory, so that the block writes
 // it in one piece and in order. Limit: memory's bandwidth.
-extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     compact_look_back(const VALUE *in, VALUE *out, [[maybe_unused]] int *places, int *count, unsigned long long *states,
                       int n, VALUE threshold) {
     const int tile_size = 4 * VECTORS * BLOCK_SIZE;
@@ -187,14 +190,23 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     int ranks[VECTORS];
     int sum = 0;
 #pragma unroll
-    for (int k = 0; k < VECTORS; ++k) {
-        int i = first + k * 4 * WARP;
-        kept[k] = (i < n && KEPT(values[k].x) ? 1 : 0) | (i + 1 < n && KEPT(values[k].y) ? 2 : 0) |
-                  (i + 2 < n && KEPT(values[k].z) ? 4 : 0) | (i + 3 < n && KEPT(values[k].w) ? 8 : 0);
-        int own = __popc(kept[k]);
+    for (int k = 0; k < VECTORS; k += 2) {
+        int own = 0;  // of two vectors, 16 bits each: they are scanned at once
+#pragma unroll
+        for (int j = 0; j < 2 && k + j < VECTORS; ++j) {
+            int i = first + (k + j) * 4 * WARP;
+            VECTOR four = values[k + j];
+            kept[k + j] = (i < n && KEPT(four.x) ? 1 : 0) | (i + 1 < n && KEPT(four.y) ? 2 : 0) |
+                          (i + 2 < n && KEPT(four.z) ? 4 : 0) | (i + 3 < n && KEPT(four.w) ? 8 : 0);
+            own |= __popc(kept[k + j]) << 16 * j;
+        }
         int lanes = scan_warp(own);
-        ranks[k] = sum + lanes - own;
-        sum += __shfl_sync(ALL_LANES, lanes, WARP - 1);
+        int all = __shfl_sync(ALL_LANES, lanes, WARP - 1);
+#pragma unroll
+        for (int j = 0; j < 2 && k + j < VECTORS; ++j) {
+            ranks[k + j] = sum + ((lanes - own) >> 16 * j & 0xffff);
+            sum += all >> 16 * j & 0xffff;
+        }
     }
     if (lane == 0) of_warp[warp] = sum;
     __syncthreads();

@@ -42,7 +42,7 @@ from gpu.declaration.pattern import (
     Work,
 )
 from gpu.declaration.presentation import ArrayPresentation
-from gpu.engines.base import Buffer, Engine, Module
+from gpu.engines.base import Buffer, Device, Engine, Module
 from gpu.patterns import scan
 
 _FILE = "compact.cu"
@@ -51,8 +51,10 @@ _COMPARISONS = ("greater", "less")
 
 # The last rung's own: 16-byte loads that a thread has under way, as far as what a block keeps fits its shared memory,
 # where the places that it came from take as much again.
-_VECTORS = 6
+# More of them make larger tiles, of which fewer wait for each other: that pays where each multiprocessor has many.
+_VECTORS, _VECTORS_OF_MANY = 6, 8
 _MOST_VECTORS_A_BLOCK = 2048
+_MANY_TILES = 48
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,10 @@ def _threshold(params: Params) -> np.generic:
     return np.int32(between(params["threshold"]))
 
 
-def _tiling(n: int, block: int, *, split: bool) -> tuple[int, int]:
+def _tiling(device: Device, n: int, block: int, *, split: bool) -> tuple[int, int]:
     most = _MOST_VECTORS_A_BLOCK // 2 if split else _MOST_VECTORS_A_BLOCK
-    return scan.tiling(n, block, min(_VECTORS, most // block))
+    many = n > _MANY_TILES * device.multiprocessors * 4 * _VECTORS_OF_MANY * block
+    return scan.tiling(n, block, min(_VECTORS_OF_MANY if many else _VECTORS, most // block))
 
 
 def _program(pack: _Pack) -> HostProgram:
@@ -90,7 +93,7 @@ def _program(pack: _Pack) -> HostProgram:
                 "VALUE": _C_TYPES[params["dtype"]],
                 "PREDICATE": params["predicate"].upper(),
                 "BLOCK_SIZE": block,
-                "VECTORS": _tiling(inputs["values"].size, block, split=split)[0],
+                "VECTORS": _tiling(engine.device, inputs["values"].size, block, split=split)[0],
                 "PLACES": int(split),
             },
         )
@@ -167,7 +170,7 @@ def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, par
 
 def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
     n = data.shape[0]
-    _, tiles = _tiling(n, block, split=params["result"] == "split")
+    _, tiles = _tiling(engine.device, n, block, split=params["result"] == "split")
     states = engine.upload(np.zeros((1 + tiles, 2), np.uint32))  # once: a launch leaves them so that the next can begin
     engine.launch(
         module.kernel("compact_look_back"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,15 @@ def run(engine: Engine, variant: str, values: Array, sources: dict[str, str] | N
         lambda progress: None,
         sources=sources,
     )
+
+
+@pytest.mark.parametrize("n", [49152, 49153, 60001])
+def test_tiles_are_larger_where_a_multiprocessor_has_many(n: int) -> None:
+    engine = SimulatorEngine("compiled")
+    engine.device = replace(engine.device, multiprocessors=1)
+    values = np.random.default_rng(n).integers(-9, 9, n).astype(np.int32)
+    outcome = run(engine, "look-back", values, predicate="greater", threshold=0, block=32)
+    np.testing.assert_array_equal(outcome.outputs["result"], values[values > 0])
 
 
 @pytest.mark.parametrize("predicate", PREDICATES)
