@@ -290,11 +290,11 @@ class ThreadWriter:
         asm = self._asm
         to = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
         source = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.source)} to ptr addrspace(1)")
-        size, sizes = self._scalar(frame, copy.bytes), value_type(copy.bytes.type)
+        size = self._scalar(frame, copy.bytes)
         given = self._scalar(frame, copy.given) if copy.given is not None else size
         read = asm.value(f"trunc i64 {given} to i32")
         for count, cache in ((4, "ca"), (8, "ca"), (16, "cg")):
-            with asm.when(asm.value(f"icmp eq {sizes} {size}, {count}")):
+            with asm.when(asm.value(f"icmp eq i64 {size}, {count}")):
                 asm.emit(
                     f'call void asm sideeffect "cp.async.{cache}.shared.global [$0], [$1], {count}, $2;", '
                     f'"l,l,r,~{{memory}}"(ptr addrspace(3) {to}, ptr addrspace(1) {source}, i32 {read})'
@@ -323,6 +323,7 @@ class ThreadWriter:
                 if isinstance(type, Scalar):
                     place = asm.value(f"addrspacecast ptr {held} to ptr addrspace(3)")
                     return asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(type)}")
+                assert isinstance(operand.type, Scalar)
                 place = asm.value(f"inttoptr {value_type(operand.type)} {held} to ptr addrspace(3)")
                 return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
             case ir.AsyncCopy():
