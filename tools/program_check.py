@@ -371,8 +371,8 @@ def _of_programs(found: Findings, day: str) -> Iterator[str]:
     yield "| --- | --- |"
     for program in found.hecbench:
         if program.right is False:
-            note = f" {note}" if (note := _NOTES.get(program.name, "")) else ""
-            yield f"| `{program.name}` | {_short(program.why)}{note} |"
+            note = f". {note}" if (note := _NOTES.get(program.name, "")) else ""
+            yield f"| `{program.name}` | {_short(program.why).removesuffix('.') if note else _short(program.why)}{note} |"
 
 
 _NOTES = {
