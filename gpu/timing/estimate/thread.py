@@ -324,6 +324,7 @@ class ThreadWriter:
                     place = asm.value(f"addrspacecast ptr {held} to ptr addrspace(3)")
                     return asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(type)}")
                 assert isinstance(operand.type, Scalar)
+                assert isinstance(operand.type, Scalar)
                 place = asm.value(f"inttoptr {value_type(operand.type)} {held} to ptr addrspace(3)")
                 return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
             case ir.AsyncCopy():
