@@ -371,8 +371,8 @@ def _of_programs(found: Findings, day: str) -> Iterator[str]:
     yield "| --- | --- |"
     for program in found.hecbench:
         if program.right is False:
-            note = f". {note}" if (note := _NOTES.get(program.name, "")) else ""
-            yield f"| `{program.name}` | {_short(program.why).removesuffix('.') if note else _short(program.why)}{note} |"
+            why, note = _short(program.why), _NOTES.get(program.name, "")
+            yield f"| `{program.name}` | {why.removesuffix('.') + '. ' + note if note else why} |"
 
 
 _NOTES = {
