@@ -4,8 +4,11 @@
 // (Ootomo and Yokota, Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
 // performance, 2022).
 //
-// rung           idea                                                 what still limits it
-// matmul_halves  each factor is split once, by kernels of their own   three products for one, and fetching halves twice
+// rung                        idea                                               what still limits it
+// matmul_largest_of_rows and
+// matmul_largest_of_columns   by what each row of A and column of B is scaled    A and B are read once more
+// matmul_split                each factor becomes two halves, once               as many bytes written as read
+// matmul_halves               three products of halves, tiles on their way       three for one, and halves fetched twice
 
 #include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>

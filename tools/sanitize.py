@@ -66,7 +66,10 @@ def excuse(variant: Variant, seen: Watched) -> str:
 def options(pattern: Pattern, variant: Variant) -> list[str]:
     """Return the options for an awkward size: several blocks, the last of them not full, or little for one thread."""
     given = []
+    defaults = pattern.check({})
     for parameter in pattern.parameters:
+        if not parameter.applies(defaults):
+            continue
         if isinstance(parameter, Integer) and parameter.role is Role.SIZE:
             most = _MOST_ALONE if variant.alone else _MOST
             given += [f"--{parameter.name}", str(min(most, parameter.default // 4 + 3))]

@@ -669,6 +669,7 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=_make_input,
     complete=_complete,
+    helpers={_CHUNKS_FILE: ("matmul_cut_columns",)},
     distributed=DistributedProgram(
         local="Each device has some rows of A and of C, and as many of B.",
         exchange="Every device takes the rows of B from all others.",

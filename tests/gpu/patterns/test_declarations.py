@@ -20,7 +20,7 @@ from gpu.simulator.module import SimulatedModule
 
 pytestmark = pytest.mark.alike
 
-_KERNEL = r"__global__ void\s+(?:__(?:launch_bounds|cluster_dims)__\([\w, ]+\)\s+)*(\w+)"
+_KERNEL = r"__global__ void\s+(?:__(?:launch_bounds|cluster_dims)__\([^)]+\)\s+|CLUSTER\s+)*(\w+)"
 PATTERNS = list(all_patterns().values())
 
 

@@ -125,7 +125,7 @@ def test_what_is_too_little_for_all_is_shared_by_clusters(
 
     inputs = given(m, n, k)
     assert_product(run(Wide(), "peak", inputs, alpha=-0.7, beta=0.3), inputs, -0.7, 0.3)
-    assert grids == [blocks]
+    assert set(grids) == {blocks}
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (-0.7, 0.3)])
