@@ -48,11 +48,19 @@ __device__ uint64 rising(double key) {
     return bits & SIGN_64 ? ~bits : bits | SIGN_64;
 }
 
+// NaN alone is not equal to itself.
+__device__ bool is_nan(float key) { return key != key; }
+__device__ bool is_nan(double key) { return key != key; }
+template <typename Whole>
+__device__ bool is_nan(Whole key) {
+    return false;
+}
+
 // Such a number's type: as many bits as a key has.
 typedef decltype(rising(KEY())) BITS;
 
 __device__ BITS ordered(KEY key) {
-    if (key != key) return ~(BITS)0;  // NaN alone is not equal to itself
+    if (is_nan(key)) return ~(BITS)0;
     BITS bits = rising(key);
     return DESCENDING ? ~bits : bits;
 }

@@ -175,7 +175,7 @@ class CompiledKernel:
             chosen = range(chosen.start // unit * unit // of, -(-chosen.stop // unit) * unit // of)
         if self._in_order or blocks is not None or min(_workers(), len(chosen)) == 1:
             scratch, shared = memory()
-            piece = -(-len(chosen) // _PIECES_A_WORKER)
+            piece = max(-(-len(chosen) // _PIECES_A_WORKER), 1)
             for first in chosen[::piece]:
                 count = min(piece, chosen.stop - first)
                 shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)

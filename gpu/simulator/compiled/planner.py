@@ -83,6 +83,14 @@ def plan(
         varying = found
 
 
+def _makes_object(expression: ir.Expression) -> bool:
+    """Whether an expression makes an object that it goes on with; one that a call is given is done with after that."""
+    nodes = list(walk(expression))
+    arguments = (each for node in nodes if isinstance(node, ir.Call) for each in node.arguments)
+    given = {id(part) for each in arguments if not exchanges(each) for part in walk(each)}
+    return any(isinstance(node, ir.Temporary) and id(node) not in given for node in nodes)
+
+
 class _Planner:
     """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
 
@@ -402,10 +410,10 @@ class _Planner:
         if isinstance(expression, ir.Call) and waits(expression.function.body):
             return self._inline(frame, expression, planned)
         if isinstance(expression, ir.Sequence):
-            if any(isinstance(node, ir.Temporary) for node in walk(expression)):
+            position = next(node.position for node in walk(expression) if hasattr(node, "position"))
+            if _makes_object(expression):
                 raise NotCompiled("an exchange between threads while an object is made")
             first = self._hoisted(frame, expression.first, planned)
-            position = next(node.position for node in walk(expression) if hasattr(node, "position"))
             self._run(frame, ir.Evaluate(first, position), planned)
             return self._hoisted(frame, expression.second, planned)
         changed: dict[str, Any] = {}

@@ -183,8 +183,10 @@ __device__ inline Sum lockstep_product(int column, Sum c, const A *a, int step, 
         return __lockstep_mma(column, c, (int)a[0], (int)a[1], (int)a[2], (int)a[3], (int)b[0], (int)b[1], (int)b[2],
                               (int)b[3]);
     } else {
-        return Sum(__lockstep_mma(column, (float)c, (float)a[0], (float)a[1], (float)a[step], (float)a[step + 1],
-                                  (float)b[0], (float)b[1], (float)b[2], (float)b[3]));
+        // An object is made of what has been exchanged, and not meanwhile.
+        float sum = __lockstep_mma(column, (float)c, (float)a[0], (float)a[1], (float)a[step], (float)a[step + 1],
+                                   (float)b[0], (float)b[1], (float)b[2], (float)b[3]);
+        return Sum(sum);
     }
 }
 template <int M, int N, int K, typename Result, typename LockstepT, typename RowsOrColumns, typename Other,

@@ -12,7 +12,8 @@ import pytest
 from gpu.patterns import all_patterns
 
 ROOT = Path(__file__).resolve().parents[3]
-DECLARING = (ROOT / "gpu" / "patterns", ROOT / "gpu" / "declaration")
+DECLARING = (ROOT / "gpu" / "patterns", ROOT / "gpu" / "declaration", ROOT / "gpu" / "bench" / "cluster")
+"""What says what patterns take, or, of several devices, what they are measured on."""
 UNAWARE = (ROOT / "gpu" / "simulator",)
 """What may not import a declaration, as the linter holds: its fields are others."""
 NAMES = {parameter.name for pattern in all_patterns().values() for parameter in pattern.parameters}

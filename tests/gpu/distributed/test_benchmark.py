@@ -20,6 +20,7 @@ from tests.gpu.distributed.conftest import PLAIN
 SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram": 1024, "convolution": 1024}
 
 
+@pytest.mark.long
 def test_cases_are_right_on_one_and_on_two(cluster):
     cases = [CASES[name](SIZES[name]) for name in ("matmul", "sort", "convolution")]
     rows = [*measure.measure(cluster.first(2), cases, 1, untold)]

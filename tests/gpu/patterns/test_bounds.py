@@ -138,9 +138,10 @@ def test_a_product_of_matrices_may_round_each_of_its_products_and_sums(
     a, b, c = (inputs[name].astype(np.float64) for name in ("values", "b", "c"))
     lengths = np.sqrt((a**2).sum(axis=1).max() * (b**2).sum(axis=0).max())
     before = rounded(2) * abs(beta) * np.abs(c).max()
-    assert bound == pytest.approx(rounded(k + 2) * abs(alpha) * lengths + before, rel=1e-9)
+    # Four roundings more than sums of floats have: each factor may be a sum of two halves.
+    assert bound == pytest.approx(rounded(k + 6) * abs(alpha) * lengths + before, rel=1e-9)
     # No element may be off by much more than its own products can make it.
-    own = rounded(k + 2) * abs(alpha) * (np.abs(a) @ np.abs(b)).max() + before
+    own = rounded(k + 6) * abs(alpha) * (np.abs(a) @ np.abs(b)).max() + before
     assert own * (1 - 1e-9) <= bound <= 4 * own
 
 
@@ -167,8 +168,8 @@ def test_one_fraction_in_a_matrix_of_several_pieces_is_seen(row: int) -> None:
     assert bound_of("matmul", inputs, input="file") > 0
 
 
-@pytest.mark.parametrize(("largest", "exact"), [(2**24 - 1, True), (2**24, False)])
-def test_whole_numbers_are_exact_up_to_24_bits(largest: int, exact: bool) -> None:
+@pytest.mark.parametrize(("largest", "exact"), [(2**22, True), (2**22 + 2, False), (2**24, False)])
+def test_whole_numbers_are_exact_where_two_halves_hold_them(largest: int, exact: bool) -> None:
     one = {"values": np.float32([[largest]]), "b": np.float32([[1]]), "c": np.float32([[0]])}
     assert (bound_of("matmul", one, input="file", beta=1) == 0) is exact
     one = {"values": np.float32([[largest - 1]]), "b": np.float32([[1]]), "c": np.float32([[1]])}

@@ -842,7 +842,7 @@ def test_letters_of_a_text_lead_to_bins_that_have_names(qtbot, stepping):
     assert layout.names(1) == ("a–d", "e–h", "i–l", "m–p", "q–t", "u–x", "y–z", "other")
     assert [layout.names(row) for row in (0, 2)] == [(), ()]
     # The first four letters: p goes to m–p, r to q–t, g to e–h; o has to wait for p.
-    assert [layout.rows[row].label for row in (2, 3)] == ["line 93", "turn 2"]
+    assert [layout.rows[row].label for row in (2, 3)] == ["line 110", "turn 2"]
     found = []
     for lines in layout.edges[2:4]:
         places = zip(lines.cell.tolist(), lines.row.tolist(), lines.column.tolist(), strict=True)

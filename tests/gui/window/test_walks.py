@@ -108,6 +108,7 @@ def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     walk.step.panes.kinds.choose("Flow")
 
 
+@pytest.mark.long
 def test_a_scan_has_named_phases_at_every_size(walk):
     walk.turn_to("scan")
     walk.press(Key.Key_5)

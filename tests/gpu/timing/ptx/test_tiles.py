@@ -69,6 +69,7 @@ def test_a_matrix_product_by_tensor_cores_is_modeled(source, monkeypatch) -> Non
     assert least < found["time_us"] < 20 * least
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("variant", "products"), [("halves", 3 / 2), ("peak", 0)])
 @pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])
 def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, monkeypatch) -> None:
