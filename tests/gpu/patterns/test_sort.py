@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu.engines.base import KERNELS, Engine, PhaseTimes
+from gpu.engines.checking import CheckingEngine
 from gpu.engines.null import NullEngine
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
@@ -380,3 +381,12 @@ def test_an_examples_keys_fill_their_axis(preset) -> None:
     params = SORT.check(preset.params)
     keys = SORT.inputs({}, params, 0)["values"].astype(np.float64)
     assert np.median(keys) > np.min(keys) + 0.1 * np.ptp(keys)
+
+
+@pytest.mark.parametrize(("dtype", "result"), [("uint32", "places"), ("uint64", "keys")])
+def test_more_keys_than_a_block_has_are_sorted_without_a_race(dtype: str, result: str) -> None:
+    """The small check of a run has few keys, which one block sorts: tiles that look back are watched here alone."""
+    keys = make_keys("random", 9001, dtype, 3)
+    engine = CheckingEngine()
+    assert run(engine, "peak", keys, result=result, block=256).report.verified
+    assert engine.findings == []
