@@ -18,6 +18,8 @@ SILENT_S = 6.0
 """Seconds after which a worker that tells nothing and does nothing is ended."""
 
 _LOOKS = 6
+_DEAF_S = 0.75 * SILENT_S
+"""Who has not looked for so long may not have listened either: the scheduler may be in the same process."""
 _IDLE = 0.01
 """Seconds of a processor, as finely as Linux counts them."""
 
@@ -34,6 +36,7 @@ class Watch:
         self._client = client
         self._heard: dict[str, tuple[float, float]] = {}
         self._spent: dict[str, float] = {}
+        self._looked = -math.inf
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._look_again_and_again, name="watch of workers", daemon=True)
         self._thread.start()
@@ -56,6 +59,10 @@ class Watch:
         now : float
             Seconds of a clock of this machine.
         """
+        if now - self._looked > _DEAF_S:
+            self._heard.clear()
+            self._spent.clear()
+        self._looked = now
         for address, each in self._client.scheduler_info(n_workers=-1)["workers"].items():
             told, since = self._heard.get(address, (None, now))
             if told != each["last_seen"]:

@@ -55,6 +55,12 @@ def test_who_is_heard_of_again_is_left_alone(looking):
     assert looking(scheduler, 10, 10.6, lambda: setattr(scheduler, "seen", 101.0), 11, 11.4) == [(spent,)]
 
 
+def test_who_did_not_listen_calls_nobody_silent(looking):
+    """A process that is busy for long hears of no worker, and neither does the scheduler in it."""
+    assert looking(Scheduler(), 10, 10.2, 11.4, 11.6) == []
+    assert looking(Scheduler(), 10, 10.5, 11.4, 11.8) == [(spent,)]
+
+
 def test_a_worker_whom_nobody_would_start_again_is_left_to_the_scheduler(looking):
     assert looking(Scheduler(nanny=None), 10, 11, 12) == []
 
