@@ -99,6 +99,11 @@ class Cluster:
             Where there is none, or one without an engine.
         """
         known = self.client.scheduler_info(n_workers=-1)["workers"]
+        if not known and self.shared:
+            # Those of this machine that were ended are being started again.
+            with contextlib.suppress(TimeoutError):
+                self.client.wait_for_workers(1, timeout=_ANSWER_S)
+            known = self.client.scheduler_info(n_workers=-1)["workers"]
         if self._asked != frozenset(known) or not known:
             self.workers = _with_engines(self.client, self._engine, known, self._gpus)
             if self.shared:  # others' messages are none of our business
