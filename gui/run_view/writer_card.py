@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QPoint, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, QPoint, pyqtSignal
 from PyQt6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
 from gpu.messages.writer import MOST_STATEMENTS, Index3, Writer, WrittenElement
 from gui.painting.theme import look
 from gui.plots.histogram_plot import CHANNELS
+from gui.qt.events import is_of
 from gui.widgets.basic import Card, ElidedButton, Segments, as_count, button, label, row
 
 _WIDTH = 360
@@ -61,7 +62,14 @@ class WriterCard(Card):
         for each in (self.who, self.where, self.line, self.moved, self.others, self.smaller):
             self.body.addWidget(each)
         self.body.addLayout(row(self.step, 0))
+        over.installEventFilter(self)
         self.hide()
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Stay within what it lies over where that becomes smaller."""
+        if is_of(event, QEvent.Type.Resize) and self.isVisible():
+            self._settle()
+        return super().eventFilter(watched, event)
 
     @property
     def texts(self) -> tuple[str, ...]:
