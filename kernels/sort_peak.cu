@@ -239,34 +239,7 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
-// A tile's state for a digit is one word, so that whoever sees that it is there also sees its value: nothing yet (0), how
-// many keys of the tile have the digit, plus 1, or, with the highest bit, where keys of the digit go after the tile's.
-#define COMPLETE 0x80000000u
-
-// So many tiles are asked at once: their answers are under way together.
-#define ASKED 4
-
-// Return where a tile's first key of a digit goes: the tiles before say how many of theirs come first, up to the nearest
-// that knows of all before it.
-__device__ unsigned int look_back(const volatile unsigned int *states, int tile, int digit) {
-    unsigned int before_tile = 0;
-    unsigned int state = 0;
-    for (int nearest = tile - 1; !(state & COMPLETE); nearest -= ASKED) {
-        unsigned int asked[ASKED];
-#pragma unroll
-        for (int k = 0; k < ASKED; ++k) asked[k] = nearest >= k ? states[(nearest - k) * DIGITS + digit] : COMPLETE;
-#pragma unroll
-        for (int k = 0; k < ASKED; ++k) {
-            if (state & COMPLETE) break;
-            state = asked[k];
-            if (state == 0)
-                while ((state = states[(nearest - k) * DIGITS + digit]) == 0) {
-                }
-            before_tile += state & COMPLETE ? state & ~COMPLETE : state - 1;
-        }
-    }
-    return before_tile;
-}
+#include "sort_tiles.cuh"  // needs DIGITS
 
 // Write a tile's keys, which are in order of their digits in shared memory: neighbors go side by side. `digits` keeps a
 // byte for each, by which the places find the same way.
