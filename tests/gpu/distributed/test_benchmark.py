@@ -6,6 +6,7 @@ import re
 from argparse import ArgumentTypeError
 from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from gpu.bench.cluster.cases import CASES, MadeInput, value_of
 from gpu.bench.cluster.held import HeldEngine
 from gpu.distributed.asked import Asked
 from gpu.distributed.worker import with_engine
+from gpu.engines.base import Device
+from gpu.errors import InputError
+from gpu.messages.distributed import WorkerStatus
 from tests.gpu.distributed.conftest import PLAIN
 
 SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram": 1024, "convolution": 1024}
@@ -126,3 +130,13 @@ def test_a_size_has_a_name_and_a_number(text):
         sizes.size_of(text)
     assert sizes.size_of("sort=2^31") == ("sort", 2**31)
     assert sizes.size_of("disk=0") == ("disk", 0)
+
+
+def test_workers_that_take_turns_on_a_gpu_are_not_measured(tmp_path, monkeypatch):
+    device = Device("cuda", "NVIDIA H200", "gpu", 1024, 49152, 132, place="0000:01:00.0")
+    workers = tuple(WorkerStatus(str(n), f"tcp://127.0.0.1:{n}", "127.0.0.1", device) for n in (1, 2))
+    monkeypatch.setattr(command, "opened", lambda asked, engine: nullcontext(SimpleNamespace(workers=workers)))
+    page = tmp_path / "page.md"
+    with pytest.raises(InputError, match=r"2 workers on 1 x NVIDIA H200: .* says nothing of several GPUs"):
+        command.run(Asked(workers=2), {}, 1, page, tmp_path)
+    assert not page.exists()
