@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +26,38 @@ def inputs_of(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str
     return pattern.inputs(given, params, seed), params
 
 
-def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Yield a row for each variant, as it is measured."""
+@dataclass(frozen=True)
+class Prepared:
+    """What a case is measured on, and what is right."""
+
+    pattern: Pattern
+    case: Case
+    inputs: Inputs
+    params: dict[str, Any]
+    reference: Array
+
+
+def prepare(pattern: Pattern, case: Case, seed: int) -> Prepared:
+    """Make a case's inputs, and compute the reference, which of many elements takes longer than all that is timed."""
     inputs, params = inputs_of(pattern, case, seed)
-    reference = pattern.reference(inputs, params)
+    return Prepared(pattern, case, inputs, params, pattern.reference(inputs, params))
+
+
+def prepared_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, ahead: int) -> Iterator[Prepared]:
+    """Prepare cases, some of them by other threads while one is measured; yield them in order."""
+    with ThreadPoolExecutor(ahead) as pool:
+        waiting: deque[Future[Prepared]] = deque()
+        for pattern, case in cases:
+            waiting.append(pool.submit(prepare, pattern, case, seed))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def measure(engine: Engine, prepared: Prepared, repetitions: int) -> Iterator[Measurement]:
+    """Yield a row for each variant, as it is measured."""
+    pattern, case, inputs, params = prepared.pattern, prepared.case, prepared.inputs, prepared.params
     amount, unit = amount_of(pattern, inputs, params)
     for variant in pattern.variants:
         if variant.cautionary or variant.library or (case.variants and variant.name not in case.variants):
@@ -35,7 +66,14 @@ def measure(engine: Engine, pattern: Pattern, case: Case, seed: int, repetitions
             continue
         try:
             verified, times = timed(
-                engine, pattern, variant, inputs, params, reference, repetitions=repetitions, anew=case.anew
+                engine,
+                pattern,
+                variant,
+                inputs,
+                params,
+                prepared.reference,
+                repetitions=repetitions,
+                anew=case.anew,
             )
         except (CompileError, LaunchError) as error:
             yield Measurement(case.work, variant.title, ours=True, times_ms=(), amount=0, unit="", remark=error.message)

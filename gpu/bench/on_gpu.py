@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpu import engines
-from gpu.bench.ladder import measure
+from gpu.bench.ladder import measure, prepared_ahead
 from gpu.bench.measurement import Measurement
 from gpu.bench.peers import cases_of
 from gpu.bench.programs import Amounts, Programs
 from gpu.patterns import all_patterns
 
 _ROOT = Path(__file__).resolve().parents[2]
+
+_AHEAD = 3
+"""Cases whose inputs and references lie in memory while another is measured: the largest take 12 GB each."""
 
 
 def run(seed: int, repetitions: int) -> Iterator[Measurement]:
@@ -32,20 +35,19 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
 
 def measure_cases(of: str, seed: int, repetitions: int) -> Iterator[Measurement]:
     """Measure ours, then the peers, on all patterns' cases of a kind: "gpu", or "beside" those over sizes."""
-    engine = engines.create("cuda")
     amounts: dict[str, tuple[float, str]] = {}
-    try:
-        for pattern in all_patterns().values():
-            for case in cases_of(pattern, of):
-                for row in measure(engine, pattern, case, seed, repetitions):
+    cases = [(pattern, case) for pattern in all_patterns().values() for case in cases_of(pattern, of)]
+    with tempfile.TemporaryDirectory() as folder:
+        programs = Programs([case for _, case in cases], folder)  # they are compiled while ours are measured
+        engine = engines.create("cuda")
+        try:
+            for prepared in prepared_ahead(cases, seed, _AHEAD):
+                for row in measure(engine, prepared, repetitions):
                     if row.unit:
                         amounts[row.work] = (row.amount, row.unit)
                     yield row
-    finally:
-        engine.close()
-    with tempfile.TemporaryDirectory() as folder:
-        cases = [case for pattern in all_patterns().values() for case in cases_of(pattern, of)]
-        programs = Programs(cases, folder)  # compiling them takes as long as the libraries' figures
+        finally:
+            engine.close()
         yield from _libraries(of, amounts, seed, repetitions)
         yield from programs.run(amounts, seed, repetitions)
 

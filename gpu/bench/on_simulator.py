@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu import engines
 from gpu.bench import interpreter, machine_code, on_cpu
-from gpu.bench.ladder import measure
+from gpu.bench.ladder import measure, prepare
 from gpu.bench.measurement import Measurement
 from gpu.bench.record import FEWEST
 from gpu.declaration.benchmark import Benchmark, Case
@@ -66,7 +66,7 @@ def run(seed: int, repetitions: int) -> Iterator[Measurement]:
         engine = engines.create("simulator", executor)
         for pattern in all_patterns().values():
             for case in _cases(pattern.benchmark, executor):
-                for row in measure(engine, pattern, case, seed, repetitions):
+                for row in measure(engine, prepare(pattern, case, seed), repetitions):
                     wanted = _wanted(pattern, row.who) if executor == "compiled" else ""
                     yield dataclasses.replace(row, remark=f"{row.remark}; wanted: {wanted}") if wanted else row
                 yield from on_cpu.run(pattern, case, seed, repetitions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from gpu import engines
 from gpu.bench import on_gpu, on_simulator
 from gpu.bench.document import write_section
-from gpu.bench.ladder import amount_of, measure
+from gpu.bench.ladder import amount_of, measure, prepare, prepared_ahead
 from gpu.bench.measurement import Measurement, table
 from gpu.bench.peers import TIMERS
 from gpu.bench.programs import Programs
@@ -57,7 +58,7 @@ def test_a_section_replaces_its_own_and_keeps_the_others(tmp_path) -> None:
 
 def test_every_correct_variant_is_verified_and_timed_again(engine) -> None:
     case = Case("small", make_inputs=random_image(64, 64))
-    rows = list(measure(engine, find_pattern("histogram"), case, seed=1, repetitions=2))
+    rows = list(measure(engine, prepare(find_pattern("histogram"), case, 1), 2))
     assert [row.who for row in rows] == [
         "Atomics, block partition",
         "Atomics, interleaved",
@@ -75,14 +76,35 @@ def test_a_variant_that_cannot_take_the_filter_is_left_out() -> None:
     engine = engines.create("simulator")
     for name, there in (("gaussian", True), ("laplacian", False)):
         case = Case("small", {"filter": name, "size": 3}, random_image(9, 9), ("separable", "peak"))
-        rows = measure(engine, find_pattern("convolution"), case, seed=1, repetitions=1)
+        rows = measure(engine, prepare(find_pattern("convolution"), case, 1), 1)
         assert ("Separable" in [row.who for row in rows]) is there
+
+
+def test_cases_are_prepared_in_order_and_so_many_of_them_before_they_are_measured() -> None:
+    pattern, begun = find_pattern("histogram"), []
+
+    def sized(side: int) -> Case:
+        def make(generator: np.random.Generator) -> dict[str, Any]:
+            begun.append(side)
+            return dict(random_image(side, side)(generator))
+
+        return Case(f"{side}", make_inputs=make)
+
+    found = prepared_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
+    first = next(found)
+    assert (first.case.work, first.inputs["image"].shape, int(first.reference.sum())) == ("1", (1, 1), 1)
+    assert [each.case.work for each in found] == ["2", "3", "4", "5", "6"]
+    del begun[:]
+    found = prepared_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
+    next(found)
+    found.close()
+    assert sorted(begun) == [1, 2, 3]
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
     monkeypatch.setattr("gpu.bench.ladder.verify.compare", lambda *arguments: (None, False))
     case = Case("small", make_inputs=random_image(8, 8))
-    (row, *_) = measure(engines.create("simulator"), find_pattern("histogram"), case, 1, 2)
+    (row, *_) = measure(engines.create("simulator"), prepare(find_pattern("histogram"), case, 1), 2)
     assert row.times_ms == ()
     assert "WRONG" in row.remark
 
@@ -91,7 +113,7 @@ def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> No
     engine = engines.create("simulator", "lockstep")
     engine.sources = {"nbody.cu": "#ifdef THREADS_PER_BODY\n#error none\n#endif\n" + kernel_text("nbody.cu", {})}
     case = Case("small", {"bodies": 64, "steps": 0})
-    rows = {row.who: row for row in measure(engine, find_pattern("nbody"), case, 1, 1)}
+    rows = {row.who: row for row in measure(engine, prepare(find_pattern("nbody"), case, 1), 1)}
     failed = rows.pop("Several threads a body")
     assert "none" in failed.remark
     assert not failed.times_ms
