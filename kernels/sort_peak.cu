@@ -149,10 +149,13 @@ union Held {
     int places[TILE];
 };
 
+// One, which a launch asks for: a block may have more of it than a kernel may declare.
+extern __shared__ Held held[];
+
 // Idea: so few keys that a block holds them go through all passes without leaving it; one launch is all they take. Limit:
 // one multiprocessor.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys, int *places, int n, int passes) {
-    __shared__ Held s;
+    Held &s = held[0];
     __shared__ unsigned int totals[DIGITS / WARP];
     int t = threadIdx.x;
     int warp = t / WARP;
@@ -276,7 +279,7 @@ __device__ __forceinline__ void write_places(const int *p, const unsigned int *f
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_peak_pass(const KEY *keys, const int *places, KEY *keys_out, int *places_out, unsigned int *counts,
                    unsigned int *states, int n, int pass) {
-    __shared__ Held s;
+    Held &s = held[0];
     __shared__ unsigned int first_of[DIGITS];
     __shared__ unsigned int totals[DIGITS / WARP];
     __shared__ int tile_of_block;

@@ -50,17 +50,21 @@ class Tiling:
 
     def shared_bytes(self, key_bytes: int) -> int:
         """Return what a block holds of shared memory, at most: a tile's keys, or its counts, and what digits need."""
-        counts = 2 * _BYTE_VALUES * self.threads // WARP
-        return max(self.tile * key_bytes, counts) + 4 * _BYTE_VALUES + _SCAN_BYTES
+        return self.held_bytes(key_bytes) + 4 * _BYTE_VALUES + _SCAN_BYTES
+
+    def held_bytes(self, key_bytes: int) -> int:
+        """Return how much of that a launch asks for."""
+        return max(self.tile * key_bytes, 2 * _BYTE_VALUES * self.threads // WARP)
 
     def build(self, job: Job) -> Module:
         """Build the kernels for this shape."""
         shape = {"BLOCK_SIZE": self.threads, "KEYS_A_THREAD": self.keys, "BLOCKS_AT_ONCE": self.blocks}
         return job.engine.build(PEAK_FILE, {**job.defines, **shape})
 
-    def launch(self, job: Job, kernel: str, blocks: int, *arguments: Argument) -> None:
+    def launch(self, job: Job, kernel: str, blocks: int, *arguments: Argument, shared_bytes: int = 0) -> None:
         """Launch a kernel on so many blocks of this shape."""
-        job.engine.launch(self.build(job).kernel(kernel), (blocks, 1, 1), (self.threads, 1, 1), *arguments)
+        function = self.build(job).kernel(kernel)
+        job.engine.launch(function, (blocks, 1, 1), (self.threads, 1, 1), *arguments, shared_bytes=shared_bytes)
 
 
 _IN_BLOCK = (Tiling(THREADS, 4), Tiling(512, 4), Tiling(512, 8), Tiling(512, 16))
@@ -86,11 +90,17 @@ def peak(job: Job, data: Data) -> Sorting:
     for shape in _IN_BLOCK:
         if job.n <= shape.tile and shape.shared_bytes(key_bytes) <= job.engine.device.shared_bytes_per_block:
             numbers = np.int32(job.n), np.int32(passes)
-            shape.launch(job, "sort_in_block", 1, data.keys, data.places, *numbers)
+            held = shape.held_bytes(key_bytes)
+            shape.launch(job, "sort_in_block", 1, data.keys, data.places, *numbers, shared_bytes=held)
             yield job.progress(data, 1.0, "sorted by one block")
             return data
-    multiprocessors = job.engine.device.multiprocessors
-    shape = next(shape for least, shape in _TILES[key_bytes, pairs] if job.n >= least * multiprocessors * shape.tile)
+    device = job.engine.device
+    shape = next(
+        shape
+        for least, shape in _TILES[key_bytes, pairs]
+        if job.n >= least * device.multiprocessors * shape.tile
+        and shape.shared_bytes(key_bytes) <= device.most_shared_bytes
+    )
     return (yield from _tiles(job, data, shape, passes))
 
 
@@ -106,10 +116,11 @@ def _tiles(job: Job, data: Data, shape: Tiling, passes: int) -> Sorting:
     cleared = np.int32(tiles * _BYTE_VALUES), np.int32(n)
     kernel = shape.build(job).kernel("sort_peak_counts")
     engine.launch(kernel, (counting, 1, 1), (_COUNTING_THREADS, 1, 1), data.keys, counts, states, *cleared)
-    other = job.empty_like(data)
+    other, held = job.empty_like(data), shape.held_bytes(data.keys.dtype.itemsize)
     for number in range(passes):
         numbers = np.int32(n), np.int32(number)
-        shape.launch(job, "sort_peak_pass", tiles, *both(data, other), counts, states, *numbers)
+        given = *both(data, other), counts, states, *numbers
+        shape.launch(job, "sort_peak_pass", tiles, *given, shared_bytes=held)
         data, other = other, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {number + 1} bytes")
     for buffer in (counts, states):
