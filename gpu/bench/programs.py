@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 from gpu.bench.measurement import Measurement
@@ -19,8 +20,25 @@ _Build = tuple[str, tuple[str, ...]]
 """A file, and the options that it is compiled with."""
 
 
-def _build(program: CudaProgram) -> _Build:
-    return program.file, program.options
+NEWEST = "nvidia-cuda-cccl"
+"""The package whose CUB and Thrust are newer than the installed toolkit's, as a user has them from PyPI."""
+
+_HEADER = "cub/version.cuh"
+
+
+def newest_headers() -> Path | None:
+    """Return the folder of headers of `NEWEST`; None where it is not installed."""
+    try:
+        found = next((each for each in files(NEWEST) or () if each.as_posix().endswith(_HEADER)), None)
+    except PackageNotFoundError:
+        return None
+    return Path(str(found.locate())).resolve().parents[1] if found is not None else None
+
+
+def _builds(program: CudaProgram) -> tuple[_Build, ...]:
+    """Return how a program is compiled: what has a version with the toolkit's headers, and with newer ones."""
+    own, headers = (program.file, program.options), newest_headers() if program.versioned else None
+    return (own,) if headers is None else (own, (program.file, (*program.options, f"-I{headers}")))
 
 
 class Programs:
@@ -37,8 +55,11 @@ class Programs:
         self._cases = cases
         self._folder = Path(folder)
         self._compiling: dict[_Build, subprocess.Popen[str] | OSError] = {}
-        for build in dict.fromkeys(_build(program) for case in cases for program in case.programs):
-            self._compiling[build] = self._compile(build)
+        for case in cases:
+            for program in case.programs:
+                for build in _builds(program):
+                    if build not in self._compiling:
+                        self._compiling[build] = self._compile(build)
 
     def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -52,18 +73,18 @@ class Programs:
 
     def _program(self, build: _Build) -> Path:
         file, options = build
-        return self._folder / "".join((Path(file).stem, *options))
+        return self._folder / "".join((Path(file).stem, *(each.replace("/", "-") for each in options)))
 
     def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
         """Wait until they are compiled, run them, and yield a row for each."""
         refused = {build: reason for build in self._compiling if (reason := self._refusal(build))}
         for case in self._cases:
             for program in case.programs:
-                build = _build(program)
-                if build in refused:
-                    yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[build]}")
-                else:
-                    yield self._row(case, program, amounts.get(case.work, (0.0, "")), seed, repetitions)
+                for build in _builds(program):
+                    if build in refused:
+                        yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[build]}")
+                    else:
+                        yield self._row(case, program, build, amounts.get(case.work, (0.0, "")), seed, repetitions)
 
     def _refusal(self, build: _Build) -> str:
         """Return why a file was not compiled; "" where it was."""
@@ -74,9 +95,15 @@ class Programs:
         return "" if not compiling.returncode else next(iter(errors.strip().splitlines()), "it does not compile")
 
     def _row(
-        self, case: Case, program: CudaProgram, amount: tuple[float, str], seed: int, repetitions: int
+        self,
+        case: Case,
+        program: CudaProgram,
+        build: _Build,
+        amount: tuple[float, str],
+        seed: int,
+        repetitions: int,
     ) -> Measurement:
-        given = map(str, (self._program(_build(program)), *program.arguments, seed, WARM_UP, repetitions))
+        given = map(str, (self._program(build), *program.arguments, seed, WARM_UP, repetitions))
         try:
             done = subprocess.run([*given], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:

@@ -162,6 +162,8 @@ class _Sample:
         What those do, as a share of what the others do.
     longest : _LongestBlock or None
         The block with the longest warp, where they do not do the same and all could be counted.
+    ends : sequence of SampledPath
+        The grid's first block and its last one, where all run at once and these do something else: all wait for them.
     cached : mapping of int to CachedRequest
         What each request misses in the first cache, by its id.
     traffic : LaunchTraffic
@@ -182,6 +184,7 @@ class _Sample:
     of_wide: float
     uneven: float
     longest: _LongestBlock | None
+    ends: Sequence[SampledPath]
     cached: Mapping[int, CachedRequest]
     traffic: caches.LaunchTraffic
     share: Mapping[tuple[int, int], float]
@@ -321,8 +324,13 @@ class LaunchModel:
         rates = self._rates(active)
         share = self._memory_shares(path, traffic, rates.alone)
         atomics, hot_us, atomic_us = self._atomics(path, slots, shape.warps, scale, active)
+        ends = []
+        if slots < shape.blocks and per_machine <= held.blocks and self._depends_on_data:
+            alike = float(self._slots(path, slots).mean())
+            both = (self._path_of(shape, parameters, [block], memory) for block in (0, shape.blocks - 1))
+            ends = [each for each in both if abs(float(self._slots(each, 1)[0]) - alike) > _EVEN * alike]
         return _Sample(
-            shape, held, slots, per_machine, path, wide, of_wide, uneven, longest, cached, traffic, share, rates,
+            shape, held, slots, per_machine, path, wide, of_wide, uneven, longest, ends, cached, traffic, share, rates,
             atomics, uneven * hot_us, uneven * atomic_us,
         )  # fmt: skip
 
@@ -413,7 +421,9 @@ class LaunchModel:
         clock = gpu.clock_ghz
         cycles = sample.uneven * self._cycles(sample)
         if sample.longest is not None:
-            cycles = max(cycles, sample.longest.before * cycles + self._cycles_alone(sample, sample.longest.path))
+            cycles = max(cycles, sample.longest.before * cycles + self._cycles_alone(sample, sample.longest.path, 1))
+        for path_of_end in sample.ends:
+            cycles = max(cycles, self._cycles_alone(sample, path_of_end, active))
         loaded = sum(each.loaded for each in traffic.arrays.values())
         slower = sum(sample.rates.alone * each.alone * each.loaded for each in traffic.arrays.values())
         stored = sum(each.stored for each in traffic.arrays.values())
@@ -704,12 +714,12 @@ class LaunchModel:
         one, two = simulated(less, blocks), simulated(more, blocks)
         return two + (whole - many) * max(two - one, 0.0) / max(many - few, 1.0)
 
-    def _cycles_alone(self, sample: _Sample, path: SampledPath) -> float:
-        """Return the cycles of a block that all others have left alone."""
-        cached = self._through_first_cache(path, sample.shape, 1, sample.slots)
-        atomics, _, _ = self._atomics(path, 1, sample.shape.warps, 1.0, 1)
+    def _cycles_alone(self, sample: _Sample, path: SampledPath, active: int) -> float:
+        """Return the cycles of a block that has a multiprocessor for itself, while so many have work."""
+        cached, rates = self._through_first_cache(path, sample.shape, 1, sample.slots), self._rates(active)
+        atomics, _, _ = self._atomics(path, 1, sample.shape.warps, 1.0, active)
         return self._cycles(
-            replace(sample, slots=1, per_machine=1, path=path, cached=cached, rates=self._rates(1), atomics=atomics)
+            replace(sample, slots=1, per_machine=1, path=path, cached=cached, rates=rates, atomics=atomics)
         )
 
     @staticmethod

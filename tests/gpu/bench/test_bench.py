@@ -244,6 +244,26 @@ def test_a_program_is_compiled_with_its_own_options(tmp_path, monkeypatch) -> No
     assert rows[1].times_ms[0] == rows[0].times_ms[0] + 1
 
 
+def test_a_program_with_a_version_is_measured_with_the_newest_headers_too(tmp_path, monkeypatch) -> None:
+    compiler = tmp_path / "nvcc"
+    # It "compiles" a program that prints the folder of headers as its version.
+    compiler.write_text('#!/bin/sh\nfor last; do case "$last" in -I*) at="$last";; esac; done\n'
+                        'printf "#!/bin/sh\\necho ${at:-0} 1\\n" > "$last"\nchmod +x "$last"\n')  # fmt: skip
+    compiler.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(compiler))
+    known = tmp_path / "site" / "nvidia_cuda_cccl-99.0.dist-info"
+    known.mkdir(parents=True)
+    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-cuda-cccl\nVersion: 99.0\n")
+    (known / "RECORD").write_text("nvidia/cu99/include/cccl/cub/version.cuh,,\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    case = Case(
+        "work", programs=(CudaProgram("CUB", "cub.cu", (), versioned=True), CudaProgram("who", "gravity.cu", ()))
+    )
+    headers = tmp_path / "site" / "nvidia" / "cu99" / "include" / "cccl"
+    rows = [*Programs((case,), tmp_path).run({}, 1, 2)]
+    assert [row.who for row in rows] == ["CUB 0", f"CUB -I{headers.resolve()}", "who"]
+
+
 def test_bodies_are_counted_by_20_operations_an_interaction() -> None:
     pattern = find_pattern("nbody")
     params = pattern.check({"preset": "plummer", "bodies": 100})
