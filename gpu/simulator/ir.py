@@ -233,10 +233,11 @@ Place = Local | Element
 
 @dataclass(frozen=True)
 class Load:
-    """The value at a place in memory."""
+    """The value at a place in memory; for a product that a thread starts, which `reads_on` until it is waited for."""
 
     type: Type
     place: Element
+    reads_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,10 @@ class Fence:
     lanes: Expression | None = None
 
 
+AsyncKind = Literal["copy", "bulk", "product"]
+"""What goes on while threads do: copies, those in bulk, and products of tiles by warpgroups."""
+
+
 @dataclass(frozen=True)
 class AsyncCopy:
     """A copy that a thread starts; of its `bytes` only the first `given` are read, and zeros stand for the others."""
@@ -317,19 +322,19 @@ class AsyncCopy:
 
 @dataclass(frozen=True)
 class AsyncCommit:
-    """The end of a group of copies that the thread has started; bulk copies have groups of their own."""
+    """The end of a group of what the thread has started; of each kind there are groups of their own."""
 
     type: Type
-    bulk: bool = False
+    kind: AsyncKind = "copy"
 
 
 @dataclass(frozen=True)
 class AsyncWait:
-    """The thread's copies have arrived, but for those of so many groups that ended last; None for all copies."""
+    """What the thread started is done, but for so many groups that ended last; None for all of it."""
 
     type: Type
     left: Expression | None
-    bulk: bool = False
+    kind: AsyncKind = "copy"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,8 @@ class RaceChecker(Checker):
     each element that a kernel reads, writes and changes by atomics, 16 for one that it only reads.
 
     What an asynchronous copy writes nobody may touch, and what it reads nobody may change, from where it is started to
-    where its thread waits for it, not even that thread itself; there it becomes the thread's own access.
+    where its thread waits for it, not even that thread itself; there it becomes the thread's own access. So it is with
+    what products of tiles read that a warpgroup has started.
 
     Kernels that kernels launch are compared with what goes on at the same time, as `LaunchTree` says.
 
@@ -145,6 +146,9 @@ class RaceChecker(Checker):
         shadow.slot("writer" if access.site.action == "write" else "reader high")[cells] = (
             self._high[lanes] + event if begins else 0
         )
+
+    def read_until(self, batch: BlockBatch, access: Access) -> None:
+        self.access(batch, access)
 
     def _compare_copies(self, batch: BlockBatch, access: Access, event: int) -> None:
         """Report lanes that touch what a copy that was not waited for writes, or change what it reads."""

@@ -1,6 +1,7 @@
 """Copies to shared memory that threads start and go on: their bytes arrive as late as they may, at the wait for them.
 
-So whoever reads them without a wait finds what was there before, in every run.
+So whoever reads them without a wait finds what was there before, in every run. Products of tiles that threads start
+have read shared memory at once, and once more where they are waited for, for who looks for races.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.pointers import PointerValue
 from gpu.simulator.executor.running import Copies, RunningBatch
 from gpu.simulator.executor.values import PlainValues, load, store
+from gpu.simulator.ir import AsyncKind
 from gpu.simulator.types import Scalar
 
 _SIZES = (4, 8, 16)
@@ -40,9 +42,9 @@ class _Started:
 class AsyncCopies:
     """What the lanes of a batch have started and not waited for. A lane's copies are in groups, which end in order."""
 
-    def __init__(self, batch: RunningBatch, *, bulk: bool = False) -> None:
+    def __init__(self, batch: RunningBatch, kind: AsyncKind = "copy") -> None:
         self._batch = batch
-        self._bulk = bulk
+        self._bulk = kind == "bulk"
         self._group = np.zeros(batch.geometry.lanes, np.int64)
         self._started: list[_Started] = []
 
@@ -81,7 +83,22 @@ class AsyncCopies:
             perform(mask)
             return
         reads = np.broadcast_to(size if given is None else given, self._group.shape) > 0
-        started = _Started(mask, self._group.copy(), reads, ends, size, perform)
+        self._begin(_Started(mask, self._group.copy(), reads, ends, size, perform), mask)
+
+    def read_on(self, source: PointerValue, size: int, mask: LaneMask, position: SourcePosition) -> None:
+        """Let lanes read so many bytes until they wait: who changes them before changes what is still to be read."""
+        batch, site = self._batch, AccessSite(position, "read")
+
+        def read(due: LaneMask) -> None:
+            for address, lanes in source.parts(due):
+                memory, element = address.element(batch, size, lanes, site)
+                if batch.observer is not None:
+                    batch.observer.read_until(batch, Access(site, memory, element, size, lanes, None))
+
+        everyone = np.ones(self._group.shape, bool)
+        self._begin(_Started(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
+
+    def _begin(self, started: _Started, mask: LaneMask) -> None:
         self._tell(started, mask, begins=True)
         self._started.append(started)
 
@@ -134,15 +151,11 @@ class AsyncCopies:
                     observer.copying(self._batch, access, begins=begins)
 
 
-def started(batch: RunningBatch, *, bulk: bool = False) -> Copies:
-    """Return what a batch has started to copy, in bulk or not."""
-    if bulk:
-        if batch.bulk_copies is None:
-            batch.bulk_copies = AsyncCopies(batch, bulk=True)
-        return batch.bulk_copies
-    if batch.copies is None:
-        batch.copies = AsyncCopies(batch)
-    return batch.copies
+def started(batch: RunningBatch, kind: AsyncKind = "copy") -> Copies:
+    """Return what a batch has started of a kind."""
+    if kind not in batch.started:
+        batch.started[kind] = AsyncCopies(batch, kind)
+    return batch.started[kind]
 
 
 def of_each_value(value: Any, mask: LaneMask) -> list[tuple[int, LaneMask]]:

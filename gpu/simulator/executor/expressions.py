@@ -133,6 +133,8 @@ class ExpressionCompiler:
                 last = first + len(leaves(type))
                 which = first if isinstance(type, Scalar | Pointer) else slice(first, last)
                 return self.values.part(self.expression(operand), which)
+            case ir.Load(_, place, reads_on=True):
+                return self._read_on(place)
             case ir.Load(_, place):
                 return self._load(place)
             case ir.Assign(_, place, value):
@@ -196,11 +198,11 @@ class ExpressionCompiler:
             case ir.Fence(_, name, position, lanes):
                 named = self.expression(lanes) if lanes is not None else None
                 return lambda frame, mask: tell_fence(frame, name, mask, named and named(frame, mask), position)
-            case ir.AsyncCommit(_, bulk):
-                return lambda frame, mask: started(frame.batch, bulk=bulk).commit(mask)
-            case ir.AsyncWait(_, left, bulk):
+            case ir.AsyncCommit(_, kind):
+                return lambda frame, mask: started(frame.batch, kind).commit(mask)
+            case ir.AsyncWait(_, left, kind):
                 but = self.expression(left) if left is not None else None
-                return lambda frame, mask: started(frame.batch, bulk=bulk).wait(mask, but and but(frame, mask))
+                return lambda frame, mask: started(frame.batch, kind).wait(mask, but and but(frame, mask))
             case ir.HeapChange(_, pointer, size, position):
                 return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
@@ -382,6 +384,17 @@ class ExpressionCompiler:
         parts = leaves(type)
         return lambda frame, mask: load(values, frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
+    def _read_on(self, place: ir.Element) -> Evaluator:
+        """Read now what may be read at any time until the lanes wait: who watches is told of both ends."""
+        load, pointer = self._load(place), self.bare.expression(place.pointer)
+
+        def run(frame: CallFrame, mask: LaneMask) -> Any:
+            if frame.batch.observer is not None:
+                started(frame.batch, "product").read_on(pointer(frame, mask), place.type.size, mask, place.position)
+            return load(frame, mask)
+
+        return run
+
     def _assign(self, place: ir.Place, value: Evaluator, *, reads: bool) -> Evaluator:
         """Return the closure of an assignment; what it `reads` may change before it writes, where lanes part."""
         if isinstance(place, ir.Local):
@@ -522,7 +535,7 @@ class ExpressionCompiler:
         def run(frame: CallFrame, mask: LaneMask) -> None:
             batch = frame.batch
             copy = CopiedBytes(values, batch, to(frame, mask), source(frame, mask), None, position)
-            copies, at = started(batch, bulk=True), barrier and barrier(frame, mask)
+            copies, at = started(batch, "bulk"), barrier and barrier(frame, mask)
             for count, lanes in of_each_value(size(frame, mask), mask):
                 copies.start(copy.to, copy.source, count, lanes, position, partial(copy.perform, count))
                 if at is not None:

@@ -178,6 +178,12 @@ class Observer:
         `access` is what it reads or writes, without values; as an access it is told of when it arrives, after this.
         """
 
+    def read_until(self, batch: BlockBatch, access: Access) -> None:
+        """Take note that a read may have been as late as now, of what was told of as an access when it began.
+
+        So do products of tiles that lanes start, and now wait for.
+        """
+
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
         """Take note of a lane that arrives at a barrier in memory, or finds that a phase of it is over.
 
@@ -272,6 +278,10 @@ class Observers(Observer):
     def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         for observer in self._observers:
             observer.copying(batch, access, begins=begins)
+
+    def read_until(self, batch: BlockBatch, access: Access) -> None:
+        for observer in self._observers:
+            observer.read_until(batch, access)
 
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
         for observer in self._observers:

@@ -14,6 +14,7 @@ from gpu.simulator.executor.observe import IssuedStep, Observer
 from gpu.simulator.executor.patience import UNHURRIED
 from gpu.simulator.executor.printf import PrintBuffer
 from gpu.simulator.executor.registers import Registers
+from gpu.simulator.ir import AsyncKind
 
 
 class Meeting:
@@ -86,6 +87,9 @@ class Copies(Protocol):
     ) -> None:
         """Start a copy of so many bytes a lane, which `perform` does; `given` of them are read, all by default."""
 
+    def read_on(self, source: Any, size: int, mask: LaneMask, position: SourcePosition) -> None:
+        """Let lanes read so many bytes until they wait."""
+
     def commit(self, mask: LaneMask) -> None:
         """End the group of copies of each lane."""
 
@@ -127,9 +131,8 @@ class RunningBatch(BlockBatch):
         self.observer = observer
         # Who says which warp, or lane, goes on; None where all go in lockstep.
         self.scheduler: Scheduler | None = None
-        # What its threads have started to copy; None where they never did.
-        self.copies: Copies | None = None
-        self.bulk_copies: Copies | None = None
+        # What its threads have started of a kind that they ever started.
+        self.started: dict[AsyncKind, Copies] = {}
         # The barriers that its blocks have in memory; None where they have none.
         self.phases: Any = None
         # Who has come to the barriers of its clusters; None where nobody has.

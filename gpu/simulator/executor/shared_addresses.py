@@ -5,25 +5,36 @@ All that a block has is one window; above it lie those of the blocks of its clus
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import ClusterMemory, SharedMemory
+from gpu.simulator.executor.memory import ClusterMemory, FlatMemory, SharedMemory
 from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.running import RunningBatch
 
-# A rank from 1 above, where the pointer is one into a block of a rank; a variable's number from 1; the offset below,
-# which holds more bytes than a block may have.
-_OFFSET_BITS, _VARIABLE_BITS = 20, 7
-_RANK_SHIFT = _OFFSET_BITS + _VARIABLE_BITS
+# Variables follow each other from the window's begin, at multiples of what tensor cores and copies may want them at;
+# what is a little outside of one is in no other. Above are ranks from 1, where a pointer is one into a block of a rank.
+_WINDOW, _APART = 1024, 1024
+_RANK_SHIFT = 27
+
+
+def _begins(memories: Sequence[FlatMemory]) -> list[int]:
+    """Return where each variable begins, and where one more would."""
+    found = [_WINDOW]
+    for each in memories:
+        size = each.extents[0] if isinstance(each, SharedMemory) else each.data.size
+        found.append(found[-1] + (-(-size // _APART) + 1) * _APART)
+    return found
 
 
 def to_shared(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, position: SourcePosition) -> Any:
     """Return the numbers of pointers into shared memory: int64, one for all lanes or one a lane."""
     memories = list(batch.shared.values())
+    begins = _begins(memories)
     found: Any = np.int64(0)
     for address, lanes in pointer.parts(mask):
         memory, above, offset = address.memory, 0, np.asarray(address.offset, np.int64)
@@ -31,7 +42,7 @@ def to_shared(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, positi
             above, offset, memory = memory.rank + 1 << _RANK_SHIFT, offset - memory.moved, memory.own
         if memory not in memories:
             raise _not_shared(batch, lanes, position)
-        number = above + (memories.index(memory) + 1 << _OFFSET_BITS) + offset[()]
+        number = above + begins[memories.index(memory)] + offset[()]
         found = number if lanes is mask else np.where(lanes.bits, number, found)
     return found
 
@@ -39,17 +50,24 @@ def to_shared(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, positi
 def from_shared(batch: RunningBatch, number: Any) -> PointerValue:
     """Return the pointers that numbers stand for; those of other memory stay what they are."""
     memories = list(batch.shared.values())
+    begins = _begins(memories)
     numbers = np.asarray(number, np.int64)
-    places = np.where(numbers >> 32 == 0, numbers >> _OFFSET_BITS, 0)
+    within = numbers & ((1 << _RANK_SHIFT) - 1)
+    ranks = numbers >> _RANK_SHIFT
+    is_shared = (numbers >= 0) & (ranks <= batch.cluster_blocks) & (within >= _WINDOW) & (within < begins[-1])
+    # The variable, from 1, and the rank above it; 0 for none.
+    variables = np.searchsorted(begins, within, "right")
+    places = np.where(is_shared, variables + ranks * len(begins), 0)
     found = numbers.copy()
     for place in np.unique(places):
-        rank, variable = divmod(int(place), 1 << _VARIABLE_BITS)
-        if 0 < variable <= len(memories) and rank <= batch.cluster_blocks:
-            memory, offset = memories[variable - 1], numbers & ((1 << _OFFSET_BITS) - 1)
-            if rank:
-                memory = memory.of_rank(batch, rank - 1)
-                offset = offset + memory.moved
-            found = np.where(places == place, PointerValue(memory).number() + offset, found)
+        if not place:
+            continue
+        rank, variable = divmod(int(place), len(begins))
+        memory, offset = memories[variable - 1], within - begins[variable - 1]
+        if rank:
+            memory = memory.of_rank(batch, rank - 1)
+            offset = offset + memory.moved
+        found = np.where(places == place, PointerValue(memory).number() + offset, found)
     return from_number(found[()])
 
 

@@ -14,7 +14,7 @@ from gpu.simulator.frontend.clang import Cursor, CursorKind, start_of
 from gpu.simulator.frontend.conversions import convert, number_of
 from gpu.simulator.frontend.cuda_functions import cluster_barrier, phase
 from gpu.simulator.frontend.lowering import Lowering
-from gpu.simulator.frontend.matrix_instructions import product
+from gpu.simulator.frontend.matrix_instructions import WarpgroupInstruction, product, warpgroup_product
 from gpu.simulator.frontend.types import refuse
 from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
@@ -39,7 +39,7 @@ _SHUFFLES = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_
 _ATOMICS = frozenset(("add", "min", "max", "and", "or", "xor", "exch", "inc", "dec", "cas"))
 _ROUNDINGS = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 _WITHOUT_EFFECT = frozenset(
-    ("prefetch", "prefetchu", "discard", "applypriority", "nanosleep", "pmevent", "griddepcontrol")
+    ("prefetch", "prefetchu", "discard", "applypriority", "nanosleep", "pmevent", "griddepcontrol", "setmaxnreg")
 )
 _FENCES = {"cta": "__threadfence_block", "sys": "__threadfence_system"}
 _AXES = ("x", "y", "z")
@@ -51,6 +51,7 @@ _BITS: dict[tuple[str, str], str] = {
     ("float64", "i"): "__double_as_longlong",
     ("float64", "u"): "__double_as_longlong",
 }
+_REGISTERS_OF_A = 4
 _INSTEAD = "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync."
 
 
@@ -435,6 +436,97 @@ class _Assembly:
             pair = results[2 * number : 2 * number + 2]
             self._store(target, self._call(each, "two_halves", pair) if found.halves else results[number], each)
 
+    def _do_wgmma(self, each: ptx.Instruction) -> None:
+        """Lower what a warpgroup does: a product, the end of a group of them, and the wait for groups."""
+        match each.words:
+            case ("fence", "sync", "aligned"):
+                self._whole_warp()
+                self.made.append(self._evaluated(ir.Fence(VOID, "wgmma.fence", start_of(self.cursor))))
+            case ("commit_group", "sync", "aligned"):
+                self._whole_warp()
+                self.made.append(self._evaluated(ir.AsyncCommit(VOID, "product")))
+            case ("wait_group", "sync", "aligned"):
+                self._whole_warp()
+                left = self._value(each.operands[0], _UINT64, each)
+                self.made.append(self._evaluated(ir.AsyncWait(VOID, left, "product")))
+            case _:
+                found = warpgroup_product(each.words)
+                if found is None or len(each.operands) < 4:
+                    raise self._refused(each)
+                self._multiply_tiles(each, found)
+
+    def _multiply_tiles(self, each: ptx.Instruction, found: WarpgroupInstruction) -> None:
+        """Lower a product of tiles in shared memory: each warp does its own rows, 8 columns after the other."""
+        target, of_a, of_b, adds, *flags = each.operands
+        targets, in_registers = self._parts(target), of_a.startswith("{")
+        signs, turned = [_number(flag) for flag in flags[:2]], [_number(flag) for flag in flags[2:]]
+        tiles = 1 if in_registers else 2
+        if (
+            len(targets) != found.columns // 2
+            or (in_registers and len(self._parts(of_a)) != _REGISTERS_OF_A)
+            or len(turned) != (tiles if found.turns else 0)
+            or not all(sign in (1, -1) for sign in signs)
+            or not all(flag in (0, 1) for flag in turned)
+        ):
+            raise self._refused(each)
+        turns_a, turns_b = ([0] * (2 - len(turned)) + turned) if found.turns else (0, 0)
+        self._whole_warp()
+        self.made.append(self._evaluated(self._call(each, "warpgroup", [])))
+        condition = self._declared("lockstep adds", BOOL, self._value(adds, BOOL, each))
+        if in_registers:
+            rows = [
+                self._unpacked(each, found.unpack, register, found.packed, _FLOAT32) for register in self._parts(of_a)
+            ]
+        else:
+            tile = self._tile(each, of_a)
+            rows = [self._of_tile(each, found, tile, "a", number % 2, number // 2, turns_a) for number in range(4)]
+        if signs[0] != signs[1]:
+            rows = [tuple(ir.Unary(_FLOAT32, "-", one) for one in register) for register in rows]
+        tile = self._tile(each, of_b)
+        results = []
+        for number, register in enumerate(targets):
+            if number % 4 == 0:
+                columns = [self._of_tile(each, found, tile, "b", number // 4, half, turns_b) for half in range(2)]
+            before = ir.Select(_FLOAT32, condition, self._value(register, _FLOAT32, each), number_of(_FLOAT32, 0))
+            given = [one for held in (*rows[number // 2 % 2 :: 2], *columns) for one in held]
+            values = (number_of(INT32, number % 2), before, *given)
+            made = ir.Warp(_FLOAT32, MATRIX_PRODUCT, values, start_of(self.cursor))
+            results.append(self._declared(f"lockstep d{number}", _FLOAT32, made))
+        for register, result in zip(targets, results, strict=True):
+            self._store(register, result, each)
+
+    def _tile(self, each: ptx.Instruction, text: str) -> ir.Local:
+        """Return the descriptor of a tile in shared memory."""
+        tile = self._declared("lockstep tile", _UINT64, self._value(text, _UINT64, each))
+        self.made.append(self._evaluated(self._call(each, "wgmma_tile", [tile])))
+        return tile
+
+    def _of_tile(
+        self, each: ptx.Instruction, found: WarpgroupInstruction, tile: ir.Local, factor: str, part: int, half: int,
+        turned: Any,
+    ) -> tuple[ir.Expression, ...]:  # fmt: skip
+        """Return what a lane has of 4 bytes of a line of a tile, or of as many lines where it lies turned."""
+        unit, count = (Scalar("uint16"), found.packed) if turned else (_UINT32, 1)
+        elements: list[ir.Expression] = []
+        for place in range(count):
+            numbers = (part, half, place) if turned else (part, half)
+            asked: list[str | ir.Expression] = [tile, *(number_of(_UINT32, number) for number in numbers)]
+            function = f"wgmma_{factor}" + ("_turned" if turned else "")
+            address = self._call(each, function, asked)
+            assert isinstance(address.type, Pointer)
+            pointer = self._declared(f"lockstep at {factor}", address.type, address)
+            held = ir.Load(unit, ir.Element(unit, pointer, None, start_of(self.cursor), is_led_to=True), reads_on=True)
+            word = self._declared(f"lockstep {factor}", _UINT32, self._as(held, _UINT32))
+            elements += (
+                self._declared(
+                    f"lockstep {factor}.{inside}",
+                    _FLOAT32,
+                    self._call(each, found.unpack, [word, number_of(_UINT32, inside)]),
+                )
+                for inside in range(1 if turned else found.packed)
+            )
+        return tuple(elements)
+
     def _unpacked(
         self, each: ptx.Instruction, function: str, register: str, count: int, type: Scalar
     ) -> tuple[ir.Expression, ...]:
@@ -486,10 +578,10 @@ class _Assembly:
                 at, more = self._barrier(each.operands[0], each), number_of(_UINT32, int("noinc" not in rest))
                 self.made.append(self._evaluated(phase(self.lower, "bind", at, more, start_of(self.cursor))))
             case ("async", "bulk", "commit_group"):
-                self.made.append(self._evaluated(ir.AsyncCommit(VOID, bulk=True)))
+                self.made.append(self._evaluated(ir.AsyncCommit(VOID, "bulk")))
             case ("async", "bulk", "wait_group", *_):
                 left = self._value(each.operands[0], _UINT64, each)
-                self.made.append(self._evaluated(ir.AsyncWait(VOID, left, bulk=True)))
+                self.made.append(self._evaluated(ir.AsyncWait(VOID, left, "bulk")))
             case ("async", "bulk", "shared::cluster" | "shared::cta", "global", *_):
                 to, source, size, barrier, *_ = each.operands
                 self._bulk(each, self._barrier(to, each), self._pointer(source, each), size, barrier)
@@ -607,7 +699,10 @@ class _Assembly:
         self.made.append(self._evaluated(ir.Fence(VOID, name, start_of(self.cursor))))
 
     def _do_fence(self, each: ptx.Instruction) -> None:
-        self._do_membar(each)
+        if "proxy" in each.words:
+            self.made.append(self._evaluated(ir.Fence(VOID, "fence.proxy.async", start_of(self.cursor))))
+        else:
+            self._do_membar(each)
 
     def _do_trap(self, each: ptx.Instruction) -> None:
         stops = ir.Assertion(VOID, number_of(BOOL, 0), "trap is not reached", start_of(self.cursor))

@@ -1,7 +1,8 @@
-"""PTX's products of tiles by a warp: how many registers an instruction has for what, and what is in them."""
+"""PTX's products of tiles: how many registers an instruction has for what, and what is in them."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gpu.simulator.types import INT32, Scalar
@@ -42,6 +43,29 @@ class MatrixInstruction:
         return 2 if self.a > self.b else 1
 
 
+@dataclass(frozen=True)
+class WarpgroupInstruction:
+    """A `wgmma.mma_async`: four warps multiply 64 rows, which are 16 for each, by columns in shared memory.
+
+    Of A's rows and of every 8 columns a lane has what it has in an `mma.sync` of 16 rows, and so of the result.
+
+    Parameters
+    ----------
+    columns : int
+    packed : int
+        How many elements are in 4 bytes.
+    unpack : str
+        The shim's function that gives one of them.
+    turns : bool
+        Whether a tile may also lie with its rows and columns exchanged.
+    """
+
+    columns: int
+    packed: int
+    unpack: str
+    turns: bool
+
+
 # By the type of an element: what its function is called, the depth of a register, and what sums may be.
 _ELEMENTS = {
     "f16": ("half_at", 8, ("f32", "f16")),
@@ -72,3 +96,20 @@ def product(words: tuple[str, ...]) -> MatrixInstruction | None:
     halves = of_c == "f16"
     counts = (2 * registers, registers, 2 if halves else 4)
     return MatrixInstruction(_SUMS[of_c], *counts, depth // 4, unpack, _ELEMENTS[of_b][0], halves)
+
+
+_MOST_COLUMNS = 256
+
+
+def warpgroup_product(words: tuple[str, ...]) -> WarpgroupInstruction | None:
+    """Return what the words after `wgmma` say; None for what the simulator does not have."""
+    if len(words) != 7 or words[:3] != ("mma_async", "sync", "aligned"):
+        return None
+    shape, (of_d, of_a, of_b) = words[3], words[4:]
+    if of_d != "f32" or of_a != of_b or of_a not in ("f16", "bf16", "tf32"):
+        return None
+    unpack, depth, _ = _ELEMENTS[of_a]
+    found = re.fullmatch(r"m64n(\d+)k(\d+)", shape)
+    if found is None or int(found[2]) != 2 * depth or int(found[1]) not in range(8, _MOST_COLUMNS + 1, 8):
+        return None
+    return WarpgroupInstruction(int(found[1]), depth // 4, unpack, of_a != "tf32")

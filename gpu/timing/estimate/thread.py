@@ -330,10 +330,10 @@ class ThreadWriter:
             case ir.AsyncCopy():
                 self._copy(frame, expression)
                 return "void"
-            case ir.AsyncCommit(bulk=False):
+            case ir.AsyncCommit(kind="copy"):
                 asm.emit('call void asm sideeffect "cp.async.commit_group;", ""()')
                 return "void"
-            case ir.AsyncWait(bulk=False):
+            case ir.AsyncWait(kind="copy"):
                 asm.emit('call void asm sideeffect "cp.async.wait_all;", "~{memory}"()')
                 return "void"
             case ir.Unary(_, op, operand):

@@ -223,6 +223,55 @@ LOCKSTEP_PTX(stmatrix_trans, void)(unsigned long long own, unsigned int matrix, 
     low[lane / 4] = (unsigned short)value;
     high[lane / 4] = (unsigned short)(value >> 16);
 }
+// Four warps multiply tiles in shared memory. A descriptor says where one begins, how its lines lie, which are rows of A
+// or columns of B, and how far apart groups of 8 are, in 16 bytes: within rows of 128, 64 or 32 bytes parts of 16 change
+// places by the address's own bits. Turned, it is along lines that neighbors lie.
+LOCKSTEP_PTX(warpgroup, void)() {
+    unsigned int threads = blockDim.x * blockDim.y * blockDim.z;
+    __lockstep_assert(__lockstep_ptx_warpid() / 4 * 128 + 128 <= threads, "wgmma has whole warpgroups of 128 threads");
+}
+LOCKSTEP_PTX(wgmma_tile, void)(unsigned long long tile) {
+    __lockstep_assert((tile >> 49 & 7) == 0, "the places of a tile change by the bits of addresses alone");
+}
+__device__ inline void *__lockstep_wgmma_at(unsigned long long tile, unsigned int line, unsigned int byte,
+                                            bool turned) {
+    unsigned int mode = (unsigned int)(tile >> 62), bits = mode ? 8 - mode : 4, changing = mode ? (16u >> mode) - 1 : 0;
+    unsigned int begin = (unsigned int)(tile & 0x3fff) * 16;
+    unsigned int leading = (unsigned int)(tile >> 16 & 0x3fff) * 16, stride = (unsigned int)(tile >> 32 & 0x3fff) * 16;
+    unsigned int along = turned ? line * 2 : byte, across = turned ? byte / 2 : line;
+    bool exchanged = turned && mode == 0;
+    unsigned int at = begin + (along >> bits) * (exchanged ? stride : leading) + (along & (1 << bits) - 1) +
+                      across / 8 * (exchanged ? leading : stride) + (across % 8 << bits);
+    return __cvta_shared_to_generic(at ^ (at >> 7 & changing) << 4);
+}
+__device__ inline unsigned int __lockstep_wgmma_row(unsigned int part) {
+    return __lockstep_ptx_warpid() % 4 * 16 + part * 8 + __lockstep_ptx_laneid() / 4;
+}
+__device__ inline unsigned int __lockstep_wgmma_column(unsigned int eight) {
+    return eight * 8 + __lockstep_ptx_laneid() / 4;
+}
+// The first byte of 4 that a lane has of a line, in the first half of 32 or in the second one.
+__device__ inline unsigned int __lockstep_wgmma_byte(unsigned int half) {
+    return half * 16 + __lockstep_ptx_laneid() % 4 * 4;
+}
+LOCKSTEP_PTX(wgmma_a, const unsigned int *)(unsigned long long tile, unsigned int part, unsigned int half) {
+    return (const unsigned int *)__lockstep_wgmma_at(tile, __lockstep_wgmma_row(part), __lockstep_wgmma_byte(half),
+                                                     false);
+}
+LOCKSTEP_PTX(wgmma_b, const unsigned int *)(unsigned long long tile, unsigned int eight, unsigned int half) {
+    return (const unsigned int *)__lockstep_wgmma_at(tile, __lockstep_wgmma_column(eight), __lockstep_wgmma_byte(half),
+                                                     false);
+}
+LOCKSTEP_PTX(wgmma_a_turned, const unsigned short *)(unsigned long long tile, unsigned int part, unsigned int half,
+                                                     unsigned int place) {
+    return (const unsigned short *)__lockstep_wgmma_at(tile, __lockstep_wgmma_row(part),
+                                                       __lockstep_wgmma_byte(half) + 2 * place, true);
+}
+LOCKSTEP_PTX(wgmma_b_turned, const unsigned short *)(unsigned long long tile, unsigned int eight, unsigned int half,
+                                                     unsigned int place) {
+    return (const unsigned short *)__lockstep_wgmma_at(tile, __lockstep_wgmma_column(eight),
+                                                       __lockstep_wgmma_byte(half) + 2 * place, true);
+}
 // A cluster's blocks are those of a box of the grid.
 __device__ void __lockstep_cluster_arrive();
 __device__ void __lockstep_cluster_wait();
