@@ -14,6 +14,7 @@
 #include <cuda_pipeline_primitives.h>
 
 #include "matmul_finish.cuh"
+#include "matmul_scale.cuh"
 
 // A block makes ROWS x COLUMNS elements, a warp WARP_ROWS x WARP_COLUMNS of them. Along k a step is what a product of
 // tensor cores has; the block has the tiles of so many steps in shared memory, used or on their way.
@@ -36,16 +37,6 @@
 
 // The bits of a magnitude, which are in the order of the magnitudes.
 __device__ unsigned int magnitude(float value) { return __float_as_uint(value) & 0x7fffffff; }
-
-// Halves are 2^-14 to 65504 where they have all their bits. So each row of A and each column of B is scaled by the
-// power of two that brings its largest magnitude below 2^15: this is the exponent.
-__device__ int scale_of(unsigned int largest) { return min(14 + 127 - static_cast<int>(largest >> 23), 126); }
-
-// A value times a power of two, whose exponent may be that of no float, in two steps.
-__device__ float scaled(float value, int exponent) {
-    int first = exponent / 2;
-    return value * __int_as_float((first + 127) << 23) * __int_as_float((exponent - first + 127) << 23);
-}
 
 // Idea: a warp a row, whose lanes read neighbors and find the largest together.
 extern "C" __global__ void matmul_largest_of_rows(const float *matrix, unsigned int *largest, int rows, int columns) {

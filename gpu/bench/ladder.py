@@ -62,7 +62,7 @@ def measure(engine: Engine, prepared: Prepared, repetitions: int) -> Iterator[Me
     for variant in pattern.variants:
         if variant.cautionary or variant.library or (case.variants and variant.name not in case.variants):
             continue
-        if variant.alone or variant.obstacle(inputs, params):
+        if variant.alone or variant.missing(engine.device) or variant.obstacle(inputs, params):
             continue
         try:
             verified, times = timed(

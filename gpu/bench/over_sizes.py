@@ -87,7 +87,7 @@ def _at(
     for variant in pattern.variants:
         if variant.cautionary or variant.name in left_out or variant.obstacle(inputs, params):
             continue
-        if variant.library and engine.device.no_library:
+        if variant.missing(engine.device):
             continue
         try:
             verified, times = timed(

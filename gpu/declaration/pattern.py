@@ -289,6 +289,8 @@ class Variant:
     library : str
         The library whose routine it calls, such as "cuBLAS", to measure ours against: it has no kernels and no source,
         and runs where the engine has libraries.
+    warpgroups : bool
+        Whether four of its warps multiply tiles together, which not every device can.
     alone : bool
         Whether one thread does all of it, as a program without threads would: the smallest input that says everything
         of it is far smaller than that of threads, and larger ones take long.
@@ -311,9 +313,16 @@ class Variant:
     threads: Callable[[Params], int] | None = None
     file: str = ""
     library: str = ""
+    warpgroups: bool = False
     alone: bool = False
     most: int = 0
     lifted_by: str = ""
+
+    def missing(self, device: Device) -> str:
+        """Return why a device cannot run it, as a sentence; "" where it can."""
+        if self.library:
+            return device.no_library
+        return device.no_warpgroups if self.warpgroups else ""
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,8 @@ class Device:
         Why a library's routine cannot be called on it, as a sentence; empty where one can.
     has_clusters : bool
         Whether blocks may be in clusters, in which they reach each other's shared memory.
+    no_warpgroups : str
+        Why four warps cannot multiply tiles together on it, as a sentence; empty where they can.
     shared_bytes_opt_in : int
         How much shared memory a block may have where its launch asks for so much; 0 where that is no more.
     place : str
@@ -86,6 +88,7 @@ class Device:
     peak_gflops: float = 0.0
     no_library: str = ""
     has_clusters: bool = False
+    no_warpgroups: str = ""
     shared_bytes_opt_in: int = 0
     place: str = ""
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpu.devices.architecture import architecture, why_no_warpgroups
 from gpu.devices.probe import find_device_runtime, find_nvcc
 from gpu.engines import libraries, textures
 from gpu.engines.base import (
@@ -160,10 +161,11 @@ class CudaEngine:
             / 1e6,
             libraries.why_none(),
             device.compute_capability() >= (9, 0),
+            why_no_warpgroups("{}.{}".format(*device.compute_capability())),
             device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
             device.pci_bus_id(),
         )
-        self._architecture = "sm_{}{}".format(*device.compute_capability())
+        self._capability = device.compute_capability()
         self.executed = Executed("gpu")
         self.sources: dict[str, str] = {}
         self.on_progress: Callable[[float], None] = lambda fraction: None
@@ -189,10 +191,11 @@ class CudaEngine:
                 # PyCUDA repeats nvcc's remarks on every miss of its cache.
                 warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
                 warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
-                options = compiler_options(self._nvcc, macros)
+                options, whole = compiler_options(self._nvcc, macros), whole_text(file, text)
+                options["arch"] = architecture(self._capability, whole)
                 if "<<<" in text:
-                    return _linked(whole_text(file, text), **options), b""
-                image: bytes = compile_source(whole_text(file, text), **options)
+                    return _linked(whole, **options), b""
+                image: bytes = compile_source(whole, **options)
                 return cuda.module_from_buffer(image), image
         except cuda.CompileError as error:
             log = f"{error.stdout or ''}{error.stderr or ''}".strip()
@@ -208,8 +211,11 @@ class CudaEngine:
         text = kernel_text(file, self.sources)
         if "<<<" not in text:
             macros = [f"-D{name}={value}" for name, value in defines.items()]
+            whole = whole_text(file, text)
             with suppress(cuda.CompileError):
-                compile_source(whole_text(file, text), **compiler_options(self._nvcc, macros), arch=self._architecture)
+                compile_source(
+                    whole, **compiler_options(self._nvcc, macros), arch=architecture(self._capability, whole)
+                )
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         # The driver gives memory again that held another run's results: what is not written must not pass for right.

@@ -203,6 +203,7 @@ class RewindingEngine(SimulatorEngine):
                 shared_bytes_per_block=like.shared_bytes_per_block,
                 multiprocessors=like.multiprocessors,
                 has_clusters=like.has_clusters,
+                no_warpgroups=like.no_warpgroups,
             )
         self.kept: deque[KeptLaunch | Filled] = deque()
         self.launches = 0

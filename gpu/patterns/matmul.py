@@ -44,7 +44,7 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
-from gpu.engines.base import Buffer, Device, Engine
+from gpu.engines.base import Buffer, Device, Engine, Module
 from gpu.errors import InputError
 from gpu.warp import WARP
 
@@ -53,6 +53,7 @@ _TENSOR_FILE = "matmul_tensor.cu"
 _CHUNKS_FILE = "matmul_chunks.cu"
 _CUT_BLOCK, _MOST_CUT = 256, 2**15
 _HALVES_FILE = "matmul_halves.cu"
+_WARPGROUPS_FILE = "matmul_wgmma.cu"
 _STEPPED = 8
 
 
@@ -158,6 +159,41 @@ _HALVES = {
 _HALVES_DEPTH = 16
 """How far along k tensor cores go at once."""
 
+
+@dataclass(frozen=True)
+class _WarpgroupsShape:
+    """What a block makes, of which four warps have 64 rows, and of how many steps it has tiles in shared memory."""
+
+    rows: int
+    columns: int
+    stages: int
+
+    @property
+    def defines(self) -> dict[str, int | str]:
+        return {"ROWS": self.rows, "COLUMNS": self.columns, "STAGES": self.stages}
+
+    @property
+    def threads(self) -> int:
+        return (self.rows // _WARP_ROWS + 1) * WARP
+
+    @property
+    def shared_bytes(self) -> int:
+        """Two halves of each element of a step's tiles, and two barriers, for each stage."""
+        return self.stages * (4 * (self.rows + self.columns) * _WARPGROUPS_DEPTH + 2 * 8)
+
+
+_WARP_ROWS, _WARPGROUPS_DEPTH = 16, 64
+"""Of how many rows a warp of four has the sums, and how far along k a step goes."""
+
+_WARPGROUPS = {
+    4: _WarpgroupsShape(64, 8, 2),
+    8: _WarpgroupsShape(64, 8, 2),
+    16: _WarpgroupsShape(64, 16, 2),
+    32: _WarpgroupsShape(128, 128, 3),
+}
+_SPLIT_LINES = 32
+"""Rows of A or columns of B that a block splits."""
+
 _BLOCK = 256
 """Threads in a block of what finds the largest values, and of what splits."""
 
@@ -260,6 +296,19 @@ def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -
     _launch(engine, params, a, b, c, "matmul_tensor", defines, covers, (threads, 1, 1), _TENSOR_FILE)
 
 
+def _largest(engine: Engine, module: Module, a: Buffer, b: Buffer) -> tuple[Buffer, Buffer]:
+    """Return the largest magnitudes of A's rows and of B's columns, as bits."""
+    (m, k), n = a.shape, b.shape[1]
+    of_rows, of_columns = engine.allocate((m,), np.uint32), engine.allocate((n,), np.uint32)
+    engine.fill(of_columns, 0)
+    rows, columns = module.kernel("matmul_largest_of_rows"), module.kernel("matmul_largest_of_columns")
+    grid = (-(-m * WARP // _BLOCK), 1, 1)
+    engine.launch(rows, grid, (_BLOCK, 1, 1), a, of_rows, np.int32(m), np.int32(k))
+    some = max(1, min(k // _ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN))
+    engine.launch(columns, (-(-n // _BLOCK), some, 1), (_BLOCK, 1, 1), b, of_columns, np.int32(k), np.int32(n))
+    return of_rows, of_columns
+
+
 def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """Split A and B into halves, filled up to whole tiles, and multiply these."""
     (m, k), n = a.shape, b.shape[1]
@@ -269,16 +318,8 @@ def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) 
     module = engine.build(_HALVES_FILE, shape.defines)
     grid = (-(-n // shape.columns), -(-m // shape.rows), 1)
     all_m, all_n, all_k = grid[1] * shape.rows, grid[0] * shape.columns, -(-k // _HALVES_DEPTH) * _HALVES_DEPTH
-    of_rows, of_columns = engine.allocate((m,), np.uint32), engine.allocate((n,), np.uint32)
-    engine.fill(of_columns, 0)
+    of_rows, of_columns = _largest(engine, module, a, b)
     sizes = [(np.int32(rows), np.int32(columns)) for rows, columns in (a.shape, b.shape)]
-    engine.launch(
-        module.kernel("matmul_largest_of_rows"), (-(-m * WARP // _BLOCK), 1, 1), (_BLOCK, 1, 1), a, of_rows, *sizes[0]
-    )
-    some = max(1, min(k // _ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN))
-    engine.launch(
-        module.kernel("matmul_largest_of_columns"), (-(-n // _BLOCK), some, 1), (_BLOCK, 1, 1), b, of_columns, *sizes[1]
-    )
     halves = []
     for matrix, largest, size, all_rows, all_columns, by_rows in (
         (a, of_rows, sizes[0], all_m, all_k, 1),
@@ -307,6 +348,42 @@ def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) 
         engine.free(buffer)
 
 
+def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
+    """Split A and B into halves, in the order of tiles, and multiply these."""
+    (m, k), n = a.shape, b.shape[1]
+    shape = _WARPGROUPS[int(params["tile"])]
+    if shape.shared_bytes > engine.device.most_shared_bytes:
+        shape = _WARPGROUPS[16]
+    of_rows, of_columns = _largest(engine, engine.build(_HALVES_FILE), a, b)
+    module = engine.build(_WARPGROUPS_FILE, shape.defines)
+    down, across, steps = -(-m // shape.rows), -(-n // shape.columns), -(-k // _WARPGROUPS_DEPTH)
+    tiles = []
+    for matrix, largest, count, lines, by_rows in (
+        (a, of_rows, down, shape.rows, 1),
+        (b, of_columns, across, shape.columns, 0),
+    ):
+        split = engine.allocate((count, steps, 2, lines, _WARPGROUPS_DEPTH), np.float16)
+        grid = (steps, -(-count * lines // _SPLIT_LINES), 1)
+        sizes = (np.int32(matrix.shape[0]), np.int32(matrix.shape[1]), np.int32(by_rows))
+        engine.launch(module.kernel("matmul_split_tiles"), grid, (_BLOCK, 1, 1), matrix, largest, split, *sizes)
+        tiles.append(split)
+    engine.launch(
+        module.kernel("matmul_wgmma"),
+        (min(down * across, engine.device.multiprocessors), 1, 1),
+        (shape.threads, 1, 1),
+        *tiles,
+        of_rows,
+        of_columns,
+        c,
+        *(np.int32(each) for each in (m, n, k)),
+        np.float32(params["alpha"]),
+        np.float32(params["beta"]),
+        shared_bytes=shape.shared_bytes,
+    )
+    for buffer in (*tiles, of_rows, of_columns):
+        engine.free(buffer)
+
+
 def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
         library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
@@ -325,6 +402,7 @@ _MULTIPLIES: dict[str, _Multiply] = {
     "peak": _by_stages,
     "tensor": _by_warps,
     "halves": _by_halves,
+    "warpgroups": _by_warpgroups,
     "cublas": _cublas,
 }
 """What multiplies on the device, by variants' names."""
@@ -647,6 +725,17 @@ PATTERN = Pattern(
             limit="Three products for one, and halves of as many bytes as floats, written once and read again.",
             kernels=("matmul_largest_of_rows", "matmul_largest_of_columns", "matmul_split", "matmul_halves"),
             file=_HALVES_FILE,
+        ),
+        Variant(
+            "warpgroups",
+            "Tensor cores: tiles by warpgroups",
+            run=_program("warpgroups"),
+            idea="Four warps have tensor cores multiply tiles as they lie in shared memory, where a thread copies them "
+            "in bulk, whole and in the order that is wanted, while others are multiplied.",
+            limit="Three products for one, at the rate of tensor cores.",
+            kernels=("matmul_split_tiles", "matmul_wgmma"),
+            file=_WARPGROUPS_FILE,
+            warpgroups=True,
         ),
         Variant(
             "cublas",

@@ -213,8 +213,9 @@ def run_pattern(
     params = pattern.check(given)
     inputs = pattern.inputs(inputs, params, seed)
     accept(pattern, variant, inputs, params)
-    if variant.library and engine.device.no_library:
-        raise InputError(f"{variant.library} cannot be called here. {engine.device.no_library}", advice=ANOTHER)
+    if missing := variant.missing(engine.device):
+        who = f"{variant.library} cannot be called" if variant.library else f"{variant.title!r} cannot run"
+        raise InputError(f"{who} here. {missing}", advice=ANOTHER)
     engine.sources = dict(sources or {})
     engine.take_times()
     try:

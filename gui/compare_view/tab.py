@@ -143,12 +143,13 @@ class VariantRow(QWidget):
         self.setLayout(line)
         self.setMinimumHeight(look().px(26))
 
-    def show_libraries(self, no_library: str) -> None:
-        """Let a library be measured, or show why it cannot be."""
-        if self._variant.library and self.box.isEnabled() == bool(no_library):
-            self.box.setEnabled(not no_library)
-            self.box.setChecked(not no_library)
-            self.box.setToolTip(no_library or self._tip)
+    def show_device(self, device: Device) -> None:
+        """Let the variant be measured, or show why it cannot be."""
+        missing = self._variant.missing(device)
+        if self.box.isEnabled() == bool(missing):
+            self.box.setEnabled(not missing)
+            self.box.setChecked(not missing)
+            self.box.setToolTip(missing or self._tip)
 
     def show_figure(self, text: str, *, best: bool, tip: str = "") -> None:
         """Show a figure, or why there is none."""
@@ -676,7 +677,7 @@ class CompareTab(QWidget):
             self._device = device
             self._offer_sizes(anew=True)
         for each in self.rows:
-            each.show_libraries(device.no_library)
+            each.show_device(device)
         several = bool(self._jobs.workers) and self._pattern.distributed is not None
         self.views.buttons[WORKERS].setVisible(several)
         if self.views.chosen == WORKERS and not several:

@@ -102,7 +102,7 @@ def _walk(window: MainWindow, folder: Path, patience_s: float) -> list[Stop]:
     for name, pattern in window.bench.patterns.items():
         window.choose_pattern(name)
         for number, variant in enumerate(pattern.variants, 1):
-            if variant.library and window.jobs.device is not None and window.jobs.device.no_library:
+            if window.jobs.device is not None and variant.missing(window.jobs.device):
                 continue
             failures.clear()
             size = pattern.size.name if variant.alone and pattern.size is not None else ""

@@ -173,13 +173,13 @@ class WindowHeader(QFrame):
         self.summary.say(pattern.summary)
         self._of_pattern = True
         self.variant.show()
-        self.variant.show_ladder(pattern, device.no_library if device is not None else "")
+        self.variant.show_ladder(pattern, device)
         self.show_variant(variant)
         self._share_room()
 
-    def show_libraries(self, no_library: str) -> None:
-        """Let a pattern's libraries be chosen, or show why they cannot be."""
-        self.variant.show_libraries(no_library)
+    def show_device(self, device: Device) -> None:
+        """Let what a device can run be chosen, and show why the others cannot be."""
+        self.variant.show_device(device)
 
     def show_own(self, title: str, name: str) -> None:
         """Show that a file of the user's is open, which has no ladder and runs on the simulator, or not at all."""

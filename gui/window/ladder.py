@@ -9,6 +9,7 @@ from PyQt6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen, QStandardIt
 from PyQt6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gpu.declaration.pattern import Pattern, Variant
+from gpu.engines.base import Device
 from gui.painting.theme import look
 from gui.widgets.elided_box import ElidedBox
 
@@ -31,11 +32,11 @@ class Rung:
     limit: str
 
     @classmethod
-    def of(cls, pattern: Pattern, variant: Variant, no_library: str = "") -> Rung:
-        """Return a variant's; `no_library` is why its library cannot be chosen."""
+    def of(cls, pattern: Pattern, variant: Variant, missing: str = "") -> Rung:
+        """Return a variant's; `missing` is why it cannot be chosen."""
         number = pattern.variants.index(variant) + 1
-        title = variant.title + ("  ⚠" if variant.cautionary else "") + (" · not here" if no_library else "")
-        return cls(number, title, no_library or variant.idea, limit_of(pattern, variant))
+        title = variant.title + ("  ⚠" if variant.cautionary else "") + (" · not here" if missing else "")
+        return cls(number, title, missing or variant.idea, limit_of(pattern, variant))
 
 
 def limit_of(pattern: Pattern, variant: Variant) -> str:
@@ -114,22 +115,22 @@ class LadderBox(ElidedBox):
         self.setMaxVisibleItems(30)
         self._pattern: Pattern | None = None
 
-    def show_ladder(self, pattern: Pattern, no_library: str) -> None:
-        """List a pattern's variants; libraries can be chosen unless `no_library` says why not."""
+    def show_ladder(self, pattern: Pattern, device: Device | None) -> None:
+        """List a pattern's variants; those can be chosen that the device can run, where it is known."""
         self.hidePopup()  # an open list would lay out rungs of which nothing is known yet
         self._pattern = pattern
         self.clear()
         for variant in pattern.variants:
             self.addItem("", variant.name)
-        self.show_libraries(no_library)
+        self.show_device(device)
 
-    def show_libraries(self, no_library: str) -> None:
-        """Let libraries be chosen, or show why they cannot be."""
+    def show_device(self, device: Device | None) -> None:
+        """Let what a device can run be chosen, and show why the others cannot be."""
         model, pattern = self.model(), self._pattern
         assert isinstance(model, QStandardItemModel)
         assert pattern is not None
         for place, variant in enumerate(pattern.variants):
-            item, why = model.item(place), no_library if variant.library else ""
+            item, why = model.item(place), variant.missing(device) if device is not None else ""
             assert item is not None
             rung = Rung.of(pattern, variant, why)
             item.setText(f"{rung.number}  {rung.title}")

@@ -214,7 +214,7 @@ class MainWindow(QMainWindow):
         bench, failed = self.bench, self.messages.show_failure
         self.jobs.ready.connect(lambda device: self.status.show_device(device, len(self.jobs.workers)))
         self.jobs.noted.connect(self._notes.append)
-        self.jobs.ready.connect(lambda device: self.header.show_libraries(device.no_library))
+        self.jobs.ready.connect(self.header.show_device)
         bench.modeling.gpu_changed.connect(self.header.show_gpu)
         self.jobs.broken.connect(self._show_no_engine)
         for jobs in (self.jobs, self._side, self._programs):

@@ -23,6 +23,7 @@ _MOST_LINES = 16
 _INSTRUCTION = re.compile(
     r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(?:satfinite\.)?(?:\w+)\.(\w+)\.\w+\.(\w+)"
 )
+_WARPGROUP = re.compile(r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.\w+\.(\w+)")
 _FRAGMENT = re.compile(r"wmma::fragment<nvcuda::wmma::(\w+), (\d+), (\d+), (\d+), ([\w: ]+)")
 _OPERATION = re.compile(r"\b(mma_sync|load_matrix_sync|store_matrix_sync|fill_fragment)\s*\(([^;]*)")
 _USES: dict[str, Use] = {"matrix_a": "A", "matrix_b": "B", "accumulator": "C"}
@@ -86,7 +87,8 @@ def tiles_at(recording: Recording, moment: int) -> TileProduct | None:
 
 def has_tiles(recording: Recording) -> bool:
     """Whether a kernel of a recording multiplies tiles."""
-    return any("mma_sync" in text or _INSTRUCTION.search(text) for text in recording.texts.values())
+    texts = recording.texts.values()
+    return any("mma_sync" in text or _INSTRUCTION.search(text) or _WARPGROUP.search(text) for text in texts)
 
 
 @lru_cache(maxsize=256)
@@ -100,6 +102,9 @@ def _of_line(trace: Trace, text: str, line: int) -> TileProduct | None:
     if found := _INSTRUCTION.search(statement):
         m, n, k = (int(each) for each in found.groups()[:3])
         return TileProduct(f"mma.sync m{m}n{n}k{k}, {found[4]}", True, tuple(_instruction(m, n, k, _PACKED[found[4]])))
+    if found := _WARPGROUP.search(statement):
+        name = f"wgmma m64n{found[1]}k{found[2]}, {found[3]}: 16 rows of 64"
+        return TileProduct(name, True, (_of_warpgroup(int(found[1])),))
     if found := _OPERATION.search(statement):
         return _fragments(trace, found[1], re.findall(r"\b[a-zA-Z_]\w*", found[2]))
     return None
@@ -131,6 +136,16 @@ def _instruction(m: int, n: int, k: int, packed: int) -> Iterator[Tile]:
         packed * (lane % 4) + i % packed + 4 * packed * (i // packed), lane // 4
     ))  # fmt: skip
     yield _filled("C", m, n, 2 * columns, lambda i, lane: (lane // 4 + 8 * (i // 2), 2 * (lane % 4) + i % 2))
+
+
+def _of_warpgroup(columns: int) -> Tile:
+    """Return what a warp of four has of a sum, its own 16 rows; both factors are in shared memory.
+
+    PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
+    """
+    return _filled("C", 16, columns, columns // 2, lambda i, lane: (
+        lane // 4 + 8 * (i // 2 % 2), 8 * (i // 4) + 2 * (lane % 4) + i % 2
+    ))  # fmt: skip
 
 
 def _of_fragment(use: Use, m: int, n: int, k: int, packed: int) -> Tile:

@@ -128,6 +128,30 @@ def test_what_is_too_little_for_all_is_shared_by_clusters(
     assert set(grids) == {blocks}
 
 
+def test_sums_of_two_halves_err_no_more_than_sums_of_floats(fast_engine: Engine) -> None:
+    """Of floats that are added up one after the other, as the rungs without tensor cores do; rows of any magnitude."""
+    inputs = given(70, 40, 300)
+    inputs["values"] *= np.float32(2.0) ** np.arange(-60, 80, 2, np.float32)[:, None]
+    exact = inputs["values"].astype(np.float64) @ inputs["b"].astype(np.float64)
+    largest = np.abs(exact).max(axis=1, keepdims=True)
+    errors = [
+        np.square((run(fast_engine, variant, inputs).outputs["result"] - exact) / largest).mean()
+        for variant in ("warpgroups", "registers-2d")
+    ]
+    assert errors[0] <= errors[1]
+
+
+def test_a_device_without_warpgroups_is_told(fast_engine: Engine) -> None:
+    class Older:
+        device = replace(fast_engine.device, no_warpgroups="This GPU has 8.6.")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(fast_engine, name)
+
+    with pytest.raises(InputError, match=r"'Tensor cores: tiles by warpgroups' cannot run here\. This GPU has 8\.6\."):
+        run(Older(), "warpgroups", given(4, 4, 4))
+
+
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (-0.7, 0.3)])
 def test_what_the_library_is_asked_for(alpha: float, beta: float) -> None:
     for m, n, k in SIDES:

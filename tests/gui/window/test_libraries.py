@@ -30,7 +30,7 @@ def shown(qtbot, make_window):
 def test_where_a_library_can_be_called_it_is_a_variant_like_others(qtbot, make_window):
     window, item, box = shown(qtbot, make_window)
     assert item.isEnabled()
-    assert item.text() == "11  cuBLAS (CuPy)"
+    assert item.text() == "12  cuBLAS (CuPy)"
     assert box.isEnabled()
     assert box.isChecked()
     window.choose_variant("cublas")
@@ -41,7 +41,7 @@ def test_where_a_library_can_be_called_it_is_a_variant_like_others(qtbot, make_w
 def test_where_none_can_be_called_it_cannot_be_chosen_and_says_why(qtbot, make_window, without):
     window, item, box = shown(qtbot, make_window)
     assert not item.isEnabled()
-    assert item.text() == "11  cuBLAS (CuPy) · not here"
+    assert item.text() == "12  cuBLAS (CuPy) · not here"
     assert item.toolTip() == REASON
     assert not box.isEnabled()
     assert not box.isChecked()

@@ -998,7 +998,7 @@ def test_a_ladder_whose_list_is_open_is_filled_anew(qtbot, window):
     box.showPopup()
     qtbot.waitUntil(box.view().isVisible)
     pattern = window.bench.patterns["sort"]
-    box.show_ladder(pattern, "")
+    box.show_ladder(pattern, None)
     assert not box.view().isVisible()
     assert [box.itemData(row) for row in range(box.count())] == [each.name for each in pattern.variants]
 

@@ -48,6 +48,18 @@ def _at_line(recording: Recording, part: str) -> TileProduct | None:
     return tiles_at(recording, moment)
 
 
+WARPGROUP = """__global__ void k(float *out) {
+    __shared__ __align__(1024) unsigned char tiles[72 * 32];
+    unsigned long long a = 8ull << 16 | 16ull << 32 | (__cvta_generic_to_shared(tiles) & 0x3ffff) >> 4;
+    float d[8] = {};
+    asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, "
+                 "%8, %8, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+                 : "l"(a));
+    out[threadIdx.x] = d[0];
+}"""
+
+
 @pytest.mark.parametrize(
     ("shape", "kind", "stored", "of_sum"),
     [
@@ -104,3 +116,17 @@ def test_the_tiles_of_an_instruction_are_those_of_the_isa() -> None:
     ]
     assert [(c.lanes[at], c.places[at]) for at in ((0, 0), (8, 7), (7, 7))] == [(0, 0), (3, 3), (31, 1)]
     assert tiles_at(recording, 0) is None
+
+
+def test_a_warp_of_four_has_the_sums_of_its_own_rows() -> None:
+    """As the figure "WGMMA .m64nNk16 register fragment layout" has those of the first warp."""
+    recording = launch(WARPGROUP, [np.zeros(128, np.float32)], block=128)
+    assert has_tiles(recording)
+    found = _at_line(recording, "asm volatile")
+    assert found is not None
+    assert found.documented
+    assert found.name == "wgmma m64n16k16, f16: 16 rows of 64"
+    (c,) = found.tiles
+    assert (c.use, c.lanes.shape) == ("C", (16, 16))
+    places = [(c.lanes[at], c.places[at]) for at in ((0, 0), (0, 7), (8, 0), (15, 7), (7, 8), (15, 15))]
+    assert places == [(0, 0), (3, 1), (0, 2), (31, 3), (28, 4), (31, 7)]

@@ -1,0 +1,238 @@
+// Matrix multiplication by Hopper's tensor cores, which take whole tiles from shared memory: sides, alpha and beta are
+// as matmul.cu says. A float is two halves, and three products of halves are one of floats, as matmul_halves.cu says,
+// which also finds the largest values. It needs compute capability 9.0, and is compiled for sm_90a.
+//
+// rung                idea                                               what still limits it
+// matmul_split_tiles  two halves of each float, in the order of tiles    as many bytes written as read
+// matmul_wgmma        four warps multiply tiles as they lie in memory    three products for one
+
+#include <cuda_fp16.h>
+
+#include "matmul_finish.cuh"
+#include "matmul_scale.cuh"
+
+// A block makes ROWS x COLUMNS elements, four of its warps 64 rows of them. It has the tiles of so many steps in shared
+// memory, used or on their way.
+#ifndef ROWS
+#define ROWS 64
+#define COLUMNS 16
+#define STAGES 2
+#endif
+
+// A step is as long as 128 bytes hold of a row of A, or of a column of B, and tensor cores take a quarter of it at
+// once. A and B have two tiles each, of the first halves and of the second ones, which follow each other.
+#define DEPTH 64
+#define AT_ONCE 16
+#define A_TILE (ROWS * DEPTH)
+#define B_TILE (COLUMNS * DEPTH)
+#define STAGE (2 * (A_TILE + B_TILE))
+
+// Warps that multiply, four by four, and behind them one that copies.
+#define MULTIPLYING (ROWS / 16)
+#define THREADS (MULTIPLYING * 32 + 32)
+
+// Of how many rows the blocks are that run at the same time: they read the same columns of B.
+#define BAND 8
+
+// Idea: tiles are written as tensor cores want them, so that a copy of a whole tile need not turn anything around. A
+// line is a row of A or a column of B; its eight parts of 16 bytes change places with each other, by the line's number,
+// so that the same part of eight lines lies in different banks. What lies outside is zero.
+extern "C" __global__ void __launch_bounds__(256)
+    matmul_split_tiles(const float *matrix, const unsigned int *largest, __half *tiles, int rows, int columns,
+                       int by_rows) {
+    int in_tile = by_rows ? ROWS : COLUMNS;
+    int lines = by_rows ? rows : columns;
+    int depth = by_rows ? columns : rows;
+    // Lanes read neighbors, which are in one line or in as many.
+    int part = by_rows ? threadIdx.x % 8 : threadIdx.x / 32;
+    int line = blockIdx.y * 32 + (by_rows ? threadIdx.x / 8 : threadIdx.x % 32);
+    if (line >= (lines + in_tile - 1) / in_tile * in_tile) return;
+    // phase: split
+    int scale = line < lines ? scale_of(largest[line]) : 0;
+    __align__(16) __half first[8], second[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        int deep = blockIdx.x * DEPTH + part * 8 + i;
+        float value = 0.0f;
+        if (line < lines && deep < depth)
+            value = scaled(matrix[by_rows ? line * columns + deep : deep * columns + line], scale);
+        first[i] = __float2half_rn(value);
+        second[i] = __float2half_rn(value - __half2float(first[i]));
+    }
+    size_t tile = (size_t)(line / in_tile) * gridDim.x + blockIdx.x;
+    int place = line % in_tile * DEPTH + (part ^ line % 8) * 8;
+    __half *to = tiles + tile * (2 * in_tile * DEPTH) + place;
+    *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<uint4 *>(first);
+    *reinterpret_cast<uint4 *>(to + in_tile * DEPTH) = *reinterpret_cast<uint4 *>(second);
+}
+
+__device__ unsigned int shared_address(const void *pointer) {
+    return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
+}
+
+// A barrier's phase is over when all have arrived that it was made for, and all bytes that it was told to expect.
+__device__ void make_barrier(unsigned int barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ void arrive(unsigned int barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ void arrive_and_expect(unsigned int barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// Phases are even and odd in turn; that before the first one counts as odd, and is over.
+__device__ void wait(unsigned int barrier, int parity) {
+    asm volatile(
+        "{ .reg .pred over;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+        "@over bra go_on;\n"
+        "bra again;\n"
+        "go_on: }" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// Copy a tile's halves, of which the barrier is told when they are there.
+__device__ void copy(unsigned int to, const __half *from, int bytes, unsigned int barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+// Describe a tile to tensor cores: where it begins, that its lines are 128 bytes whose parts have changed places, and
+// that eight lines are 1024 bytes. All is counted in 16 bytes.
+__device__ unsigned long long tile_at(unsigned int address) {
+    return 1ull << 62 | 1024ull / 16 << 32 | 1ull << 16 | (address & 0x3ffff) / 16;
+}
+
+#define SUMS_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
+#define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
+
+// Add the product of 64 x 16 and 16 x COLUMNS halves to sums, or make them that product: of 8 columns a lane has 4.
+__device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, unsigned long long b, int adds) {
+#if COLUMNS == 128
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %66, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
+        "%30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, adds, 1, 1, 0, 0; }"
+        : SUMS_16(0), SUMS_16(16), SUMS_16(32), SUMS_16(48)
+        : "l"(a), "l"(b), "r"(adds));
+#elif COLUMNS == 16
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %10, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, adds, "
+        "1, 1, 0, 0; }"
+        : SUMS_4(0), SUMS_4(4)
+        : "l"(a), "l"(b), "r"(adds));
+#else
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %6, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, adds, 1, 1, 0, 0; }"
+        : SUMS_4(0)
+        : "l"(a), "l"(b), "r"(adds));
+#endif
+}
+
+// Tiles of C are made in bands, from top to bottom before from left to right.
+__device__ void place_of(int tile, int down, int across, int &y, int &x) {
+    int first = tile / (BAND * across) * BAND;
+    int rows = min(BAND, down - first);
+    int in_band = tile - first * across;
+    y = (first + in_band % rows) * ROWS;
+    x = in_band / rows * COLUMNS;
+}
+
+// Idea: one thread copies tiles, a whole one with each instruction, into stages that are free, and four warps at a time
+// have tensor cores multiply what has come, straight from shared memory; nobody carries anything there through
+// registers. Who copies is ahead, in the next tile of C even while this one is written. Tensor cores cut off what a sum
+// has no place for, where floats are rounded; so they add up one step only, its small products first, and what that
+// comes to is added as floats are. Limit: three products for one, at the rate of tensor cores.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    matmul_wgmma(const __half *a, const __half *b, const unsigned int *a_largest, const unsigned int *b_largest,
+                 float *c, int m, int n, int k, float alpha, float beta) {
+    extern __shared__ __align__(1024) __half stages[];
+    // When a stage is full, and when it is free again.
+    unsigned int full = shared_address(stages + STAGES * STAGE);
+    unsigned int empty = full + STAGES * 8;
+    int down = (m + ROWS - 1) / ROWS;
+    int across = (n + COLUMNS - 1) / COLUMNS;
+    int steps = (k + DEPTH - 1) / DEPTH;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            make_barrier(full + i * 8, 1);
+            make_barrier(empty + i * 8, MULTIPLYING);
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+
+    int stage = 0;
+    int parity = 0;
+    if (warp == MULTIPLYING) {
+        if (lane > 0) return;
+        for (int tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
+            int y, x;
+            place_of(tile, down, across, y, x);
+            const __half *a_tile = a + (size_t)(y / ROWS) * steps * (2 * A_TILE);
+            const __half *b_tile = b + (size_t)(x / COLUMNS) * steps * (2 * B_TILE);
+            for (int step = 0; step < steps; ++step) {
+                // phase: copy tiles of step {step}
+                unsigned int to = shared_address(stages + stage * STAGE);
+                wait(empty + stage * 8, parity ^ 1);
+                arrive_and_expect(full + stage * 8, STAGE * 2);
+                copy(to, a_tile + (size_t)step * (2 * A_TILE), A_TILE * 4, full + stage * 8);
+                copy(to + A_TILE * 4, b_tile + (size_t)step * (2 * B_TILE), B_TILE * 4, full + stage * 8);
+                stage = stage + 1 == STAGES ? 0 : stage + 1;
+                parity ^= stage == 0;
+            }
+        }
+        return;
+    }
+    for (int tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
+        int y, x;
+        place_of(tile, down, across, y, x);
+        float sums[COLUMNS / 2] = {};
+        for (int step = 0; step < steps; ++step) {
+            // phase: multiply tiles of step {step}
+            unsigned int at = shared_address(stages + stage * STAGE);
+            unsigned int a_first = at + warp / 4 * (64 * DEPTH * 2);
+            unsigned int a_second = a_first + A_TILE * 2;
+            unsigned int b_first = at + A_TILE * 4;
+            unsigned int b_second = b_first + B_TILE * 2;
+            float of_step[COLUMNS / 2];
+            wait(full + stage * 8, parity);
+            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+            for (int deep = 0; deep < DEPTH * 2; deep += AT_ONCE * 2) {
+                multiply_add(of_step, tile_at(a_second + deep), tile_at(b_first + deep), deep > 0);
+                multiply_add(of_step, tile_at(a_first + deep), tile_at(b_second + deep), 1);
+            }
+#pragma unroll
+            for (int deep = 0; deep < DEPTH * 2; deep += AT_ONCE * 2)
+                multiply_add(of_step, tile_at(a_first + deep), tile_at(b_first + deep), 1);
+            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+            asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+            if (lane == 0) arrive(empty + stage * 8);
+#pragma unroll
+            for (int i = 0; i < COLUMNS / 2; ++i) sums[i] += of_step[i];
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+            parity ^= stage == 0;
+        }
+        // phase: write
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 2; ++i) {
+            int row = y + warp * 16 + i / 2 % 2 * 8 + lane / 4;
+            int column = x + i / 4 * 8 + lane % 4 * 2 + i % 2;
+            if (row >= m || column >= n) continue;
+            int scale = scale_of(a_largest[row]) + scale_of(b_largest[column]);
+            finish(c, row * n + column, scaled(sums[i], -scale), alpha, beta);
+        }
+    }
+}
