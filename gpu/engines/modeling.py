@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from gpu.devices.architecture import why_no_warpgroups
 from gpu.engines.base import KERNELS, Argument, Array, Buffer, Extent, Kernel, kernel_text, whole_text
 from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKernel
 from gpu.timing.compiler import MachineKernel
@@ -111,7 +112,14 @@ class ModelingEngine(SimulatorEngine):
     def __init__(self, gpu: GpuDescription, timed: int | None = None, *, nvcc: bool = True) -> None:
         super().__init__("compiled")
         # The model knows no clusters: host programs do as where there are none.
-        self.device = replace(self.device, name=gpu.name, multiprocessors=gpu.multiprocessors, has_clusters=False)
+        self.device = replace(
+            self.device,
+            name=gpu.name,
+            multiprocessors=gpu.multiprocessors,
+            has_clusters=False,
+            no_warpgroups=why_no_warpgroups(gpu.capability),
+            shared_bytes_opt_in=gpu.shared_bytes - gpu.shared_reserved_bytes,
+        )
         self._gpu = gpu
         self._wanted = timed
         self._nvcc = nvcc
@@ -191,7 +199,8 @@ class ModelingEngine(SimulatorEngine):
         work = estimate.instructions * 32
         buffers = [each for each in arguments if isinstance(each, SimulatedBuffer)]
         size = sum(each.data.size for each in buffers)
-        if self._run + work > _MOST_LANE_INSTRUCTIONS or size > _MOST_BYTES:
+        runs = shared_bytes <= self.device.shared_bytes_per_block
+        if not runs or self._run + work > _MOST_LANE_INSTRUCTIONS or size > _MOST_BYTES:
             self._left_out = True
             return
         self._own(buffers)

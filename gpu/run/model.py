@@ -230,7 +230,7 @@ def modeled_program(
     """Run a variant's host program on an engine that models; errors as of `model_pattern`."""
     if variant.library:
         raise InputError(f"{variant.title} is a library's routine, whose kernels are not here to be modeled.")
-    if obstacle := variant.obstacle(inputs, params):
+    if obstacle := variant.missing(engine.device) or variant.obstacle(inputs, params):
         raise InputError(obstacle)
     engine.sources.update(sources or {})
     for _ in variant.run(engine, inputs, params):

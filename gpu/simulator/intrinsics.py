@@ -266,11 +266,16 @@ WHOLE_WARP = "__lockstep_whole_warp"
 MATRIX_PRODUCT = "__lockstep_mma"
 """One result of a product of tiles by a warp, as `shim/lockstep/tensor.h` says."""
 
+WARPGROUP_PRODUCT = "__lockstep_wgmma"
+"""The same of a warp of four that multiply together."""
+
+MATRIX_PRODUCTS = (MATRIX_PRODUCT, WARPGROUP_PRODUCT)
+
 WARP_OPERATIONS = frozenset(
     {
         "__activemask",
         WHOLE_WARP,
-        MATRIX_PRODUCT,
+        *MATRIX_PRODUCTS,
         *(f"__shfl{kind}_sync" for kind in ("", "_up", "_down", "_xor")),
         *(f"__{vote}_sync" for vote in ("ballot", "any", "all", "match_any")),
         *(f"__reduce_{combine}_sync" for combine in ("add", "min", "max", "and", "or", "xor")),

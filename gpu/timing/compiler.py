@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from functools import cache
 from pathlib import Path
 
+from gpu.devices.architecture import architecture as architecture_of
 from gpu.devices.probe import find_nvcc
 from gpu.errors import CompileError
 from gpu.simulator import disk
@@ -91,7 +92,8 @@ def assemble(
     nvcc = find_nvcc()
     if not nvcc:
         return None
-    architecture = f"-arch=sm_{capability.replace('.', '')}"
+    major, minor = map(int, capability.split("."))
+    architecture = f"-arch={architecture_of((major, minor), text)}"
     options = ["-std=c++17", "-O3", "-lineinfo", architecture]
     options += [f"-D{key}={value}" for key, value in sorted(defines.items())]
     options += [f"-I{folder}" for folder in include_dirs]

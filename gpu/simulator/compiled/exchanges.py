@@ -7,7 +7,7 @@ import numpy as np
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import NotCompiled, value_type
 from gpu.simulator.compiled.lanes import ExchangeLanes
-from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
+from gpu.simulator.intrinsics import MATRIX_PRODUCTS, WHOLE_WARP
 from gpu.simulator.types import Scalar
 from gpu.warp import WARP
 
@@ -21,7 +21,7 @@ def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
         _shuffle(lanes, op)
     elif op == WHOLE_WARP:
         _whole_warps(lanes)
-    elif op == MATRIX_PRODUCT:
+    elif op in MATRIX_PRODUCTS:
         _matrix_product(lanes, type)
     elif op.startswith("__syncthreads"):
         _block_vote(lanes, op)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.intrinsics import MATRIX_PRODUCT
+from gpu.simulator.intrinsics import MATRIX_PRODUCTS
 from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
@@ -38,7 +38,7 @@ def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any
     active = mask.bits.reshape(-1, WARP)
     if op == "__activemask":
         return _to_lanes(_ballot(active))
-    if op == MATRIX_PRODUCT:
+    if op in MATRIX_PRODUCTS:
         return _matrix_product(arguments, batch.geometry.lanes)
     named, *values = arguments
     if op.startswith("__shfl"):

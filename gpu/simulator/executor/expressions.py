@@ -33,7 +33,7 @@ from gpu.simulator.executor.shared_addresses import from_shared, in_cluster, to_
 from gpu.simulator.executor.textures import texel, texel_weight
 from gpu.simulator.executor.values import PlainValues, load, load_leaf, store, store_leaf
 from gpu.simulator.executor.work import OperationCounter
-from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCT, WHOLE_WARP
+from gpu.simulator.intrinsics import BLOCK_VOTES, CONVERSIONS, INTRINSICS, MATRIX_PRODUCTS, WHOLE_WARP
 from gpu.simulator.operations import UNARY, binary, cast
 from gpu.simulator.types import INT64, VOID, Pointer, Scalar, Type, has_union, leaves, vector_size
 
@@ -155,7 +155,7 @@ class ExpressionCompiler:
                 return self._call(expression)
             case ir.IndirectCall():
                 return self._indirect_call(expression)
-            case ir.Warp(type, op, arguments) if op == MATRIX_PRODUCT:
+            case ir.Warp(type, op, arguments) if op in MATRIX_PRODUCTS:
                 return self.values.product(op, type.dtype, [self.expression(argument) for argument in arguments])
             case ir.Warp(_, _, arguments) if arguments:
                 return self._exchange(expression)

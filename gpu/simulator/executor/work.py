@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.intrinsics import MATRIX_PRODUCT, OF_TEXTURES
+from gpu.simulator.intrinsics import MATRIX_PRODUCTS, OF_TEXTURES
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NOTHING, DATA, INDEX = 0, 1, 2
@@ -178,7 +178,7 @@ class OperationCounter:
             case ir.Atomic(_, _, place, arguments):
                 yield from _subscripts(place)
                 yield from ((argument, DATA) for argument in arguments)
-            case ir.Warp(_, op, arguments) if op == MATRIX_PRODUCT:
+            case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
                 yield from ((argument, use if at else NOTHING) for at, argument in enumerate(arguments))
             case ir.Warp(_, op, arguments):
                 # The lanes that are named come first, the value second; a shuffle's other lane and width follow.
@@ -375,7 +375,7 @@ class OperationCounter:
                 return int(use & DATA != 0 and type != BOOL)
             case ir.Intrinsic(_, name):
                 return int(use & DATA != 0 and name != OF_TEXTURES)
-            case ir.Warp(_, op, arguments) if op == MATRIX_PRODUCT:
+            case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
                 # Of the row that 4 lanes hold: each product, and its sum.
                 return 4 * (len(arguments) - 2) * int(use & DATA != 0)
             case ir.Warp(_, op):

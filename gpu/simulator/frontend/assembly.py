@@ -16,7 +16,7 @@ from gpu.simulator.frontend.cuda_functions import cluster_barrier, phase
 from gpu.simulator.frontend.lowering import Lowering
 from gpu.simulator.frontend.matrix_instructions import WarpgroupInstruction, product, warpgroup_product
 from gpu.simulator.frontend.types import refuse
-from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
+from gpu.simulator.intrinsics import MATRIX_PRODUCT, WARPGROUP_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
 
 _UINT32, _UINT64, _UINT8 = Scalar("uint32"), Scalar("uint64"), Scalar("uint8")
@@ -490,7 +490,7 @@ class _Assembly:
             before = ir.Select(_FLOAT32, condition, self._value(register, _FLOAT32, each), number_of(_FLOAT32, 0))
             given = [one for held in (*rows[number // 2 % 2 :: 2], *columns) for one in held]
             values = (number_of(INT32, number % 2), before, *given)
-            made = ir.Warp(_FLOAT32, MATRIX_PRODUCT, values, start_of(self.cursor))
+            made = ir.Warp(_FLOAT32, WARPGROUP_PRODUCT, values, start_of(self.cursor))
             results.append(self._declared(f"lockstep d{number}", _FLOAT32, made))
         for register, result in zip(targets, results, strict=True):
             self._store(register, result, each)

@@ -13,7 +13,7 @@ from gpu.errors import CompileError, SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
-from gpu.simulator.intrinsics import MATRIX_PRODUCT, WHOLE_WARP
+from gpu.simulator.intrinsics import MATRIX_PRODUCTS, WARPGROUP_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Struct, Type, Void, leaves
 
 Array = npt.NDArray[Any]
@@ -300,6 +300,18 @@ class ThreadWriter:
                     f'"l,l,r,~{{memory}}"(ptr addrspace(3) {to}, ptr addrspace(1) {source}, i32 {read})'
                 )
 
+    def _copy_in_bulk(self, frame: _CallFrame, copy: ir.BulkCopy) -> None:
+        if copy.barrier is None:
+            raise NotCompiled("copies in bulk to global memory")
+        asm = self._asm
+        to = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
+        source = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.source)} to ptr addrspace(1)")
+        asm.emit(
+            'call void asm sideeffect "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes '
+            '[$0], [$1], $2, [$0];", "l,l,r,~{memory}"'
+            f"(ptr addrspace(3) {to}, ptr addrspace(1) {source}, i32 {self._scalar(frame, copy.bytes)})"
+        )
+
     def _value(self, frame: _CallFrame, expression: ir.Expression) -> Value:
         asm = self._asm
         match expression:
@@ -329,6 +341,13 @@ class ThreadWriter:
                 return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
             case ir.AsyncCopy():
                 self._copy(frame, expression)
+                return "void"
+            case ir.BulkCopy():
+                self._copy_in_bulk(frame, expression)
+                return "void"
+            case ir.BarrierPhase(_, op):
+                return "true" if op == "test" else "0"  # who waits is taken to have waited
+            case ir.AsyncCommit(kind="bulk" | "product") | ir.AsyncWait(kind="bulk" | "product"):
                 return "void"
             case ir.AsyncCommit(kind="copy"):
                 asm.emit('call void asm sideeffect "cp.async.commit_group;", ""()')
@@ -382,6 +401,8 @@ class ThreadWriter:
                 return asm.value(
                     f"sdiv exact i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {left.type.element.size}"
                 )
+            case ir.Load(reads_on=True):
+                return "0"  # tensor cores load it themselves
             case ir.Load(type, element):
                 return self._load(self._address(frame, element), type, volatile=element.volatile)
             case ir.Assign(type, target, inner):
@@ -531,8 +552,8 @@ class ThreadWriter:
             return "0"
         values = [self._scalar(frame, each) for each in arguments]
         kinds: list[Any] = [each.type for each in arguments]
-        if op == MATRIX_PRODUCT:
-            return self._product(type, kinds, values)
+        if op in MATRIX_PRODUCTS:
+            return self._product(type, kinds, values, "wgmma" if op == WARPGROUP_PRODUCT else "mma")
         if op == "__activemask":
             return self._call("i32", "llvm.nvvm.activemask", [])
         if op.startswith("__syncthreads_"):
@@ -558,7 +579,7 @@ class ThreadWriter:
             return self._call("i32", f"llvm.nvvm.redux.sync.{signed}{_SUMS[name]}", [f"i32 {values[1]}", mask])
         raise NotCompiled(f"the exchange {op}")
 
-    def _product(self, type: Scalar, kinds: list[Any], values: list[str]) -> str:
+    def _product(self, type: Scalar, kinds: list[Any], values: list[str], by: str) -> str:
         """Write what each lane has of a product of tiles as a PTX instruction of our own, which says how large it is.
 
         Four lanes have the elements of a row, and of a column, among them.
@@ -569,7 +590,7 @@ class ThreadWriter:
         letters = ["d" if kind.size == _WIDE else "f" if kind.is_float else "r" for kind in (type, *kinds)]
         places = ", ".join(f"${number}" for number in range(len(letters)))
         given = ", ".join(f"{value_type(kind)} {value}" for kind, value in zip(kinds, values, strict=True))
-        text = f"mma.part.m32n1k{depth}.{element} {places};"
+        text = f"{by}.part.m32n1k{depth}.{element} {places};"
         return self._asm.value(f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({given})')
 
     def _shuffle(self, mode: str, mask: str, kind: Scalar, values: list[str], kinds: list[Any]) -> str:

@@ -381,8 +381,12 @@ class PtxMachine:
             return self._block_vote(instruction)
         if opcode == PLACE:
             return self._place_in_tile(instruction)
-        if opcode in ("wmma", "mma"):
+        if opcode in ("wmma", "mma", "wgmma"):
             return self._product(instruction)
+        if opcode == "cp" and words[:2] == ("async", "bulk"):
+            return self._copy_in_bulk(instruction, place)
+        if opcode == "mbarrier":
+            return self._barrier_in_memory(instruction)
         if opcode == "cvta":
             return self._generic(instruction)
         if opcode == "isspacep":
@@ -779,6 +783,23 @@ class PtxMachine:
                 state.ask(place, "global", "ld", where(state), size, chosen)
 
         return run
+
+    def _copy_in_bulk(self, instruction: PtxInstruction, place: int) -> Step:
+        """Ask for what a lane copies to shared memory at once, which nobody waits for: copies are far enough ahead."""
+        words = instruction.words
+        if "commit_group" in words or "wait_group" in words:
+            return lambda state, mask: None
+        if words[2] not in ("shared::cluster", "shared::cta") or words[3] != "global":
+            raise KernelError("The model knows copies in bulk from global to shared memory only.")
+        where, size = self._place(instruction.operands[1]), self._get(instruction.operands[2], "u32")
+        return lambda state, mask: state.ask_in_bulk(place, where(state), size(state), mask)
+
+    def _barrier_in_memory(self, instruction: PtxInstruction) -> Step:
+        """Find each phase over that is waited for."""
+        if not instruction.written:
+            return lambda state, mask: None
+        put, value = self._put(instruction.written[0]), "wait" in instruction.words[0]
+        return lambda state, mask: put(state, mask, np.bool_(True) if value else np.uint64(0))
 
     def _fetch(self, instruction: PtxInstruction, place: int) -> Step:
         texture, _, places = instruction.operands[1].strip("[]").partition(",")

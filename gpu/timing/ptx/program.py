@@ -17,6 +17,10 @@ _VARIABLE = re.compile(
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^\w\n]*(?:\.\w+\s+)*(?:\.align\s+\d+)?)?\s+([\w$]+)(?:\[(\d+)\])?"
 )
+_WAITING = re.compile(
+    r"[\w$]+:\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
+    r"\s*@\s*[\w$%]+\s+bra\s+([\w$]+);\s*bra\s+[\w$]+;\s*\4:"
+)
 _INSTRUCTION = re.compile(r"(?:@(!?)(%?[\w$]+)\s+)?([a-z_][\w.:]*)\s*(.*)", re.DOTALL)
 _FILE = re.compile(r"\.file\s+(\d+)\s+\"([^\"]*)\"")
 _PLACE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
@@ -87,7 +91,7 @@ class PtxInstruction:
         """The registers that it writes."""
         if self.opcode in ("st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence", "nanosleep", "trap"):
             return ()
-        if self.opcode == "cp":
+        if self.opcode == "cp" or (self.operands and self.operands[0].startswith("[")):
             return ()
         if self.opcode == "wmma" and self.words[0] == "store":
             return ()
@@ -175,7 +179,7 @@ def placed(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
 
 def parse(text: str, file: str = "") -> PtxProgram:
     """Take PTX text apart; instructions know their lines in the file of that name, where the text says them."""
-    text = _COMMENT.sub(_without, text)
+    text = _WAITING.sub(_asked_once, _COMMENT.sub(_without, text))
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
@@ -224,6 +228,11 @@ def _variables(text: str) -> Iterator[PtxVariable]:
 
 def _size_of(type: str) -> int:
     return _SIZES[re.sub(r"\D", "", type)]
+
+
+def _asked_once(found: re.Match[str]) -> str:
+    """Return what a loop asks that waits for a barrier: it is taken to have waited."""
+    return f"{found[1]} {found[2]}, {found[3]};" + "\n" * found[0].count("\n")
 
 
 def _without(found: re.Match[str]) -> str:

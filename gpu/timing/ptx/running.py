@@ -22,6 +22,7 @@ Array = npt.NDArray[Any]
 Value = Any
 
 _NOWHERE = np.zeros(0, np.int64)
+_SECTOR = 32
 
 SPECIALS = (
     "tid", "ntid", "ctaid", "nctaid", "laneid", "warpid", "lanemask_lt", "lanemask_le", "lanemask_gt", "lanemask_ge",
@@ -320,6 +321,19 @@ class SampledBlocks:
             starts, sectors = distinct_sectors(rows, mask.rows, size, scalar=not places.ndim and kind == "global")
         conflicts = passes - least if kind == "shared" else np.zeros(warps.size, np.int64)
         self.requests.append((place, Request(kind, how, warps, lanes, passes, starts, sectors, conflicts, volatile)))
+
+    def ask_in_bulk(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
+        """Write down what lanes copy from global memory, each so many bytes that follow each other."""
+        warps, each = mask.warps, np.ones(mask.warps.size, np.int64)
+        begins, sizes = (np.broadcast_to(given, self.lanes).reshape(-1, WARP)[warps] for given in (places, sizes))
+        of_warp = [
+            np.concatenate([np.arange(at, at + size, _SECTOR) // _SECTOR for at, size in zip(*lanes, strict=True)])
+            for lanes in ((begins[row, own], sizes[row, own].astype(np.int64)) for row, own in enumerate(mask.rows))
+        ]
+        starts = np.concatenate([[0], np.cumsum([sectors.size for sectors in of_warp])]).astype(np.int64)
+        sectors = np.concatenate([_NOWHERE, *of_warp])
+        request = Request("global", "ld", warps, mask.of_warp[warps], each, starts, sectors, each - 1, True)
+        self.requests.append((place, request))
 
 
 def _changed(mode: str, held: Array, values: list[Array]) -> Array:

@@ -70,7 +70,7 @@ def test_a_matrix_product_by_tensor_cores_is_modeled(source, monkeypatch) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("variant", "products"), [("halves", 3 / 2), ("peak", 0)])
+@pytest.mark.parametrize(("variant", "products"), [("halves", 3 / 2), ("warpgroups", 3 / 4), ("peak", 0)])
 @pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])
 def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, monkeypatch) -> None:
     """Each tile is asked for once, and nobody waits for it beyond the products, of which halves take three."""
@@ -82,6 +82,6 @@ def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, 
     found = run.data()
     least = products * 2 * 128**3 / gpu.tensor_lanes / 4 / gpu.clock_ghz / 1e3
     assert found["source"] == source
-    assert least < found["time_us"] < 60
+    assert least < found["time_us"] < 80
     # Of each matrix every block row or column of 64 takes what it needs, as floats or as two halves.
     assert found["l2_sectors"] >= 2 * 2 * 128 * 128 * 4 / 32
