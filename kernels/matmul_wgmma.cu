@@ -34,6 +34,10 @@
 // Of how many rows the blocks are that run at the same time: they read the same columns of B.
 #define BAND 8
 
+__device__ unsigned int pair_of(__half low, __half high) {
+    return static_cast<unsigned int>(__half_as_ushort(high)) << 16 | __half_as_ushort(low);
+}
+
 // Idea: tiles are written as tensor cores want them, so that a copy of a whole tile need not turn anything around. A
 // line is a row of A or a column of B; its eight parts of 16 bytes change places with each other, by the line's number,
 // so that the same part of eight lines lies in different banks. What lies outside is zero.
@@ -49,21 +53,27 @@ extern "C" __global__ void __launch_bounds__(256)
     if (line >= (lines + in_tile - 1) / in_tile * in_tile) return;
     // phase: split
     int scale = line < lines ? scale_of(largest[line]) : 0;
-    __align__(16) __half first[8], second[8];
+    unsigned int first[4], second[4];
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        int deep = blockIdx.x * DEPTH + part * 8 + i;
-        float value = 0.0f;
-        if (line < lines && deep < depth)
-            value = scaled(matrix[by_rows ? line * columns + deep : deep * columns + line], scale);
-        first[i] = __float2half_rn(value);
-        second[i] = __float2half_rn(value - __half2float(first[i]));
+    for (int i = 0; i < 4; ++i) {
+        float values[2];
+        for (int j = 0; j < 2; ++j) {
+            int deep = blockIdx.x * DEPTH + part * 8 + i * 2 + j;
+            bool inside = line < lines && deep < depth;
+            float value = inside ? matrix[by_rows ? line * columns + deep : deep * columns + line] : 0.0f;
+            values[j] = scaled(value, scale);
+        }
+        __half low = __float2half_rn(values[0]);
+        __half high = __float2half_rn(values[1]);
+        first[i] = pair_of(low, high);
+        second[i] =
+            pair_of(__float2half_rn(values[0] - __half2float(low)), __float2half_rn(values[1] - __half2float(high)));
     }
     size_t tile = (size_t)(line / in_tile) * gridDim.x + blockIdx.x;
     int place = line % in_tile * DEPTH + (part ^ line % 8) * 8;
     __half *to = tiles + tile * (2 * in_tile * DEPTH) + place;
-    *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<uint4 *>(first);
-    *reinterpret_cast<uint4 *>(to + in_tile * DEPTH) = *reinterpret_cast<uint4 *>(second);
+    *reinterpret_cast<uint4 *>(to) = make_uint4(first[0], first[1], first[2], first[3]);
+    *reinterpret_cast<uint4 *>(to + in_tile * DEPTH) = make_uint4(second[0], second[1], second[2], second[3]);
 }
 
 __device__ unsigned int shared_address(const void *pointer) {

@@ -80,9 +80,12 @@ class _Assembly:
     cursor: Cursor
     registers: dict[str, ir.Expression] = field(default_factory=dict)
     made: list[ir.Statement] = field(default_factory=list)
+    sums: dict[str, ir.Expression] = field(default_factory=dict)
+    """What registers hold before, of those that are read only where a product is added to them."""
 
     def lowered(self, parsed: list[ptx.Instruction], constraints: tuple[str, ...]) -> list[ir.Statement]:
         outputs: list[tuple[ir.Place, ir.Local]] = []
+        sums = _only_sums(parsed)
         # Clobbers that are spelled out have no expressions.
         for number, (constraint, operand) in enumerate(zip(constraints, self.cursor.children, strict=False)):
             name = f"%{number}"
@@ -92,6 +95,8 @@ class _Assembly:
                     raise refuse(operand, "what this asm writes to")
                 held = place.type if isinstance(place.type, Scalar | Pointer) else _OF_CONSTRAINT["r"]
                 initial = self.lower.value(operand) if constraint[0] == "+" else None
+                if initial is not None and name in sums:
+                    self.sums[name], initial = initial, None
                 outputs.append((place, self._declared(name, held, initial)))
                 continue
             value = self.lower.value(operand)
@@ -449,6 +454,8 @@ class _Assembly:
                 self._whole_warp()
                 left = self._value(each.operands[0], _UINT64, each)
                 self.made.append(self._evaluated(ir.AsyncWait(VOID, left, "product")))
+                # What tensor cores have read for a warp is of none of its lanes alone.
+                self.made.append(self._evaluated(ir.Fence(VOID, "__syncwarp", start_of(self.cursor))))
             case _:
                 found = warpgroup_product(each.words)
                 if found is None or len(each.operands) < 4:
@@ -483,6 +490,7 @@ class _Assembly:
         if signs[0] != signs[1]:
             rows = [tuple(ir.Unary(_FLOAT32, "-", one) for one in register) for register in rows]
         tile = self._tile(each, of_b)
+        self._read_sums(targets, condition)
         results = []
         for number, register in enumerate(targets):
             if number % 4 == 0:
@@ -494,6 +502,19 @@ class _Assembly:
             results.append(self._declared(f"lockstep d{number}", _FLOAT32, made))
         for register, result in zip(targets, results, strict=True):
             self._store(register, result, each)
+
+    def _read_sums(self, registers: list[str], adds: ir.Expression) -> None:
+        """Read what a product is added to, where it is: what it replaces may never have been written."""
+        around, self.made = self.made, []
+        for register in registers:
+            if register in self.sums:
+                local = self.registers[register]
+                assert isinstance(local, ir.Local)
+                before = self._as(self.sums.pop(register), local.type)
+                self.made.append(self._evaluated(ir.Assign(local.type, local, before)))
+        inner, self.made = self.made, around
+        if inner:
+            self.made.append(ir.If(adds, ir.Block(tuple(inner)), None, start_of(self.cursor)))
 
     def _tile(self, each: ptx.Instruction, text: str) -> ir.Local:
         """Return the descriptor of a tile in shared memory."""
@@ -766,6 +787,21 @@ class _Assembly:
         product = self._call(each, f"mul_{each.modifiers[0]}_{each.types[-1]}", [left, right])
         unsigned = Scalar(f"uint{8 * type.size}")
         self._with_carry(each, self._as(product, unsigned), self._value(more, unsigned, each), each.types[-1])
+
+
+def _only_sums(parsed: list[ptx.Instruction]) -> frozenset[str]:
+    """Return the registers of a statement that it uses once, as sums of a product by a warpgroup."""
+    sums: set[str] = set()
+    others: list[str] = []
+    for each in parsed:
+        is_product = each.words[:1] == ("mma_async",)
+        names = [name for operand in each.operands[is_product:] for name in re.findall(r"%\d+", operand)]
+        if is_product:
+            own = re.findall(r"%\d+", each.operands[0])
+            others += sums.intersection(own)
+            sums.update(own)
+        others += names
+    return frozenset(sums.difference(others))
 
 
 def _number(text: str) -> int | float | None:

@@ -112,10 +112,14 @@ class LaunchWrites:
         units = written // unit
         pieces = np.maximum(written // size, 1)
         piece, of = ranks(pieces)
-        first = (np.cumsum(units) - units)[of] + piece * (size // unit)
-        cells = memory.index[first].astype(np.int64) * unit // size
+        # Where all writes are wider than elements, so may units be.
+        first = (np.cumsum(units) - units)[of] + piece * size // unit
+        inside = piece * size % unit
+        cells = (memory.index[first].astype(np.int64) * unit + inside) // size
         raw = np.zeros((of.size, WIDTH), np.uint8)
-        if (written >= size).all():
+        if unit > size:
+            raw[:, :size] = memory.values[first[:, None], inside[:, None] + np.arange(size)]
+        elif (written >= size).all():
             at = first[:, None] + np.arange(size // unit)
             raw[:, :size] = memory.values[at].reshape(of.size, size)
         else:

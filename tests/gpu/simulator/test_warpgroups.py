@@ -10,6 +10,7 @@ import pytest
 
 from gpu.errors import CompileError, LaunchError
 from gpu.simulator.checkers.races import RaceChecker
+from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import lines, watch
 from tests.gpu.simulator.running import build, launch
@@ -230,6 +231,36 @@ def test_who_changes_what_products_read_races_until_they_are_waited_for(between:
         changed = next(number for number, line in enumerate(text, 1) if "= 1;" in line)
         product = next(number for number, line in enumerate(text, 1) if line == "    MULTIPLY();")
         assert set(lines(checker.findings)) == {(product, changed)}
+
+
+@pytest.mark.parametrize(("adds", "unset"), [(0, False), (1, True)])
+def test_sums_are_read_only_where_a_product_is_added_to_them(adds: int, unset: bool) -> None:
+    checker = UninitializedChecker()
+    source = _ordered().replace("float d[4] = {};", "float d[4];").replace("%4, %5, 1, ", f"%4, %5, {adds}, ")
+    watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    assert bool(checker.findings) == unset
+
+
+def test_one_lane_says_for_its_warp_that_its_products_are_done() -> None:
+    """A thread of another warp, which waits for one lane of each of four, may then change what they have read."""
+    source = _ordered(
+        """__shared__ unsigned long long done;
+    unsigned at = (unsigned)__cvta_generic_to_shared(&done);
+    if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 4;" ::"r"(at));
+    __syncthreads();
+    if (t >= 128) {
+        asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0;"
+                     "@p bra over; bra again; over: }" ::"r"(at) : "memory");
+        tiles[t - 128] = 1;
+        return;
+    }""",
+        "",
+        'if (t % 32 == WHO) asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");',
+    )
+    checker = RaceChecker()
+    source = source.replace("i += 128", "i += 160").replace("WHO", "3")
+    watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=160)
+    assert not checker.findings
 
 
 def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:

@@ -502,3 +502,13 @@ def test_random_programs(body: str, seed: int, threads: int):
         if found is not None and flow.rows[found[0]].made[found[1]]:
             wanted = sorted(node.element for node in trace.ancestry(trace.node_of("out", t, len(trace.events))).inputs)
             assert columns_reached(flow, *found, "in") == wanted
+
+
+def test_what_is_only_written_in_wider_words_is_seen_element_by_element() -> None:
+    source = """__global__ void k(const unsigned *in, unsigned short *out) {
+        ((unsigned *)out)[threadIdx.x] = in[threadIdx.x] + 1;
+    }"""
+    given = np.arange(8, dtype=np.uint32) * 0x10003 + 5
+    flow = picture(source, given, np.zeros(16, np.uint16), block=8)
+    (written,) = [row for row in flow.rows if row.storage.name == "out" and row.made.any()]
+    np.testing.assert_array_equal(written.value[written.made], (given + 1).view(np.uint16))
