@@ -1,7 +1,8 @@
 // Convolution: each pixel becomes the weighted sum of the K x K pixels around it, K = 2 * RADIUS + 1. The filter is
 // laid over the image as it is written (a correlation); a convolution in the mathematician's sense mirrors it first,
-// which for symmetric filters is the same. Images are planes of float32, one plane a channel, blockIdx.z says which.
-// Least traffic: 8 bytes a pixel and channel, read once and written once; 2 * K * K operations.
+// which for symmetric filters is the same. Images are planes of float32, one plane a channel, blockIdx.z says which; the
+// last two rungs take bytes too, as files have them, the channels of a pixel beside each other.
+// Least traffic: 8 bytes a pixel and channel, read once and written once, or 2 bytes; 2 * K * K operations.
 //
 // rung                      idea                                       what still limits it
 // convolve_naive            a thread a pixel, all from global memory   a filter load beside every pixel load
@@ -14,6 +15,14 @@
 
 #ifndef RADIUS
 #define RADIUS 1
+#endif
+
+// What images are made of in memory: float, or unsigned char in CHANNELS, of which each is filtered by itself. To the
+// right of a value lies the next one of its channel so many values further. A vector is PIXELS of them, one load.
+#ifndef PIXEL
+#define PIXEL float
+#define VECTOR float4
+#define CHANNELS 1
 #endif
 
 #define BORDER_CLAMP 0
@@ -29,8 +38,8 @@
 
 // What a thread of the later rungs makes at once: neighboring pixels, so that one load fetches them.
 #define PIXELS 4
-// The radius, rounded up to whole loads; and the pixels of a row that a thread needs.
-#define REACH ((RADIUS + PIXELS - 1) / PIXELS * PIXELS)
+// The radius in values, rounded up to whole loads; and the pixels of a row that a thread needs.
+#define REACH ((RADIUS * CHANNELS + PIXELS - 1) / PIXELS * PIXELS)
 #define WINDOW (PIXELS + 2 * REACH)
 
 // The register-tiled rung: a thread makes RUN neighboring pixels. Lanes lie in 8 rows by 4 runs, warps one under the
@@ -50,26 +59,43 @@
 #define RUN_TILE_HEIGHT (RUN_HEIGHT + 2 * RADIUS)
 #define RUN_PITCH (RUN_TILE_WIDTH + 4)
 
-// The last rung: rows of the image that a thread makes at once, the threads of a block, and the largest radius for which
-// registers hold all.
+// The last rung: values of a row, and rows of the image, that a thread makes at once, the threads of a block, and the
+// largest radius for which registers hold all.
 #ifndef AT_ONCE
+#define ACROSS PIXELS
 #define AT_ONCE 4
 #endif
 #define AT_ONCE_BLOCK 128
 // Blocks that a multiprocessor should have registers for, where the compiler would take more; else 0.
+#ifndef AT_ONCE_RESIDENT
 #define AT_ONCE_RESIDENT (RADIUS == 2 ? 7 : 0)
+#endif
 #define WIDEST_AT_ONCE 3
+// The largest radius of the rungs that are unrolled over a row of the filter, or whose tile has to fit.
+#define WIDEST_UNROLLED 15
 
 __constant__ float FILTER[DIAMETER * DIAMETER];
 // A filter of rank one is a column of coefficients times a row of them.
 __constant__ float FILTER_ROW[DIAMETER];
 __constant__ float FILTER_COLUMN[DIAMETER];
+// Where results are bytes: the level that stands for zero, and white.
+__constant__ float LEVELS[2];
 
 // The pixel at (x, y), which may lie outside: then the nearest pixel of the border, or zero.
 __device__ float pixel(const float *plane, int x, int y, int width, int height, int border) {
     int inside_x = min(max(x, 0), width - 1);
     int inside_y = min(max(y, 0), height - 1);
     float value = plane[inside_y * width + inside_x];
+    bool outside = inside_x != x || inside_y != y;
+    return outside && border == BORDER_ZERO ? 0.0f : value;
+}
+
+// The same of bytes: the value at place `i` of row y, which is of one channel of one pixel.
+__device__ float pixel(const unsigned char *image, int i, int y, int width, int height, int border) {
+    int x = (i + REACH * CHANNELS) / CHANNELS - REACH;
+    int inside_x = min(max(x, 0), width - 1);
+    int inside_y = min(max(y, 0), height - 1);
+    unsigned char value = image[(inside_y * width + inside_x) * CHANNELS + i - x * CHANNELS];
     bool outside = inside_x != x || inside_y != y;
     return outside && border == BORDER_ZERO ? 0.0f : value;
 }
@@ -162,7 +188,31 @@ __device__ void load_row(float *pixels, int count, const float *plane, int left,
     }
 }
 
-// Write PIXELS sums to row y from column x on, as far as there are columns.
+// PIXELS values of a vector. A byte becomes the lowest of a float's bits whose others say 2^23, which is then taken away:
+// to be converted it would have to wait for a slower unit.
+__device__ float4 values_of(float4 vector) { return vector; }
+__device__ float4 values_of(unsigned int bytes) {
+    return make_float4(__uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7440)) - 8388608.0f,
+                       __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7441)) - 8388608.0f,
+                       __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7442)) - 8388608.0f,
+                       __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7443)) - 8388608.0f);
+}
+
+// PIXELS values as a vector, from places that need not follow each other.
+__device__ float4 gathered(const float *a, const float *b, const float *c, const float *d) {
+    return make_float4(*a, *b, *c, *d);
+}
+__device__ unsigned int gathered(const unsigned char *a, const unsigned char *b, const unsigned char *c,
+                                 const unsigned char *d) {
+    return *a | *b << 8 | *c << 16 | *d << 24;
+}
+
+// The level nearest to a sum, of two the even one: beside 2^23 a float has no bits left for fractions.
+__device__ unsigned char level(float sum) {
+    return __float_as_uint(fminf(fmaxf(sum + LEVELS[0], 0.0f), LEVELS[1]) + 8388608.0f);
+}
+
+// Write PIXELS sums to row y from place x on, as far as the row goes.
 __device__ void store_row(float *plane, const float *sums, int x, int y, int width) {
     float *out = plane + y * width + x;
     if (width % PIXELS == 0) {
@@ -173,6 +223,22 @@ __device__ void store_row(float *plane, const float *sums, int x, int y, int wid
             if (x + p < width) out[p] = sums[p];
     }
 }
+
+__device__ void store_row(unsigned char *image, const float *sums, int x, int y, int width) {
+    unsigned char *out = image + y * width * CHANNELS + x;
+    uchar4 levels = make_uchar4(level(sums[0]), level(sums[1]), level(sums[2]), level(sums[3]));
+    if (width * CHANNELS % PIXELS == 0) {
+        *(uchar4 *)out = levels;
+    } else {
+        int left = width * CHANNELS - x;
+        out[0] = levels.x;
+        if (left > 1) out[1] = levels.y;
+        if (left > 2) out[2] = levels.z;
+        if (left > 3) out[3] = levels.w;
+    }
+}
+
+#if RADIUS <= WIDEST_UNROLLED
 
 // Idea: a filter of rank one weighs rows and columns apart, so 2 * K operations a pixel do instead of K * K. First along
 // the rows: what a thread fetches serves its PIXELS neighboring pixels.
@@ -233,24 +299,31 @@ extern "C" __global__ void convolve_columns(const float *image, float *out, int 
 // at 15 x 15 by 6 %, and slower at 9 x 9 and 31 x 31.) Limit: arithmetic; where the filter is small, the detour through
 // shared memory.
 extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
-    convolve_register_tiled(const float *image, float *out, int width, int height, int border) {
+    convolve_register_tiled(const PIXEL *image, PIXEL *out, int width, int height, int border) {
     __shared__ float4 tile[RUN_TILE_HEIGHT][RUN_PITCH / PIXELS];
-    const float *plane = image + blockIdx.z * width * height;
+    const PIXEL *plane = image + blockIdx.z * width * height;
+    int length = width * CHANNELS;
     int left = blockIdx.x * RUN_WIDTH - REACH;
     int top = blockIdx.y * RUN_HEIGHT - RADIUS;
     // phase: load tile and halo
     const int COLUMNS = RUN_TILE_WIDTH / PIXELS;
-    if (width % PIXELS == 0 && left >= 0 && left + RUN_TILE_WIDTH <= width && top >= 0 &&
+    if (length % PIXELS == 0 && left >= 0 && left + RUN_TILE_WIDTH <= length && top >= 0 &&
         top + RUN_TILE_HEIGHT <= height) {
-        const float *corner = plane + top * width + left;
+        const PIXEL *corner = plane + top * length + left;
 #pragma unroll 4
         for (int i = threadIdx.x; i < COLUMNS * RUN_TILE_HEIGHT; i += RUN_BLOCK)
-            tile[i / COLUMNS][i % COLUMNS] = *(const float4 *)(corner + i / COLUMNS * width + i % COLUMNS * PIXELS);
+            tile[i / COLUMNS][i % COLUMNS] =
+                values_of(*(const VECTOR *)(corner + i / COLUMNS * length + i % COLUMNS * PIXELS));
     } else {
         for (int i = threadIdx.x; i < COLUMNS * RUN_TILE_HEIGHT; i += RUN_BLOCK) {
-            float four[PIXELS];
-            load_row(four, PIXELS, plane, left + i % COLUMNS * PIXELS, top + i / COLUMNS, width, height, border);
-            tile[i / COLUMNS][i % COLUMNS] = make_float4(four[0], four[1], four[2], four[3]);
+            int x = left + i % COLUMNS * PIXELS;
+            int y = top + i / COLUMNS;
+            bool inside = length % PIXELS == 0 && x >= 0 && x + PIXELS <= length && y >= 0 && y < height;
+            tile[i / COLUMNS][i % COLUMNS] = inside ? values_of(*(const VECTOR *)(plane + y * length + x))
+                                                    : make_float4(pixel(plane, x, y, width, height, border),
+                                                                  pixel(plane, x + 1, y, width, height, border),
+                                                                  pixel(plane, x + 2, y, width, height, border),
+                                                                  pixel(plane, x + 3, y, width, height, border));
         }
     }
     __syncthreads();
@@ -276,7 +349,8 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
 #pragma unroll
         for (int dx = 0; dx < DIAMETER; ++dx)
 #pragma unroll
-            for (int p = 0; p < RUN; ++p) sums[p] += FILTER[dy * DIAMETER + dx] * window[REACH - RADIUS + p + dx];
+            for (int p = 0; p < RUN; ++p)
+                sums[p] += FILTER[dy * DIAMETER + dx] * window[REACH + (dx - RADIUS) * CHANNELS + p];
     }
 
     int x = blockIdx.x * RUN_WIDTH + run * RUN;
@@ -285,10 +359,32 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
     // phase: write
 #pragma unroll
     for (int p = 0; p < RUN; p += PIXELS)
-        if (x + p < width) store_row(out + blockIdx.z * width * height, sums + p, x + p, y, width);
+        if (x + p < length) store_row(out + blockIdx.z * width * height, sums + p, x + p, y, width);
 }
 
+#endif
+
 #if RADIUS <= WIDEST_AT_ONCE
+
+// Put what is to lie outside of the image where it does: zero, or the nearest value of the channel. In a row some of the
+// window lies inside.
+__device__ void put_border(float *window, int left, int y, int width, int height, int border) {
+    bool zero = border == BORDER_ZERO;
+    if (left < 0) {
+#pragma unroll
+        for (int i = REACH - 1; i >= 0; --i)
+            if (left + i < 0) window[i] = zero ? 0.0f : window[i + CHANNELS];
+    }
+    if (left + ACROSS + 2 * REACH > width * CHANNELS) {
+#pragma unroll
+        for (int i = REACH + CHANNELS; i < ACROSS + 2 * REACH; ++i)
+            if (left + i >= width * CHANNELS) window[i] = zero ? 0.0f : window[i - CHANNELS];
+    }
+    if (zero && (y < 0 || y >= height)) {
+#pragma unroll
+        for (int i = 0; i < ACROSS + 2 * REACH; ++i) window[i] = 0.0f;
+    }
+}
 
 // Idea: a thread makes AT_ONCE rows of PIXELS neighboring pixels, and asks for all that they need of the image before it
 // multiplies the first: what counts is how many bytes are on their way. There is no loop, no barrier and no shared memory:
@@ -297,39 +393,71 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
 // pixels from lane to lane by shuffles instead of fetching them twice, 0.95 to 0.99.) Limit: memory's bandwidth; registers
 // hold all only of small filters.
 extern "C" __global__ void __launch_bounds__(AT_ONCE_BLOCK, AT_ONCE_RESIDENT)
-    convolve_peak(const float *image, float *out, int width, int height, int border) {
-    int x = (blockIdx.x * blockDim.x + threadIdx.x) * PIXELS;
+    convolve_peak(const PIXEL *image, PIXEL *out, int width, int height, int border) {
+    int x = (blockIdx.x * blockDim.x + threadIdx.x) * ACROSS;
     int top = (blockIdx.y * blockDim.y + threadIdx.y) * AT_ONCE;
-    if (x >= width || top >= height) return;
-    const float *plane = image + blockIdx.z * width * height;
+    if (x >= width * CHANNELS || top >= height) return;
+    const PIXEL *plane = image + blockIdx.z * width * height;
+    int length = width * CHANNELS;
+    int left = x - REACH;
     // phase: load
-    float windows[AT_ONCE + 2 * RADIUS][WINDOW];
+    VECTOR vectors[AT_ONCE + 2 * RADIUS][(ACROSS + 2 * REACH) / PIXELS];
+    if (length % PIXELS == 0) {
 #pragma unroll
-    for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r)
-        load_row(windows[r], WINDOW, plane, x - REACH, top - RADIUS + r, width, height, border);
-    float sums[AT_ONCE][PIXELS];
+        for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r) {
+            const PIXEL *row = plane + min(max(top - RADIUS + r, 0), height - 1) * length;
+#pragma unroll
+            for (int i = 0; i < ACROSS + 2 * REACH; i += PIXELS)
+                vectors[r][i / PIXELS] = *(const VECTOR *)(row + min(max(left + i, 0), length - PIXELS));
+        }
+    } else {
+#pragma unroll
+        for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r) {
+            const PIXEL *row = plane + min(max(top - RADIUS + r, 0), height - 1) * length;
+#pragma unroll
+            for (int i = 0; i < ACROSS + 2 * REACH; i += PIXELS)
+                vectors[r][i / PIXELS] =
+                    gathered(row + min(max(left + i, 0), length - 1), row + min(max(left + i + 1, 0), length - 1),
+                             row + min(max(left + i + 2, 0), length - 1), row + min(max(left + i + 3, 0), length - 1));
+        }
+    }
+    float sums[AT_ONCE][ACROSS];
 #pragma unroll
     for (int j = 0; j < AT_ONCE; ++j)
 #pragma unroll
-        for (int p = 0; p < PIXELS; ++p) sums[j][p] = 0.0f;
+        for (int p = 0; p < ACROSS; ++p) sums[j][p] = 0.0f;
     // phase: weigh
 #pragma unroll
-    for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r)
+    for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r) {
+        float window[ACROSS + 2 * REACH];
+#pragma unroll
+        for (int i = 0; i < ACROSS + 2 * REACH; i += PIXELS) {
+            float4 four = values_of(vectors[r][i / PIXELS]);
+            window[i] = four.x;
+            window[i + 1] = four.y;
+            window[i + 2] = four.z;
+            window[i + 3] = four.w;
+        }
+        put_border(window, left, top - RADIUS + r, width, height, border);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j) {
             int dy = r - j;
             if (dy >= 0 && dy < DIAMETER) {
 #pragma unroll
-                for (int p = 0; p < PIXELS; ++p)
+                for (int p = 0; p < ACROSS; ++p)
 #pragma unroll
                     for (int dx = 0; dx < DIAMETER; ++dx)
-                        sums[j][p] += FILTER[dy * DIAMETER + dx] * windows[r][REACH - RADIUS + p + dx];
+                        sums[j][p] += FILTER[dy * DIAMETER + dx] * window[REACH + (dx - RADIUS) * CHANNELS + p];
             }
         }
+    }
     // phase: write
 #pragma unroll
     for (int j = 0; j < AT_ONCE; ++j)
-        if (top + j < height) store_row(out + blockIdx.z * width * height, sums[j], x, top + j, width);
+#pragma unroll
+        for (int p = 0; p < ACROSS; p += PIXELS)
+            if (top + j < height && x + p < length)
+                store_row(out + blockIdx.z * width * height, sums[j] + p, x + p, top + j, width);
 }
 
 #endif

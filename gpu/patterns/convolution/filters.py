@@ -1,4 +1,4 @@
-"""Filter coefficients for the convolution, any odd size from 3 to 31.
+"""Filter coefficients for the convolution, any odd size from 3 on.
 
 The sharpening and edge filters have their textbook 3 x 3 form at size 3. A larger size smooths with a binomial filter
 first, which is how the Sobel operator is usually widened.
@@ -24,6 +24,8 @@ _THREE_BY_THREE = {
 
 GRADIENT = "gradient"
 """Both Sobels: the root of the sum of their squares."""
+BORDERS = ("clamp", "zero")
+"""What lies outside of the image, as kernels number it: the nearest pixel again, or zeros."""
 SOBELS = ("sobel-x", "sobel-y")
 NAMES = ("box", "gaussian", "sobel-x", "sobel-y", GRADIENT, "laplacian", "emboss", "sharpen")
 OWN_SIZES = tuple((name, 3) for name in (*_THREE_BY_THREE, GRADIENT))

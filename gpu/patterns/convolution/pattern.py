@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 
@@ -34,15 +34,20 @@ from gpu.declaration.presentation import Filter, ImagePresentation
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import gamma
 from gpu.engines.base import Engine
-from gpu.patterns.convolution import filters
+from gpu.errors import InputError
+from gpu.patterns.convolution import fft, filters
 from gpu.patterns.convolution.benchmark import BENCHMARK
-from gpu.patterns.convolution.filters import GRADIENT, SOBELS, filter_of
+from gpu.patterns.convolution.filters import BORDERS, GRADIENT, SOBELS, filter_of
+from gpu.warp import WARP
 
 _FILE = "convolution.cu"
 _TILES = ("32x8", "16x16", "8x8", "6x6", "4x4")
 # More warps share an unrolled loop's code, which for large filters does not fit the instruction cache.
 _BLOCK = (32, 16, 1)
-_BORDERS = ("clamp", "zero")
+# What kernels read and write.
+_FLOATS, _BYTES = "float32", "uint8"
+# The largest filter, and the largest of rungs that are unrolled over one of its rows: the kernel's `WIDEST_UNROLLED`.
+_LARGEST, _LARGEST_UNROLLED = 63, 31
 
 # The later rungs: `_PIXELS` neighboring pixels a thread, as in the kernel file. In the separable rung a strip is as
 # tall as still gives each multiprocessor the threads that its registers hold, but not so low that most of what it reads
@@ -57,10 +62,14 @@ _ROWS_BY_RADIUS = 2
 _AT_ONCE_BLOCK = (32, 4, 1)
 # Wider ones are faster in tiles.
 _WIDEST_AT_ONCE = 5
+# Of bytes a thread makes so many of a row, and so many rows.
+_BYTES_ACROSS, _BYTES_ROWS = 8, 8
 
 # The register-tiled rung's block, and the pixels that it makes: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
-_RUN_BLOCK = (256, 1, 1)
-_RUN_TILE = (64, 64, 1)
+_RUN_WIDTH = 64
+_ROWS_OF_WARP = 8
+# Blocks of so many warps; where three channels lie beside each other, the halo leaves room for half a tile.
+_RUN_WARPS, _COLOR_RUN_WARPS = 8, 4
 
 # What one thread computes of the reference at a time.
 _REFERENCE_ROWS = 256
@@ -113,7 +122,8 @@ def _host_program(
 ) -> HostProgram:
     """Return a host program for one launch; a block makes `tile` pixels, or one a thread.
 
-    Without a block it is as large as the tile that the parameters ask for.
+    Without a block it is as large as the tile that the parameters ask for. Bytes go to the device as they are, the
+    channels of a pixel beside each other, float32 as planes.
     """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
@@ -122,21 +132,27 @@ def _host_program(
         across, down = map(int, params["tile"].split("x"))
         threads = block or (across, down, 1)
         tiling = {} if block else {"TILE_WIDTH": across, "TILE_HEIGHT": down}
-        module = engine.build(_FILE, {"RADIUS": radius, **tiling, **defines})
+        given = inputs["image"]
+        as_bytes = params["pixels"] == _BYTES
+        module = engine.build(_FILE, {"RADIUS": radius, **tiling, **defines, **(_of_bytes(given) if as_bytes else {})})
         kernel = module.kernel(kernel_name)
-        border = np.int32(_BORDERS.index(params["border"]))
+        border = np.int32(BORDERS.index(params["border"]))
 
-        planes = planes_of(inputs["image"], np.float32)
-        channels, height, width = planes.shape
-        image = engine.upload(planes)
-        del planes
-        out = engine.allocate(image.shape, np.float32)
+        loaded = np.ascontiguousarray(given) if as_bytes else planes_of(given, np.float32)
+        height, width = given.shape[:2]
+        image = engine.upload(loaded)
+        planes, length = (1, given[0].size) if as_bytes else (len(loaded), width)
+        del loaded
+        out = engine.allocate(image.shape, image.dtype)
         extent = (np.int32(width), np.int32(height))
-        grid = (*blocks_for((width, height), tile or threads), channels)
+        grid = (*blocks_for((length, height), tile or threads), planes)
         yield Progress(0.1, "uploaded")
 
         if filter_in_constant_memory:
             module.set_constant("FILTER", weights)
+            if as_bytes:
+                maxval = int(inputs["maxval"])
+                module.set_constant("LEVELS", np.array([_level_of_zero(params, maxval), maxval], np.float32))
             engine.launch(kernel, grid, threads, image, out, *extent, border)
         else:
             taps = engine.upload(weights)
@@ -145,11 +161,20 @@ def _host_program(
         engine.free(image)
         yield Progress(0.9, "convolved")
 
-        result = channels_last(engine.download(out), inputs["image"])
+        result = engine.download(out)
         engine.free(out)
-        return {"result": result}
+        return {"result": result if as_bytes else channels_last(result, given)}
 
     return run
+
+
+def _of_bytes(image: Array) -> dict[str, int | str]:
+    """Return the macros for kernels that take an image's bytes."""
+    return {"PIXEL": "unsigned char", "VECTOR": "unsigned int", "CHANNELS": _channels(image)}
+
+
+def _channels(image: Array) -> int:
+    return 1 if image.ndim == 2 else image.shape[2]
 
 
 def _strips(engine: Engine, shape: tuple[int, ...], radius: int) -> tuple[tuple[int, int, int], np.int32]:
@@ -176,7 +201,7 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
     along_rows, along_columns = module.kernel("convolve_rows"), module.kernel("convolve_columns")
     module.set_constant("FILTER_ROW", row)
     module.set_constant("FILTER_COLUMN", column)
-    border = np.int32(_BORDERS.index(params["border"]))
+    border = np.int32(BORDERS.index(params["border"]))
 
     planes = planes_of(inputs["image"], np.float32)
     channels, height, width = planes.shape
@@ -199,20 +224,65 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
     return {"result": result}
 
 
-_register_tiled = _host_program("convolve_register_tiled", block=_RUN_BLOCK, tile=_RUN_TILE)
+def _register_tiled(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    beside = params["pixels"] == _BYTES and _channels(inputs["image"]) > 1
+    warps = _COLOR_RUN_WARPS if beside else _RUN_WARPS
+    block, tile = (warps * WARP, 1, 1), (_RUN_WIDTH, warps * _ROWS_OF_WARP, 1)
+    run = _host_program("convolve_register_tiled", block=block, tile=tile, defines={"RUN_WARPS": warps})
+    return (yield from run(engine, inputs, params))
 
 
 def _at_once(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     radius = filter_of(params).shape[0] // 2
-    rows = _ROWS_BY_RADIUS * max(1, radius)
-    tile = (_AT_ONCE_BLOCK[0] * _PIXELS, _AT_ONCE_BLOCK[1] * rows, 1)
-    run = _host_program("convolve_peak", block=_AT_ONCE_BLOCK, tile=tile, defines={"AT_ONCE": rows})
+    as_bytes = params["pixels"] == _BYTES
+    across, rows = (_BYTES_ACROSS, _BYTES_ROWS) if as_bytes else (_PIXELS, _ROWS_BY_RADIUS * max(1, radius))
+    tile = (_AT_ONCE_BLOCK[0] * across, _AT_ONCE_BLOCK[1] * rows, 1)
+    defines = {"ACROSS": across, "AT_ONCE": rows}
+    run = _host_program("convolve_peak", block=_AT_ONCE_BLOCK, tile=tile, defines=defines)
     return (yield from run(engine, inputs, params))
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     host_program = _at_once if filter_of(params).shape[0] <= _WIDEST_AT_ONCE else _register_tiled
     return (yield from host_program(engine, inputs, params))
+
+
+def _obstacle(largest: int = _LARGEST, *, why: str = "", takes_bytes: bool = False) -> Callable[[Inputs, Params], str]:
+    """Return what says why a rung does not take filters larger than `largest`, or bytes."""
+
+    def obstacle(inputs: Inputs, params: Params) -> str:
+        size = len(filter_of(params))
+        if size > largest:
+            return f"{why} This filter is {size} x {size}."
+        if params["pixels"] == _BYTES and not takes_bytes:
+            return "This rung reads and writes float32; 8-bit pixels are taken by Register-tiled and Peak."
+        return ""
+
+    return obstacle
+
+
+_SEPARABLE_OBSTACLE = _obstacle(
+    _LARGEST_UNROLLED,
+    why=f"A thread has registers for the sums of {_LARGEST_UNROLLED} rows at most.",
+)
+_UNROLLED_OBSTACLE = _obstacle(
+    _LARGEST_UNROLLED,
+    why=f"A row of the filter is unrolled, and the tile's halo kept, for {_LARGEST_UNROLLED} x {_LARGEST_UNROLLED} "
+    "at most.",
+    takes_bytes=True,
+)
+
+
+def _why_no_passes(inputs: Inputs, params: Params) -> str:
+    """Say why a filter is not applied in two passes."""
+    return _SEPARABLE_OBSTACLE(inputs, params) or why_not_separable(filter_of(params))
+
+
+def _why_no_transform(inputs: Inputs, params: Params) -> str:
+    """Say why a filter is not applied by transforms."""
+    if len(filter_of(params)) == 1:
+        return "A filter of one coefficient scales the image, which transforms could only make less exact."
+    return _obstacle()(inputs, params)
 
 
 def _passes(params: Params) -> tuple[Params, ...]:
@@ -236,8 +306,11 @@ def _in_each(program: HostProgram) -> HostProgram:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    """Filter in float64."""
+    """Filter in float64. Where the result is in levels, what lies beyond them is cut off; it is not rounded."""
     filtered = [_filtered(inputs, each) for each in _passes(params)]
+    if params["pixels"] == _BYTES:
+        maxval = int(inputs["maxval"])
+        return np.clip(filtered[0] + _level_of_zero(params, maxval), 0, maxval, out=filtered[0])
     return filtered[0] if len(filtered) == 1 else np.hypot(*filtered)
 
 
@@ -265,7 +338,7 @@ def _filtered(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of a float32 sum of K * K products, whatever its order.
+    """Bound the rounding of a float32 sum of K * K products, whatever its order; of levels, half a level more.
 
     Each goes through K * K roundings at most. In two passes it goes through fewer, 2 K of sums and products and one of
     each coefficient, but a filter that separates only to the precision of float32 is itself off by as much: twice as
@@ -274,14 +347,16 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
     weights = filter_of(params).astype(np.float64)
     many = len(_passes(params))
     rounded = gamma(2 * weights.size + 2 * many) * float(np.abs(weights).sum())
-    return many * rounded * float(inputs["image"].max(initial=0))
+    levels = 0.5 if params["pixels"] == _BYTES else 0.0
+    return levels + many * rounded * float(inputs["image"].max(initial=0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     values = inputs["image"].size
+    each = np.dtype(params["pixels"]).itemsize
     return Cost(
-        bytes_read=4 * values,
-        bytes_written=4 * values,
+        bytes_read=each * values,
+        bytes_written=each * values,
         flops=2 * filter_of(params).size * values * len(_passes(params)),
     )
 
@@ -303,14 +378,31 @@ def _work(inputs: Inputs, params: Params) -> Work:
     return Work(height * width, "pixel")
 
 
-def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Round the result to the input's levels; a filter that sums to zero (an edge filter) has its zero at mid-gray.
+def _textbook_of_transforms(params: Params, n: int) -> Textbook:
+    """Transform image and filter, multiply, and transform back.
+
+    A transform has log2(n) stages of n / 2 butterflies: a product of complex numbers, 6 operations of which 2 follow
+    each other, then a sum and a difference, 4 at once.
+    """
+    stages = max(1, (n - 1).bit_length())
+    return Textbook(operations=3 * 5 * n * stages + 6 * n, steps=2 * 3 * stages + 2, peak=4 * n)
+
+
+def _level_of_zero(params: Params, maxval: int) -> float:
+    """Return the level that stands for zero: of a filter that sums to zero (an edge filter) mid-gray, else black.
 
     A gradient's magnitude is never negative: its zero is black.
     """
-    image, maxval = inputs["image"], int(inputs["maxval"])
     around_gray = abs(float(filter_of(params).sum())) < 1e-3 and params["filter"] != GRADIENT
-    offset = np.float32(maxval / 2) if around_gray else np.float32(0)
+    return maxval / 2 if around_gray else 0.0
+
+
+def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
+    """Round the result to the input's levels, where the kernel has not."""
+    image, maxval = inputs["image"], int(inputs["maxval"])
+    if params["pixels"] == _BYTES:
+        return {"image": outputs["result"], "picture": screen_picture(outputs["result"], maxval)}
+    offset = np.float32(_level_of_zero(params, maxval))
     rounded = np.empty(image.shape, image.dtype)
     # A few rows at a time, which the cache keeps from one step to the next.
     rows = max(1, _ROUNDED // max(1, image[:1].size))
@@ -319,6 +411,22 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
         np.rint(band, out=band)
         rounded[row : row + rows] = np.clip(band, 0, maxval, out=band)
     return {"image": rounded, "picture": screen_picture(rounded, maxval)}
+
+
+def _accept(inputs: Inputs, params: Params) -> None:
+    """Take as bytes what is in bytes, and what a kernel can leave in levels."""
+    if params["pixels"] != _BYTES:
+        return
+    if inputs["image"].dtype != np.uint8:
+        raise InputError(
+            f"This image has {8 * inputs['image'].dtype.itemsize} bits a channel, and --pixels {_BYTES} are of 8.",
+            advice=f"Take --pixels {_FLOATS}.",
+        )
+    if params["filter"] == GRADIENT:
+        raise InputError(
+            "The gradient is the length of two results, of which 8-bit pixels would cut off what is negative.",
+            advice=f"Take --pixels {_FLOATS}, or another filter.",
+        )
 
 
 def _step_input(inputs: Inputs) -> Inputs:
@@ -355,7 +463,7 @@ PATTERN = Pattern(
             unit="pixels",
             default=9,
             minimum=3,
-            maximum=31,
+            maximum=_LARGEST,
             step=2,
             only_if=("filter", filters.NAMES),
             reason=NO_MIDDLE,
@@ -365,8 +473,18 @@ PATTERN = Pattern(
             name="border",
             label="Border",
             help="What lies outside of the image: the nearest pixel again, or zeros.",
-            options=_BORDERS,
+            options=BORDERS,
             default="clamp",
+        ),
+        Choice(
+            name="pixels",
+            label="Pixels",
+            help="What kernels read and write: float32, which keeps what lies between levels and beyond them, or 8-bit "
+            "levels as the image has them, rounded and clipped: a quarter of the bytes. Register-tiled and Peak take "
+            "both.",
+            options=(_FLOATS, _BYTES),
+            default=_FLOATS,
+            titles=(_FLOATS, "8-bit"),
         ),
         Choice(
             name="tile",
@@ -382,7 +500,7 @@ PATTERN = Pattern(
             role=Role.COEFFICIENTS,
             help="Your own filter, as rows of numbers.",
             default=((0, 0, 0), (0, 1, 0), (0, 0, 0)),
-            maximum=31,
+            maximum=_LARGEST,
             only_if=("filter", ("custom",)),
         ),
     ),
@@ -394,6 +512,7 @@ PATTERN = Pattern(
             idea="One thread a pixel; pixels and filter come from global memory.",
             limit="Half of all loads fetch the same few coefficients.",
             kernels=("convolve_naive",),
+            obstacle=_obstacle(),
         ),
         Variant(
             "constant",
@@ -402,6 +521,7 @@ PATTERN = Pattern(
             idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
             limit="Neighboring threads fetch the same pixels again and again.",
             kernels=("convolve_constant",),
+            obstacle=_obstacle(),
         ),
         Variant(
             "tiled",
@@ -410,6 +530,7 @@ PATTERN = Pattern(
             idea="A block fetches its pixels and a halo around them once, into shared memory.",
             limit="One shared load for each multiply-add.",
             kernels=("convolve_tiled",),
+            obstacle=_obstacle(),
             lifted_by="register-tiled",
         ),
         Variant(
@@ -419,7 +540,7 @@ PATTERN = Pattern(
             idea="A filter of rank one is applied along the rows, then along the columns: 2 K taps a pixel, not K x K.",
             limit="The image goes through memory twice; other filters do not separate.",
             kernels=("convolve_rows", "convolve_columns"),
-            obstacle=lambda inputs, params: why_not_separable(filter_of(params)),
+            obstacle=_why_no_passes,
             textbook=_textbook_of_two_passes,
         ),
         Variant(
@@ -427,8 +548,21 @@ PATTERN = Pattern(
             "Register-tiled",
             run=_in_each(_register_tiled),
             idea="A thread makes sixteen pixels from a row of the tile that it holds in registers.",
-            limit="Arithmetic; where the filter is small, the detour through shared memory.",
+            limit="K x K multiply-adds a pixel; where the filter is small, the detour through shared memory.",
             kernels=("convolve_register_tiled",),
+            obstacle=_UNROLLED_OBSTACLE,
+        ),
+        Variant(
+            "fft",
+            "Fourier transforms",
+            run=_in_each(fft.run),
+            idea="A block transforms two tiles as one of complex numbers, multiplies by the filter's transform, and "
+            "transforms back: a large filter costs little more than a small one.",
+            limit="Shared memory, through which each element goes six times; small filters cost as much as large ones.",
+            kernels=("convolve_fft", "transform_filter"),
+            obstacle=_why_no_transform,
+            textbook=_textbook_of_transforms,
+            file=fft.FILE,
         ),
         Variant(
             "peak",
@@ -438,6 +572,7 @@ PATTERN = Pattern(
             "multiplies the first; wider filters go through the register tiles.",
             limit="Memory's bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),
+            obstacle=_UNROLLED_OBSTACLE,
         ),
     ),
     benchmark=BENCHMARK,
@@ -448,6 +583,7 @@ PATTERN = Pattern(
     tolerance=_tolerance,
     cost=_cost,
     work=_work,
+    accept=_accept,
     present=_present,
     distributed=DistributedProgram(
         local="Each device filters some rows of the image.",
@@ -455,7 +591,7 @@ PATTERN = Pattern(
         fix_up="What it makes of the halo is left out.",
         plan=_PLAN,
         halo=_reach,
-        streaming=Streaming(_PLAN, lambda params: "float32"),
+        streaming=Streaming(_PLAN, lambda params: str(params["pixels"])),
     ),
     textbook=_textbook,
     step_params={"size": 3},

@@ -365,8 +365,8 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         (("run", "convolution", "--seed", "x"), "a seed is a whole number from 0, not 'x'"),
         (("run", "convolution", "--seed", "-1"), "a seed is a whole number from 0, not '-1'"),
         (("run", "convolution", "--filter", "blur"), "--filter is one of box, gaussian, "),
-        (("run", "convolution", "--size", "4"), "--size is a whole number from 3 to 31 in steps of 2, not '4'."),
-        (("run", "convolution", "--size", "many"), "--size is a whole number from 3 to 31 in steps of 2, not 'many'."),
+        (("run", "convolution", "--size", "4"), "--size is a whole number from 3 to 63 in steps of 2, not '4'."),
+        (("run", "convolution", "--size", "many"), "--size is a whole number from 3 to 63 in steps of 2, not 'many'."),
         (("run", "histogram", "--bins", "0"), "--bins is a whole number from 1 to 8192, not '0'."),
         (
             ("run", "convolution", "--coefficients", "c.csv"),

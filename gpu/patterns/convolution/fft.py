@@ -1,0 +1,98 @@
+"""Convolution by Fourier transforms: how large its tiles are, and the host program."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu.declaration.images import channels_last, planes_of
+from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Progress
+from gpu.engines.base import Engine
+from gpu.patterns.convolution.filters import BORDERS, filter_of
+
+FILE = "convolution_fft.cu"
+
+_MOST_THREADS = 512
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A tile's side, and how many of a line's elements a thread holds: `SIDE` and `RADIX` in the kernel file."""
+
+    side: int
+    radix: int
+
+    @property
+    def rest(self) -> int:
+        """Elements of a line that the second pass takes together."""
+        return self.side // self.radix
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return min(self.side * self.rest, _MOST_THREADS)
+
+    @property
+    def shared_bytes(self) -> int:
+        """What a block keeps a tile of complex numbers in, with the places that stay empty."""
+        return 8 * self.side * (self.side + self.rest)
+
+    def pixels(self, size: int) -> int:
+        """Return how many pixels of a side a tile gives with a filter of so many rows; 0 or less where none."""
+        return self.side - size + 1
+
+
+_TILES = (_Tile(16, 4), _Tile(32, 8), _Tile(64, 8), _Tile(128, 16))
+# Filters from this size on are faster in the largest tiles, others in the next.
+_LARGE = 21
+
+
+def _tile(size: int, height: int, width: int, shared_bytes: int) -> _Tile:
+    """Return the tile for a filter of so many rows: the smallest that holds all of a small image, else what is fast."""
+    fitting = [each for each in _TILES if each.pixels(size) > 0 and each.shared_bytes <= shared_bytes]
+    whole = [each for each in fitting if each.pixels(size) >= max(height, width)]
+    return whole[0] if whole else fitting[-1 if size >= _LARGE or len(fitting) < len(_TILES) else -2]
+
+
+def _roots(side: int) -> Array:
+    """Return the powers of exp(-2 pi i / side): float32, shape (side, 2)."""
+    powers = np.exp(-2j * np.pi * np.arange(side) / side)
+    return np.stack([powers.real, powers.imag], axis=-1).astype(np.float32)
+
+
+def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    """Transform the filter, then the image, tile by tile: a host program."""
+    weights = filter_of(params)
+    size = len(weights)
+    planes = planes_of(inputs["image"], np.float32)
+    channels, height, width = planes.shape
+    tile = _tile(size, height, width, engine.device.most_shared_bytes)
+    defines = {"RADIUS": size // 2, "SIDE": tile.side, "RADIX": tile.radix, "FFT_BLOCK": tile.threads}
+    module = engine.build(FILE, defines)
+    block = (tile.threads, 1, 1)
+
+    image, taps, roots = engine.upload(planes), engine.upload(weights), engine.upload(_roots(tile.side))
+    del planes
+    spectrum = engine.allocate((tile.side, tile.side, 2), np.float32)
+    out = engine.allocate(image.shape, np.float32)
+    yield Progress(0.1, "uploaded")
+
+    shared_bytes = tile.shared_bytes
+    engine.launch(module.kernel("transform_filter"), (1, 1, 1), block, taps, roots, spectrum, shared_bytes=shared_bytes)
+    engine.free(taps)
+    yield Progress(0.2, "transformed the filter")
+    side = tile.pixels(size)
+    grid = (-(-width // (2 * side)), -(-height // side), channels)
+    extent = (np.int32(width), np.int32(height))
+    border = np.int32(BORDERS.index(params["border"]))
+    kernel = module.kernel("convolve_fft")
+    engine.launch(kernel, grid, block, image, spectrum, roots, out, *extent, border, shared_bytes=shared_bytes)
+    for buffer in (image, spectrum, roots):
+        engine.free(buffer)
+    yield Progress(0.9, "convolved")
+
+    result = channels_last(engine.download(out), inputs["image"])
+    engine.free(out)
+    return {"result": result}

@@ -1,0 +1,275 @@
+// Convolution by Fourier transforms: the transform of a filtered image is the product of both transforms, whatever the
+// filter's size. The image is cut into tiles of SIDE x SIDE that overlap by the filter's reach, and each is transformed,
+// multiplied and transformed back within one block ("overlap and save", Oppenheim and Schafer, Discrete-Time Signal
+// Processing, ch. 8). Image, filter and border are convolution.cu's.
+//
+// rung              idea                                                what still limits it
+// convolve_fft      two tiles as one of complex numbers, a block's      shared memory, and what tiles overlap by
+// transform_filter  what tiles are multiplied by, made once by a block
+//
+// A line of SIDE = RADIX * REST elements is transformed in two passes, each of them by threads that hold some elements in
+// registers (the four-step transform: Bailey, FFTs in External or Hierarchical Memory, 1990). Nothing is ever put into
+// its usual order: the filter's transform is in the same one, and the way back undoes it.
+
+#ifndef RADIUS
+#define RADIUS 1
+#endif
+
+#define BORDER_ZERO 1
+
+// The side of a tile, a power of two, and the elements that a thread holds in the first pass: as many as the threads of a
+// line or twice as many.
+#ifndef SIDE
+#define SIDE 16
+#define RADIX 4
+#endif
+#define REST (SIDE / RADIX)
+// Threads of a block: all SIDE * REST that there is work for at a time, or a part of them.
+#ifndef FFT_BLOCK
+#define FFT_BLOCK (SIDE * REST)
+#endif
+// Pixels of a side that a tile gives: in the others its borders meet.
+#define VALID (SIDE - 2 * RADIUS)
+
+// Cosines of sixteenths of a turn; a sine is the cosine of a quarter less.
+__constant__ float COSINES[9] = {1.0f,          0.923879533f,  0.707106781f,  0.382683432f, 0.0f,
+                                 -0.382683432f, -0.707106781f, -0.923879533f, -1.0f};
+
+__device__ float2 plus(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
+__device__ float2 minus(float2 a, float2 b) { return make_float2(a.x - b.x, a.y - b.y); }
+__device__ float2 times(float2 a, float2 b) { return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
+__device__ float2 conjugate(float2 a) { return make_float2(a.x, -a.y); }
+
+// Turn a number clockwise by so many sixteenths, 0 to 7.
+__device__ float2 turned(float2 a, int sixteenths) {
+    if (sixteenths == 0) return a;
+    if (sixteenths == 4) return make_float2(a.y, -a.x);
+    return times(a, make_float2(COSINES[sixteenths], -COSINES[sixteenths < 4 ? 4 - sixteenths : sixteenths - 4]));
+}
+
+// Turn a number back, counterclockwise.
+__device__ float2 turned_back(float2 a, int sixteenths) {
+    if (sixteenths == 0) return a;
+    if (sixteenths == 4) return make_float2(-a.y, a.x);
+    return times(a, make_float2(COSINES[sixteenths], COSINES[sixteenths < 4 ? 4 - sixteenths : sixteenths - 4]));
+}
+
+// The frequency that is found at a place of `transform`'s result: its bits, mirrored.
+template <int COUNT>
+__device__ int frequency_at(int place) {
+    int mirrored = 0;
+#pragma unroll
+    for (int bit = 1; bit < COUNT; bit *= 2) mirrored = 2 * mirrored + (place / bit & 1);
+    return mirrored;
+}
+
+// Transform up to 16 numbers, by halves (Cooley and Tukey, 1965).
+template <int COUNT>
+__device__ void transform(float2 *v) {
+#pragma unroll
+    for (int half = COUNT / 2; half > 0; half /= 2)
+#pragma unroll
+        for (int i = 0; i < COUNT / 2; ++i) {
+            int upper = i / half * 2 * half + i % half;
+            float2 sum = plus(v[upper], v[upper + half]);
+            float2 difference = minus(v[upper], v[upper + half]);
+            v[upper] = sum;
+            v[upper + half] = turned(difference, i % half * (8 / half));
+        }
+}
+
+// Undo `transform`, but for a factor of COUNT.
+template <int COUNT>
+__device__ void transform_back(float2 *v) {
+#pragma unroll
+    for (int half = 1; half < COUNT; half *= 2)
+#pragma unroll
+        for (int i = 0; i < COUNT / 2; ++i) {
+            int upper = i / half * 2 * half + i % half;
+            float2 sum = v[upper];
+            float2 difference = turned_back(v[upper + half], i % half * (8 / half));
+            v[upper] = plus(sum, difference);
+            v[upper + half] = minus(sum, difference);
+        }
+}
+
+// Where an element of a tile is kept. Of RADIX places one stays empty, so that lanes whose elements are REST apart do not
+// share a bank.
+#define PITCH (SIDE + REST)
+__device__ unsigned int place(unsigned int row, unsigned int column) { return row * PITCH + column + column / RADIX; }
+
+// The second pass, along rows: what the first left in each run of REST elements is transformed.
+__device__ void finish_rows(float2 *tile) {
+    for (unsigned int i = threadIdx.x; i < SIDE * RADIX; i += FFT_BLOCK) {
+        float2 *run = tile + place(i / RADIX, i % RADIX * REST);
+        float2 v[REST];
+#pragma unroll
+        for (int k = 0; k < REST; ++k) v[k] = run[k];
+        transform<REST>(v);
+#pragma unroll
+        for (int k = 0; k < REST; ++k) run[k] = v[k];
+    }
+}
+
+// The first pass, along columns: elements that are REST apart, each then turned by what the second pass takes for granted.
+__device__ void begin_columns(float2 *tile, const float2 *roots) {
+    for (unsigned int i = threadIdx.x; i < SIDE * REST; i += FFT_BLOCK) {
+        unsigned int column = i % SIDE;
+        unsigned int part = i / SIDE;
+        float2 v[RADIX];
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j) v[j] = tile[place(REST * j + part, column)];
+        transform<RADIX>(v);
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j)
+            tile[place(REST * j + part, column)] = times(v[j], roots[part * frequency_at<RADIX>(j)]);
+    }
+}
+
+// What tiles are multiplied by: the filter's transform, its conjugate since the filter is laid over the image as it is
+// written, and divided by what going back multiplies by.
+extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
+    transform_filter(const float *filter, const float2 *roots, float2 *spectrum) {
+    extern __shared__ float2 tile[];
+    // phase: filter, rows
+    for (unsigned int i = threadIdx.x; i < SIDE * REST; i += FFT_BLOCK) {
+        unsigned int row = i / REST;
+        unsigned int part = i % REST;
+        float2 v[RADIX];
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j) {
+            int column = REST * j + part;
+            bool inside = row <= 2 * RADIUS && column <= 2 * RADIUS;
+            v[j] = make_float2(inside ? filter[row * (2 * RADIUS + 1) + column] : 0.0f, 0.0f);
+        }
+        transform<RADIX>(v);
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j)
+            tile[place(row, REST * j + part)] = times(v[j], roots[part * frequency_at<RADIX>(j)]);
+    }
+    __syncthreads();
+    finish_rows(tile);
+    __syncthreads();
+    // phase: filter, columns
+    begin_columns(tile, roots);
+    __syncthreads();
+    for (unsigned int i = threadIdx.x; i < SIDE * RADIX; i += FFT_BLOCK) {
+        unsigned int column = i % SIDE;
+        unsigned int run = i / SIDE * REST;
+        float2 v[REST];
+#pragma unroll
+        for (int k = 0; k < REST; ++k) v[k] = tile[place(run + k, column)];
+        transform<REST>(v);
+#pragma unroll
+        for (int k = 0; k < REST; ++k)
+            spectrum[(run + k) * SIDE + column] = make_float2(v[k].x / (SIDE * SIDE), -v[k].y / (SIDE * SIDE));
+    }
+}
+
+// Pixel (x, y), which may lie outside: then the nearest pixel of the border, or zero.
+__device__ float pixel(const float *plane, int x, int y, int width, int height, int border) {
+    int inside_x = min(max(x, 0), width - 1);
+    int inside_y = min(max(y, 0), height - 1);
+    float value = plane[inside_y * width + inside_x];
+    bool outside = inside_x != x || inside_y != y;
+    return outside && border == BORDER_ZERO ? 0.0f : value;
+}
+
+// Idea: filter and image are real, so two tiles side by side are filtered as the real and the imaginary part of one. All
+// that is between reading pixels and writing them stays in registers and shared memory. Of 2 * K * K operations a pixel
+// about 5 * log2(SIDE) * (SIDE / VALID)^2 are left. Limit: shared memory, through which each element goes six times; and
+// a small filter costs as much as a large one.
+extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
+    convolve_fft(const float *image, const float2 *spectrum, const float2 *roots, float *out, int width, int height,
+                 int border) {
+    extern __shared__ float2 tile[];
+    const float *plane = image + blockIdx.z * width * height;
+    int left = blockIdx.x * 2 * VALID - RADIUS;
+    int top = blockIdx.y * VALID - RADIUS;
+    bool within = left >= 0 && left + VALID + SIDE <= width && top >= 0 && top + SIDE <= height;
+    // phase: load, rows
+    for (unsigned int i = threadIdx.x; i < SIDE * REST; i += FFT_BLOCK) {
+        int y = top + i / REST;
+        int x = left + i % REST;
+        float2 v[RADIX];
+        if (within) {
+            const float *first = plane + y * width + x;
+#pragma unroll
+            for (int j = 0; j < RADIX; ++j) v[j] = make_float2(first[REST * j], first[REST * j + VALID]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < RADIX; ++j)
+                v[j] = make_float2(pixel(plane, x + REST * j, y, width, height, border),
+                                   pixel(plane, x + REST * j + VALID, y, width, height, border));
+        }
+        transform<RADIX>(v);
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j)
+            tile[place(i / REST, REST * j + i % REST)] = times(v[j], roots[i % REST * frequency_at<RADIX>(j)]);
+    }
+    __syncthreads();
+    finish_rows(tile);
+    __syncthreads();
+    // phase: columns
+    begin_columns(tile, roots);
+    __syncthreads();
+    // phase: multiply
+    for (unsigned int i = threadIdx.x; i < SIDE * RADIX; i += FFT_BLOCK) {
+        unsigned int column = i % SIDE;
+        unsigned int run = i / SIDE * REST;
+        float2 v[REST];
+#pragma unroll
+        for (int k = 0; k < REST; ++k) v[k] = tile[place(run + k, column)];
+        transform<REST>(v);
+#pragma unroll
+        for (int k = 0; k < REST; ++k) v[k] = times(v[k], spectrum[(run + k) * SIDE + column]);
+        transform_back<REST>(v);
+#pragma unroll
+        for (int k = 0; k < REST; ++k) tile[place(run + k, column)] = v[k];
+    }
+    __syncthreads();
+    // phase: columns back
+    for (unsigned int i = threadIdx.x; i < SIDE * REST; i += FFT_BLOCK) {
+        unsigned int column = i % SIDE;
+        unsigned int part = i / SIDE;
+        float2 v[RADIX];
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j)
+            v[j] = times(tile[place(REST * j + part, column)], conjugate(roots[part * frequency_at<RADIX>(j)]));
+        transform_back<RADIX>(v);
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j)
+            if (REST * j + part < VALID) tile[place(REST * j + part, column)] = v[j];
+    }
+    __syncthreads();
+    // phase: rows back
+    for (unsigned int i = threadIdx.x; i < VALID * RADIX; i += FFT_BLOCK) {
+        float2 *run = tile + place(i / RADIX, i % RADIX * REST);
+        float2 v[REST];
+#pragma unroll
+        for (int k = 0; k < REST; ++k) v[k] = run[k];
+        transform_back<REST>(v);
+#pragma unroll
+        for (int k = 0; k < REST; ++k) run[k] = v[k];
+    }
+    __syncthreads();
+    // phase: write
+    for (unsigned int i = threadIdx.x; i < VALID * REST; i += FFT_BLOCK) {
+        int y = top + RADIUS + i / REST;
+        float2 v[RADIX];
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j)
+            v[j] =
+                times(tile[place(i / REST, REST * j + i % REST)], conjugate(roots[i % REST * frequency_at<RADIX>(j)]));
+        transform_back<RADIX>(v);
+        if (y >= height) continue;
+        float *row = out + blockIdx.z * width * height + y * width;
+#pragma unroll
+        for (int j = 0; j < RADIX; ++j) {
+            int column = REST * j + i % REST;
+            int x = left + RADIUS + column;
+            if (column < VALID && x < width) row[x] = v[j].x;
+            if (column < VALID && x + VALID < width) row[x + VALID] = v[j].y;
+        }
+    }
+}

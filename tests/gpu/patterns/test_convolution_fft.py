@@ -1,0 +1,99 @@
+"""Convolution by Fourier transforms against SciPy in float64, whatever the filter's size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from gpu.engines.base import Argument, Engine, Extent, Kernel
+from gpu.engines.null import NullEngine
+from gpu.errors import InputError
+from gpu.patterns import find_pattern
+from gpu.run.drive import drive
+from tests.gpu.patterns.driving import run
+
+
+@pytest.mark.parametrize("border", ["clamp", "zero"])
+@pytest.mark.parametrize(
+    ("size", "shapes"),
+    [
+        (3, [(1, 1), (9, 2), (14, 15), (63, 29, 3)]),
+        (9, [(8, 8), (25, 24), (57, 113)]),
+        (31, [(35, 3), (34, 69), (20, 36, 3)]),
+        (47, [(19, 37)]),
+        (63, [(3, 5)]),
+    ],
+)
+def test_filters_of_any_size(engine: Engine, size: int, shapes: list[tuple[int, ...]], border: str) -> None:
+    """Images that one tile holds, that two do side by side, and others; nothing symmetric."""
+    rng = np.random.default_rng(size)
+    weights = rng.uniform(-1, 1, (size, size)).astype(np.float32)
+    mode = {"clamp": "nearest", "zero": "constant"}[border]
+    for shape in shapes:
+        image = rng.integers(0, 256, shape, np.uint8)
+        outcome = run(engine, "convolution", "fft", image, filter="custom", coefficients=weights, border=border)
+        channels = np.atleast_3d(image).astype(np.float64)
+        right = np.stack(
+            [
+                ndimage.correlate(channels[..., c], weights.astype(np.float64), mode=mode)
+                for c in range(channels.shape[2])
+            ],
+            axis=-1,
+        ).reshape(shape)
+        # Errors of a transform are those of its largest numbers: a tile's root mean square times the filter's norm.
+        bound = 2.0**-24 * 64 * 255 * np.sqrt((weights.astype(np.float64) ** 2).sum())
+        np.testing.assert_allclose(outcome.outputs["result"], right, rtol=0, atol=bound)
+        assert outcome.report.verified
+
+
+@pytest.mark.parametrize("name", ["box", "sharpen"])
+def test_a_bright_image_is_within_the_bound_of_sums(fast_engine: Engine, name: str) -> None:
+    """The hardest for a transform, of which nearly all is one number; by machine code."""
+    bright = np.random.default_rng(9).integers(230, 256, (150, 170), np.uint8)
+    outcome = run(fast_engine, "convolution", "fft", bright, filter=name, size=3)
+    assert outcome.report.verified
+
+
+def test_a_filter_of_one_coefficient_is_left_to_others(engine: Engine) -> None:
+    with pytest.raises(InputError, match="one coefficient scales the image"):
+        run(engine, "convolution", "fft", np.zeros((4, 4), np.uint8), filter="custom", coefficients=np.ones((1, 1)))
+
+
+@pytest.mark.parametrize(("opt_in", "sides"), [(0, (16, 64, 64, 64)), (232_448, (16, 64, 128, 128))])
+def test_tiles_are_as_large_as_the_filter_wants_and_a_block_can_have(opt_in: int, sides: tuple[int, ...]) -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Asking(NullEngine):
+        def launch(
+            self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0
+        ) -> None:
+            asked.append((shared_bytes, grid[0] * grid[1]))
+
+    engine = Asking()
+    engine.device = replace(engine.device, shared_bytes_opt_in=opt_in)
+    pattern = find_pattern("convolution")
+    for side, size in ((14, 3), (512, 9), (512, 31), (512, 63)):
+        inputs = {"image": np.zeros((side, side), np.uint8), "maxval": np.array(255)}
+        params = pattern.check({"filter": "box", "size": size})
+        drive(engine, pattern.variant("fft"), inputs, params, lambda progress: None)
+        (shared, one), (again, blocks) = asked[-2:]
+        tile = sides[{3: 0, 9: 1, 31: 2, 63: 3}[size]]
+        assert shared == again == 8 * tile * (tile + {16: 4, 64: 8, 128: 8}[tile])
+        assert shared <= max(49152, opt_in)
+        assert one == 1
+        assert blocks == -(-side // (tile - size + 1)) * -(-side // (2 * (tile - size + 1)))
+
+
+@pytest.mark.parametrize("variant", ["separable", "register-tiled", "peak"])
+def test_rungs_that_are_unrolled_say_how_wide_a_filter_they_take(engine: Engine, variant: str) -> None:
+    with pytest.raises(InputError, match=r"at most\. This filter is 33 x 33"):
+        run(engine, "convolution", variant, np.zeros((4, 4), np.uint8), filter="box", size=33)
+
+
+@pytest.mark.parametrize("variant", ["naive", "constant", "tiled"])
+def test_other_rungs_take_the_largest_filter(engine: Engine, variant: str) -> None:
+    image = np.random.default_rng(8).integers(0, 256, (9, 40), np.uint8)
+    assert run(engine, "convolution", variant, image, filter="gaussian", size=63).report.verified
