@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, powers, random_image
+from gpu.declaration.benchmark import Array, Benchmark, Beside, Case, Peer, SizeCurve, powers, random_image
 from gpu.declaration.pattern import Inputs, Params
 from gpu.patterns.convolution.filters import filter_of
 
 _SIDE = 8192
+_LARGE = 31
+"""The side of a filter from which on a transform is a rival."""
 
 
 def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Case:
@@ -20,6 +22,8 @@ def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Cas
         image, weights = torch.rand(1, 1, side, side, device="cuda"), torch.rand(1, 1, size, size, device="cuda")
         call = partial(torch.nn.functional.conv2d, image, weights, padding="same")
         yield Peer(f"cuDNN {torch.backends.cudnn.version()} (PyTorch)", call)
+        if size >= _LARGE:
+            yield Peer(f"cuFFT (PyTorch {torch.__version__}), all of the image at once", _transforms(torch, side, size))
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         from cupyx.scipy import ndimage
@@ -34,6 +38,38 @@ def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Cas
         random_image(side, side),
         variants=variants,
         libraries={"torch": torch, "cupy": cupy},
+    )
+
+
+def _transforms(torch: Any, side: int, size: int) -> Callable[[], Any]:
+    """Return what filters an image by cuFFT, the image widened and the filter transformed before."""
+    from scipy.fft import next_fast_len
+
+    length = next_fast_len(side + size - 1, real=True)
+    image, weights = (torch.rand(length, length, device="cuda") for _ in range(2))
+    spectrum = torch.fft.rfft2(weights)
+    return lambda: torch.fft.irfft2(torch.fft.rfft2(image).mul_(spectrum), s=(length, length))
+
+
+def _bytes_on_gpu(size: int, channels: int) -> Case:
+    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
+        from cupyx.scipy import ndimage
+
+        rng = cupy.random.default_rng(seed)
+        shape, reach = ((_SIDE, _SIDE), (size, size)) if channels == 1 else ((_SIDE, _SIDE, 3), (size, size, 1))
+        image, weights = rng.integers(0, 256, shape, cupy.uint8), rng.random(reach, dtype=cupy.float32) / size**2
+        yield Peer(f"CuPy {cupy.__version__} ndimage", partial(ndimage.correlate, image, weights, mode="nearest"))
+
+    def image(rng: np.random.Generator) -> Mapping[str, Array]:
+        shape = (_SIDE, _SIDE) if channels == 1 else (_SIDE, _SIDE, channels)
+        return {"image": rng.integers(0, 256, shape, np.uint8), "maxval": np.array(255)}
+
+    kind = "gray" if channels == 1 else "RGB"
+    return Case(
+        f"convolution {size} x {size}, {_SIDE} x {_SIDE} 8-bit {kind}",
+        {"filter": "gaussian", "size": size, "pixels": "uint8"},
+        image,
+        libraries={"cupy": cupy},
     )
 
 
@@ -62,7 +98,11 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 
 BENCHMARK = Benchmark(
-    gpu=tuple(map(_on_gpu, (3, 5, 9, 15, 31))),
+    gpu=(
+        *map(_on_gpu, (3, 5, 9, 15, _LARGE)),
+        _on_gpu(63, variants=("tiled", "fft")),
+        *(_bytes_on_gpu(size, channels) for channels in (1, 3) for size in (3, 5)),
+    ),
     compiled=(_on_simulator(1024),),
     lockstep=(_on_simulator(512),),
     curve=SizeCurve(powers(9, 10, 11, 12, 13)),
@@ -76,8 +116,12 @@ BENCHMARK = Benchmark(
         Beside(
             f"convolution {size} x {size} of float32",
             "pixels of a side",
-            {2**power: _on_gpu(size, 2**power, ("register-tiled", "peak")) for power in range(9, 14)},
+            {2**power: _on_gpu(size, 2**power, rungs) for power in range(9, 14)},
         )
-        for size in (3, 15)
+        for size, rungs in (
+            (3, ("register-tiled", "peak")),
+            (15, ("register-tiled", "peak")),
+            (_LARGE, ("fft", "peak")),
+        )
     ),
 )
