@@ -23,7 +23,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.devices.probe import look_from_outside
 from gpu.distributed.resident import Resident, settle
 from gpu.distributed.sources import Excerpt
-from gpu.engines.base import Buffer, Device, Engine, SharingEngine
+from gpu.engines.base import Buffer, Device, Engine, KeepingEngine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import Fetch, Taken, TaskRecord
 from gpu.patterns import find_pattern
@@ -118,6 +118,9 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
                 if gpus > 1:
                     os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, gpus)
             here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
+            # On somebody's own cluster others may wait for memory.
+            if workers <= self._gpus and isinstance(here.engine, KeepingEngine):
+                here.engine.keep_memory()
         assert here.thread == threading.get_ident(), "an engine belongs to the thread that made it"
         while here.discarded:
             here.engine.free(here.discarded.popleft())

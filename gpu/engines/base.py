@@ -267,3 +267,15 @@ class SharingEngine(Engine, Protocol):
     def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
         """Return a new buffer with a copy of what another process shares; OSError where it cannot be reached."""
         ...
+
+
+@runtime_checkable
+class KeepingEngine(Engine, Protocol):
+    """An engine that can keep what is freed for what is allocated next."""
+
+    def keep_memory(self) -> None:
+        """Give memory back to the driver when there is no room, and at the end, alone.
+
+        It is for who has the device for itself; others would find no room.
+        """
+        ...

@@ -34,6 +34,7 @@ from gpu.engines.base import (
     kernel_text,
     whole_text,
 )
+from gpu.engines.kept import KeptMemory, OpenedMemory
 from gpu.errors import (
     CompileError,
     EngineLostError,
@@ -176,6 +177,8 @@ class CudaEngine:
         self._last_kernel = ""
         self._launch_ms = 0.0
         self._stream: SideStream | None = None
+        self._memory = KeptMemory(cuda)
+        self._opened = OpenedMemory(cuda)
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> CudaModule:
         text = kernel_text(file, self.sources)
@@ -231,8 +234,10 @@ class CudaEngine:
     def _reserve(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = CudaBuffer(tuple(shape), np.dtype(dtype), None)
         try:
-            reserve = cuda.mem_alloc if self._stream is None else self._stream.reserve
-            buffer.memory = reserve(max(buffer.size, 1))
+            if self._stream is None:
+                buffer.memory = self._memory.take(max(buffer.size, 1))
+            else:
+                buffer.memory = self._memory.with_room(self._stream.reserve, max(buffer.size, 1))
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise LaunchError(
@@ -278,6 +283,9 @@ class CudaEngine:
         # Others do not allocate from this pool, and would find no room.
         self._device_pool.free_held()
 
+    def keep_memory(self) -> None:
+        self._memory.keeps = True
+
     @cached_property
     def _device_pool(self) -> DeviceMemoryPool:
         return DeviceMemoryPool()
@@ -291,16 +299,12 @@ class CudaEngine:
         assert isinstance(buffer, CudaBuffer)
         with self._guarded():
             self._context.synchronize()  # the other process waits for none of this one's launches
-            return bytes(cuda.mem_get_ipc_handle(buffer.memory))
+            return self._memory.share(buffer.memory)
 
     def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
         buffer = self._reserve(shape, dtype)
         try:
-            shared = cuda.IPCMemoryHandle(bytearray(handle))
-            if buffer.size:
-                cuda.memcpy_dtod(buffer.memory, int(shared), buffer.size)
-            self._context.synchronize()
-            shared.close()
+            self._opened.copy(handle, buffer.memory, buffer.size)
         except cuda.Error as error:
             self.free(buffer)
             raise OSError(f"another process's memory cannot be reached: {error}") from error
@@ -334,11 +338,12 @@ class CudaEngine:
             buffer.memory = None
         if buffer.memory is not None:
             with self._guarded():
-                self._context.synchronize()  # freeing waits too, but with Python's lock held, and swallows errors
+                if buffer.textures or not self._memory.keeps:
+                    self._context.synchronize()  # freeing waits too, but with Python's lock held, and swallows errors
                 for texture in buffer.textures:
                     textures.destroy(texture)
                 buffer.textures.clear()
-                buffer.memory.free()
+                self._memory.put_back(buffer.memory)
             buffer.memory = None
 
     def texture(self, buffer: Buffer) -> np.uint64:
@@ -438,7 +443,9 @@ class CudaEngine:
     def close(self) -> None:
         self._modules.clear()
         self._events.clear()
-        for pooled in ("_streams", "_device_pool"):
+        with suppress(cuda.Error):
+            self._opened.close()
+        for pooled in ("_streams", "_device_pool", "_memory"):
             self.__dict__.pop(pooled, None)  # pools give their memory back to a context that is there
         with suppress(cuda.Error):
             self._context.pop()

@@ -46,6 +46,28 @@ def test_a_worker_looks_for_gpus_only_where_nobody_has(monkeypatch, known):
     assert (os.environ["CUDA_VISIBLE_DEVICES"], len(looked)) == ("1,0", known == 0)
 
 
+class Keeping(PlainEngine):
+    kept = False
+
+    def keep_memory(self):
+        self.kept = True
+
+
+@pytest.mark.parametrize(
+    ("workers", "gpus", "kept"), [(2, 2, True), (1, 2, True), (3, 2, False), (2, 0, False)], ids=str
+)
+def test_who_has_a_gpu_for_itself_keeps_its_memory(monkeypatch, workers, gpus, kept):
+    """Of a cluster of somebody's own it is not known how many there are, and others may use it."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(worker, "settle", lambda plugin: None)
+    monkeypatch.setattr(worker, "_engines", {})
+    monkeypatch.setattr(worker.engines, "create", lambda name: Keeping())
+    monkeypatch.setattr(worker, "look_from_outside", lambda: SimpleNamespace(gpus=(0, 1)))
+    plugin = worker.EnginePlugin("cuda", {"1": (0, workers)}, gpus)
+    plugin.setup(SimpleNamespace(name="1"))
+    assert plugin.engine.kept == kept
+
+
 @pytest.fixture
 def inside(monkeypatch):
     """The inside of a worker, without a worker."""
