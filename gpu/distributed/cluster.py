@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import gc
 import logging
 import socket
 import ssl
@@ -28,7 +29,7 @@ HERE = "127.0.0.1"
 _ON_GPUS = ("auto", "cuda")
 _DRAWS = "bokeh"
 """What Dask draws its own pages with."""
-_COLLECT_S = 0.001
+_COLLECT_S = 0.0
 """Dask collects messages for up to 10 ms and sends them together, which suits thousands of tasks: here few wait for
 each other, and a scan's three steps took twice as long."""
 _START_S = 60
@@ -107,7 +108,7 @@ class Cluster:
         if self._asked != frozenset(known) or not known:
             self.workers = _with_engines(self.client, self._engine, known, self._gpus)
             if self.shared:  # others' messages are none of our business
-                _send_soon(self.client)
+                _hurry(self.client)
             self._asked = frozenset(known)
 
 
@@ -192,12 +193,18 @@ def _started(count: int, folder: str) -> Iterator[Any]:
         yield cluster
     finally:
         cluster.close(timeout=_ANSWER_S)
+        gc.unfreeze()
 
 
-def _send_soon(client: Any) -> None:
-    """Have this process, the scheduler and the workers collect messages for no longer than is worth it."""
+def _hurry(client: Any) -> None:
+    """Have this process, the scheduler and the workers collect messages for no longer than is worth it.
+
+    Nor does Python look again and again for garbage among all that was imported, which stays: that took 50 to 130 ms,
+    in the middle of a run, and everybody waited.
+    """
+    gc.freeze()
     client.scheduler_comm.interval = _COLLECT_S
-    client.run(collect_for, _COLLECT_S)
+    client.run(hurry, _COLLECT_S)
     client.run_on_scheduler(_scheduler_collects_for, _COLLECT_S)
 
 
@@ -206,8 +213,9 @@ def _scheduler_collects_for(seconds: float, dask_scheduler: Any) -> None:
         each.interval = seconds
 
 
-def collect_for(seconds: float, dask_worker: Any) -> None:
-    """Have a worker collect messages for so long before it sends them."""
+def hurry(seconds: float, dask_worker: Any) -> None:
+    """Have a worker collect messages for so long before it sends them, and look for garbage in what is new alone."""
+    gc.freeze()
     dask_worker.batched_stream.interval = seconds
 
 

@@ -27,33 +27,56 @@ _LATE_S = 2.0
 
 
 class Named:
-    """What a task makes, under what name, after how many tasks; Dask has the task as soon as somebody takes it.
+    """What a task makes, under what name, after how many tasks; Dask has the task if somebody takes it.
 
     Parameters
     ----------
     tasks : RunTasks
     submit : callable
-        Hands the task to Dask, with a step that is to follow at once, if any; returns who will have the result.
+        Takes the task down for Dask, with a step that is to follow at once, if any; returns what stands for the result.
     taken : Taken or None
         None for a chunk, which no task makes.
     depth : int
+    home : str
+        The address of the worker that best does it; "" for a chunk.
+    whole : Named or None
+        What this is one of several things of.
     """
 
-    def __init__(self, tasks: RunTasks, submit: Callable[[Then | None], Any], taken: Taken | None, depth: int) -> None:
+    def __init__(
+        self,
+        tasks: RunTasks,
+        submit: Callable[[Then | None], Any],
+        taken: Taken | None,
+        depth: int,
+        home: str = "",
+        whole: Named | None = None,
+    ) -> None:
         self._tasks = tasks
         self._submit: Callable[[Then | None], Any] | None = submit
         self._value: Any = None
+        self._home = home
+        self._whole = whole
         self.taken = taken
         self.depth = depth
 
     @property
     def value(self) -> Any:
-        """What Dask takes for it."""
+        """What stands for it in a task of Dask's that takes it."""
         if self._submit is not None:
-            # With it goes what the task takes: the scheduler keeps that for as long as somebody needs it, not we.
             submit, self._submit = self._submit, None
             self._value = submit(None)
         return self._value
+
+    def value_at(self, home: str) -> Any:
+        """What stands for it where it is taken by who has what it is one of: to pick it is no task of its own there.
+
+        Elsewhere it is one, so that nothing else goes along.
+        """
+        if self._whole is None or home != self._home:
+            return self.value
+        assert self.taken is not None
+        return picked(self._whole.value, self.taken.part)
 
     def followed(self, step: Step, *taken: Any) -> Named:
         """Return what a step makes of this where it is made, in the same task: nobody else has this then."""
@@ -67,9 +90,9 @@ class Named:
 
         def submit(then: Then | None) -> Any:
             assert then is None, "who makes several things is followed by nobody"
-            return self._tasks.submit(pick, self.value, name, key=key, priority=self.depth)
+            return self._tasks.take_down(key, picked(self.value, name, key), self.depth)
 
-        return Named(self._tasks, submit, Taken(self.taken.task, name), self.depth)
+        return Named(self._tasks, submit, Taken(self.taken.task, name), self.depth, self._home, self)
 
 
 @dataclass(frozen=True)
@@ -149,6 +172,9 @@ class RunTasks:
         self.topic = f"lockstep-{secrets.token_hex(8)}"
         self.news = News()
         self._futures: WeakSet[Any] = WeakSet()
+        self._graph: dict[str, Any] = {}
+        self._priorities: dict[str, int] = {}
+        self._homes: dict[str, list[str]] = {}
         self.count = 0
         self._named = 0
         self.pattern = pattern
@@ -179,17 +205,11 @@ class RunTasks:
             following = (then.step, len(more)) if then is not None else None
             every = (*taken, *more)
             call = TaskCall(self.topic, name, step, *self._call, place, _taken(every), self._accept, following)
-            return self.submit(
-                carry_out,
-                call,
-                *(_values(each) for each in every),
-                key=f"{self.topic}-{name}",
-                workers=[home],
-                allow_other_workers=True,
-                priority=depth,  # what uses something up comes before what reads the next chunk
-            )
+            # What uses something up comes before what reads the next chunk.
+            key = f"{self.topic}-{name}"
+            return self.take_down(key, task_of(key, carry_out, call, *(_at(home, each) for each in every)), depth, home)
 
-        return Named(self, submit, Taken(name), depth)
+        return Named(self, submit, Taken(name), depth, home)
 
     def wait(self, made: Sequence[Named], tell: Tell) -> list[Any]:
         """Wait for things, telling how far the run is, and return them as arrays.
@@ -201,7 +221,7 @@ class RunTasks:
         """
         import distributed
 
-        futures = [each.value for each in made]
+        futures = self._submitted([each.value.key for each in made])
         told, alone_since = 0, None
         while True:
             try:
@@ -218,7 +238,9 @@ class RunTasks:
             alone_since = self._alone_since(alone_since)
         told = self._tell(tell, told)
         try:
-            found = [_array(each) for each in self.cluster.client.gather(futures)]
+            # Workers of this machine are asked themselves.
+            gathered = self.cluster.client.gather(futures, direct=bool(self.cluster.shared))
+            found = [_array(each) for each in gathered]
             self._hear_of_all()
             self._tell(tell, told)
             return found
@@ -244,11 +266,28 @@ class RunTasks:
             self.news.changed.wait(left)
             self.news.changed.clear()
 
-    def submit(self, function: Callable[..., Any], *values: Any, **options: Any) -> Any:
-        """Hand a function to Dask; return who will have what it returns, until the run is over."""
-        future = self.cluster.client.submit(function, *values, pure=False, **options)
-        self._futures.add(future)
-        return future
+    def take_down(self, key: str, task: Any, priority: int, home: str = "") -> Any:
+        """Take down a task of Dask's, which best runs on the worker at `home`; return what stands for its result."""
+        from dask._task_spec import TaskRef
+
+        self._graph[key] = task
+        self._priorities[key] = priority
+        if home:
+            self._homes[key] = [home]
+        return TaskRef(key)
+
+    def _submitted(self, keys: list[str]) -> list[Any]:
+        """Hand all tasks to Dask at once, which takes it two milliseconds however many there are; return futures.
+
+        We hold nothing but the last ones: the scheduler keeps what they need for as long as they do.
+        """
+        from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+        annotations = {"priority": self._priorities.get, "workers": self._homes.get, "allow_other_workers": True}
+        layer = MaterializedLayer(self._graph, annotations)
+        futures: list[Any] = self.cluster.client.get(HighLevelGraph({self.topic: layer}, {}), keys, sync=False)
+        self._futures.update(futures)
+        return futures
 
     def close(self) -> None:
         """Keep nothing of the run, and hear no more of it."""
@@ -286,11 +325,25 @@ def _array(value: Any) -> Any:
     return value.array() if isinstance(value, Resident) else value
 
 
-def _values(taken: Any) -> Any:
-    """Return what Dask is given for something that a step takes."""
+def _at(home: str, taken: Any) -> Any:
+    """Return what a task of Dask's at a worker is given for something that a step takes."""
+    from dask._task_spec import List
+
     if isinstance(taken, Named):
-        return taken.value
-    return [_values(each) for each in taken] if isinstance(taken, list | tuple) else taken
+        return taken.value_at(home)
+    return List(*(_at(home, each) for each in taken)) if isinstance(taken, list | tuple) else taken
+
+
+def task_of(key: str | None, function: Callable[..., Any], *values: Any) -> Any:
+    """Return a task of Dask's; without a key it is part of another one."""
+    from dask._task_spec import Task
+
+    return Task(key, function, *values)
+
+
+def picked(made: Any, name: str, key: str | None = None) -> Any:
+    """Return the task that picks one of several things, by itself or as part of another one."""
+    return task_of(key, pick, made, name)
 
 
 def _taken(taken: Any) -> tuple[Taken, ...]:

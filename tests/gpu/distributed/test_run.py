@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -227,7 +228,24 @@ def test_nothing_stays_with_the_workers(cluster):
 
 def test_messages_are_sent_soon_on_a_cluster_of_this_machine(cluster):
     intervals = {*cluster.client.run(interval).values(), *cluster.client.run_on_scheduler(intervals_of_scheduler)}
-    assert {*intervals, cluster.client.scheduler_comm.interval} == {0.001}
+    assert {*intervals, cluster.client.scheduler_comm.interval} == {0.0}
+
+
+def test_tasks_are_handed_over_at_once_and_to_pick_is_one_only_where_it_goes_elsewhere(cluster, monkeypatch):
+    two, graphs, get = cluster.first(2), [], cluster.client.get
+    monkeypatch.setattr(
+        cluster.client, "get", lambda graph, *more, **how: graphs.append(graph) or get(graph, *more, **how)
+    )
+    on_all(two, "scan", {"values": random(64)}, (4,), dtype="int32")
+    (graph,) = graphs
+    steps = [key.rpartition("-")[0].rpartition("-")[2] for key in graph if not key.endswith("-total")]
+    assert sorted(steps) == ["scan_add_back"] * 4 + ["scan_chunk"] * 4 + ["scan_totals"]
+    assert len(graph) == 9 + 2, "the totals that the other worker has"
+
+
+def test_python_looks_for_no_garbage_among_what_stays(cluster):
+    assert gc.get_freeze_count() > 10_000
+    assert min(cluster.client.run(gc.get_freeze_count).values()) > 10_000
 
 
 def interval(dask_worker):
