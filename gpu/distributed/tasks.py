@@ -39,6 +39,8 @@ class Named:
     depth : int
     home : str
         The address of the worker that best does it; "" for a chunk.
+    elsewhere : set of str
+        The parts of what the task makes that other workers take, as far as is known.
     whole : Named or None
         What this is one of several things of.
     """
@@ -50,12 +52,14 @@ class Named:
         taken: Taken | None,
         depth: int,
         home: str = "",
+        elsewhere: set[str] | None = None,
         whole: Named | None = None,
     ) -> None:
         self._tasks = tasks
         self._submit: Callable[[Then | None], Any] | None = submit
         self._value: Any = None
         self._home = home
+        self._elsewhere: set[str] = set() if elsewhere is None else elsewhere
         self._whole = whole
         self.taken = taken
         self.depth = depth
@@ -73,10 +77,11 @@ class Named:
 
         Elsewhere it is one, so that nothing else goes along.
         """
-        if self._whole is None or home != self._home:
-            return self.value
-        assert self.taken is not None
-        return picked(self._whole.value, self.taken.part)
+        if self.taken is not None and home != self._home:
+            self._elsewhere.add(self.taken.part)
+        elif self.taken is not None and self._whole is not None:
+            return picked(self._whole.value, self.taken.part)
+        return self.value
 
     def followed(self, step: Step, *taken: Any) -> Named:
         """Return what a step makes of this where it is made, in the same task: nobody else has this then."""
@@ -92,7 +97,8 @@ class Named:
             assert then is None, "who makes several things is followed by nobody"
             return self._tasks.take_down(key, picked(self.value, name, key), self.depth)
 
-        return Named(self._tasks, submit, Taken(self.taken.task, name), self.depth, self._home, self)
+        taken = Taken(self.taken.task, name)
+        return Named(self._tasks, submit, taken, self.depth, self._home, self._elsewhere, self)
 
 
 @dataclass(frozen=True)
@@ -198,18 +204,21 @@ class RunTasks:
         self._named += 1
         depth = 1 + max((each.depth for each in _named(taken)), default=0)
         home = home_of(self.cluster, min(place, len(self.chunks) - 1), len(self.chunks))
+        elsewhere: set[str] = set()
 
         def submit(then: Then | None) -> Any:
             self.count += 1
             more = then.taken if then is not None else ()
             following = (then.step, len(more)) if then is not None else None
             every = (*taken, *more)
-            call = TaskCall(self.topic, name, step, *self._call, place, _taken(every), self._accept, following)
+            call = TaskCall(
+                self.topic, name, step, *self._call, place, _taken(every), self._accept, following, elsewhere
+            )
             # What uses something up comes before what reads the next chunk.
             key = f"{self.topic}-{name}"
             return self.take_down(key, task_of(key, carry_out, call, *(_at(home, each) for each in every)), depth, home)
 
-        return Named(self, submit, Taken(name), depth, home)
+        return Named(self, submit, Taken(name), depth, home, elsewhere)
 
     def wait(self, made: Sequence[Named], tell: Tell) -> list[Any]:
         """Wait for things, telling how far the run is, and return them as arrays.

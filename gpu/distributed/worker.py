@@ -8,7 +8,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -203,6 +203,8 @@ class TaskCall:
         Whether the pattern has not seen the chunk's input yet.
     following : tuple or None
         A step that takes what this one makes, of which nothing else is kept, and so many of the last values.
+    elsewhere : collection of str
+        The parts of what is made that other workers are to take; "" is all of it.
     """
 
     topic: str
@@ -216,6 +218,7 @@ class TaskCall:
     taken: tuple[Taken, ...] = field(default=())
     accept: bool = False
     following: tuple[Step, int] | None = None
+    elsewhere: Collection[str] = ()
 
 
 def carry_out(call: TaskCall, *values: Any) -> Any:
@@ -245,7 +248,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         worker.log_event(call.topic, {"lost": worker.address, "why": error.message})
         time.sleep(_LET_IT_BE_TOLD)
         os._exit(1)
-    kept = _kept(plugin, engine, result)
+    kept = _kept(plugin, engine, result, call.elsewhere)
     elements = (read[0].start, read[0].stop) if read else None
     step = call.step.__name__.strip("_").replace("_", " ")
     record = TaskRecord(
@@ -308,15 +311,16 @@ def _accept(pattern: Pattern, piece: Piece, params: Mapping[str, Any]) -> None:
         raise InputError(f"In the chunk from {first} on: {error.message}", advice=error.advice) from None
 
 
-def _kept(plugin: EnginePlugin, engine: Engine, result: Any) -> Any:
+def _kept(plugin: EnginePlugin, engine: Engine, result: Any, elsewhere: Collection[str], part: str = "") -> Any:
     """Return what a step returned, as Dask keeps it: arrays as they are, buffers so that they are freed in time."""
     if isinstance(result, Mapping):
-        return {name: _kept(plugin, engine, each) for name, each in result.items()}
+        return {name: _kept(plugin, engine, each, elsewhere, name) for name, each in result.items()}
     if isinstance(result, np.ndarray):
         return result
-    # Its handle is made here, as who asks for it later would wait for the engine's thread.
-    handle = engine.share(result) if plugin.shares and isinstance(engine, SharingEngine) else b""
-    return Resident(plugin, result, handle)
+    # Its handle is made here, as who asks for it later would wait for the engine's thread. What others ask for none the
+    # less, as when a worker is lost, comes to them as an array.
+    goes = plugin.shares and part in elsewhere
+    return Resident(plugin, result, engine.share(result) if goes and isinstance(engine, SharingEngine) else b"")
 
 
 def pick(made: Mapping[str, Any], name: str) -> Any:

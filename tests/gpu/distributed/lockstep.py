@@ -17,6 +17,7 @@ LOSE = "lose"
 
 class LockstepEngine(SimulatorEngine):
     copies = 0
+    shares = 0
 
     def __init__(self) -> None:
         super().__init__("lockstep")
@@ -24,6 +25,7 @@ class LockstepEngine(SimulatorEngine):
     def share(self, buffer):
         from distributed import get_worker
 
+        LockstepEngine.shares += 1
         handle, path = tempfile.mkstemp(prefix="shared-", dir=get_worker().local_directory)
         os.close(handle)
         self.download(buffer).tofile(path)
@@ -38,6 +40,11 @@ class LockstepEngine(SimulatorEngine):
             Path(self.sources[LOSE]).unlink(missing_ok=True)
             raise EngineLostError("An illegal address was met.")
         super().launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
+
+
+def shares() -> int:
+    """Return how many buffers this process has shared with others."""
+    return LockstepEngine.shares
 
 
 def copies() -> int:

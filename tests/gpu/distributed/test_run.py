@@ -21,7 +21,7 @@ from gpu.errors import InputError
 from gpu.messages.distributed import WorkerStatus
 from gpu.patterns import find_pattern
 from gpu.run.execute import run_pattern
-from tests.gpu.distributed.lockstep import copies
+from tests.gpu.distributed.lockstep import copies, shares
 
 
 def quiet(progress):
@@ -241,6 +241,15 @@ def test_tasks_are_handed_over_at_once_and_to_pick_is_one_only_where_it_goes_els
     steps = [key.rpartition("-")[0].rpartition("-")[2] for key in graph if not key.endswith("-total")]
     assert sorted(steps) == ["scan_add_back"] * 4 + ["scan_chunk"] * 4 + ["scan_totals"]
     assert len(graph) == 9 + 2, "the totals that the other worker has"
+
+
+def test_only_what_others_take_is_shared(cluster):
+    two = cluster.first(2)
+    before = sum(cluster.client.run(shares).values())
+    on_all(two, "scan", {"values": random(64)}, (4,), dtype="int32")
+    assert sum(cluster.client.run(shares).values()) == before, "scans stay, and totals are no buffers"
+    on_all(two, "sort", {"values": random(64)}, (4,), dtype="int32")
+    assert sum(cluster.client.run(shares).values()) == before + 8, "of four chunks two buckets each"
 
 
 def test_python_looks_for_no_garbage_among_what_stays(cluster):
