@@ -1,84 +1,133 @@
-// Sort over several devices: each has sorted its chunk by a rung of sort.cu. Keys at equal distances of all chunks are
-// sorted, and every so many-th of them is a splitter; what lies between two splitters goes to one device, which merges
-// what it gets. Between equal keys the chunk decides, and then the place in it, so that many equal keys are shared too,
-// and keep their order. Source: Shi and Schaeffer, Parallel Sorting by Regular Sampling, J. Parallel Distrib. Comput.
-// 14 (1992). Least traffic: 8 bytes a key for each merge of two, and the same a place.
+// Sort over several devices: some keys of all chunks are sorted, and every so many-th of them is a splitter; the keys
+// between two splitters are a bucket, which goes to one device and is sorted there by a rung of sort.cu. Between equal
+// keys the chunk decides, and then the place in it, so that many equal keys are shared out too, and keep their order.
+// Source: Frazer and McKellar, Samplesort: A Sampling Approach to Minimal Storage Tree Sorting, J. ACM 17 (1970). Least
+// traffic: a key is read twice and written once to be shared out, and read and written once more where it arrives.
 //
 // kernel             idea
-// sort_chunk_sample  some of a chunk's keys, at equal distances
-// sort_chunk_bounds  how many of a chunk's keys go before each splitter
-// sort_chunk_share   a bucket's share of a chunk
-// sort_chunk_merge   two sorted shares of a bucket become one
+// sort_chunk_sample  some of a chunk's keys
+// sort_chunk_counts  how many keys of each section go to each bucket
+// sort_chunk_bounds  where a chunk's buckets begin
+// sort_chunk_share   the keys of a few buckets, each to memory of its own
+// sort_chunk_join    shares of a bucket side by side
 
 #include "sort_keys.cuh"
 
-// So many keys of the result are a thread's own.
-#define OUTPUTS 8
+// A warp has a section of a chunk: so many keys for each lane.
+#define KEYS_A_LANE 16
+#define SECTION (KEYS_A_LANE * WARP)
 
-extern "C" __global__ void sort_chunk_sample(const KEY *keys, KEY *sample, int n, int count) {
+// So many buckets are written at a time: each is memory of its own.
+#define AT_ONCE 4
+
+extern "C" __global__ void sort_chunk_sample(const KEY *keys, const int *places, KEY *sample, int count) {
     int k = blockIdx.x * BLOCK_SIZE + threadIdx.x;
-    if (k < count) sample[k] = keys[(long long)k * n / count];
+    if (k < count) sample[k] = keys[places[k]];
 }
 
-// Idea: a thread searches its splitter. Of keys that are equal to it those go before it that are in a chunk before its
-// own; in its own chunk its place is known.
-extern "C" __global__ void sort_chunk_bounds(const KEY *keys, int n, int chunk, const KEY *splitters, const int *chunks,
-                                             const int *places, int count, int *bounds) {
-    int k = blockIdx.x * BLOCK_SIZE + threadIdx.x;
-    if (k >= count) return;
-    if (chunks[k] == chunk) {
-        bounds[k] = places[k];
-        return;
-    }
-    KEY splitter = splitters[k];
-    bool equal_goes_before = chunk < chunks[k];
-    int low = 0, high = n;
-    while (low < high) {
-        int middle = low + (high - low) / 2;
-        bool goes_before = equal_goes_before ? !before(splitter, keys[middle]) : before(keys[middle], splitter);
-        if (goes_before)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bounds[k] = low;
+// Whether a key at a place goes behind a splitter, or is it; of equal keys those do that stand at `from` or behind it.
+__device__ bool goes_behind(BITS key, int place, BITS splitter, int from) {
+    return key > splitter || (key == splitter && place >= from);
 }
 
-// Idea: what is sent is a buffer by itself, and what stays stays on the device. Limit: memory's bandwidth.
-extern "C" __global__ void sort_chunk_share(const KEY *keys, const int *places, KEY *share_keys, int *share_places,
-                                            int first, int count) {
+// Idea: a warp counts its keys behind each splitter in turn, and keeps the keys in registers meanwhile. `counts` has all
+// sections' numbers of the first bucket, then of the second one, ...: scanned they are where each goes. Limit: a pass over
+// memory.
+extern "C" __global__ void sort_chunk_counts(const KEY *keys, int n, const KEY *splitters, const int *froms,
+                                             int buckets, int *counts, int sections) {
+    int section = blockIdx.x * WARPS + threadIdx.x / WARP;
+    if (section >= sections) return;
+    int lane = threadIdx.x % WARP;
+    int first = section * SECTION + lane;
+    BITS key[KEYS_A_LANE];
+    // phase: load
+#pragma unroll
+    for (int k = 0; k < KEYS_A_LANE; ++k) key[k] = first + k * WARP < n ? ordered(keys[first + k * WARP]) : 0;
+    // phase: count
+    int behind = min(SECTION, n - section * SECTION);
+    for (int bucket = 0; bucket < buckets; ++bucket) {
+        int own = 0;
+        if (bucket + 1 < buckets) {
+            BITS splitter = ordered(splitters[bucket]);
+            int from = froms[bucket];
+#pragma unroll
+            for (int k = 0; k < KEYS_A_LANE; ++k) {
+                int place = first + k * WARP;
+                own += place < n && goes_behind(key[k], place, splitter, from);
+            }
+            for (int distance = WARP / 2; distance > 0; distance /= 2) own += __shfl_xor_sync(ALL_LANES, own, distance);
+        }
+        if (lane == 0) counts[bucket * sections + section] = behind - own;
+        behind = own;
+    }
+}
+
+extern "C" __global__ void sort_chunk_bounds(const int *starts, int sections, int buckets, int *bounds) {
+    int bucket = blockIdx.x * BLOCK_SIZE + threadIdx.x;
+    if (bucket < buckets) bounds[bucket] = starts[bucket * sections];
+}
+
+// Idea: the lanes of a warp vote who has a key of the bucket, and write these side by side. With a key goes its place among
+// those of all chunks, of which `start` are before. Limit: memory's bandwidth; a few keys of a bucket are written at a
+// time, and only neighbors in time fill a sector.
+extern "C" __global__ void sort_chunk_share(const KEY *keys, int n, const KEY *splitters, const int *froms, int buckets,
+                                            const int *starts, int sections, int start, int bucket, KEY *keys_0,
+                                            KEY *keys_1, KEY *keys_2, KEY *keys_3, int *places_0, int *places_1,
+                                            int *places_2, int *places_3) {
+    int section = blockIdx.x * WARPS + threadIdx.x / WARP;
+    if (section >= sections) return;
+    int lane = threadIdx.x % WARP;
+    int first = section * SECTION + lane;
+    KEY key[KEYS_A_LANE];
+    // phase: load
+#pragma unroll
+    for (int k = 0; k < KEYS_A_LANE; ++k) key[k] = first + k * WARP < n ? keys[first + k * WARP] : LAST_KEY;
+    // phase: where each bucket's keys of this section go
+    BITS splitter[AT_ONCE + 1];
+    int from[AT_ONCE + 1];
+    int next[AT_ONCE];
+#pragma unroll
+    for (int b = 0; b <= AT_ONCE; ++b) {
+        int before = bucket + b - 1;
+        bool there = before >= 0 && before < buckets - 1;
+        // All keys go behind the first of all buckets' beginning, and none behind the last one's end.
+        splitter[b] = there ? ordered(splitters[before]) : before < 0 ? 0 : ~(BITS)0;
+        from[b] = there ? froms[before] : before < 0 ? 0 : n;
+        if (b < AT_ONCE) {
+            int one = min(bucket + b, buckets - 1) * sections;
+            next[b] = starts[one + section] - starts[one];
+        }
+    }
+    // phase: write
+    unsigned int lanes_before = (1u << lane) - 1;
+#pragma unroll
+    for (int k = 0; k < KEYS_A_LANE; ++k) {
+        int place = first + k * WARP;
+        BITS bits = ordered(key[k]);
+        int passed = 0;
+#pragma unroll
+        for (int b = 0; b <= AT_ONCE; ++b) passed += place < n && goes_behind(bits, place, splitter[b], from[b]);
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; ++b) {
+            bool own = passed == b + 1;
+            unsigned int lanes = __ballot_sync(ALL_LANES, own);
+            int to = next[b] + __popc(lanes & lanes_before);
+            if (own) {
+                (b == 0 ? keys_0 : b == 1 ? keys_1 : b == 2 ? keys_2 : keys_3)[to] = key[k];
+                if (PAIRS) (b == 0 ? places_0 : b == 1 ? places_1 : b == 2 ? places_2 : places_3)[to] = start + place;
+            }
+            next[b] += __popc(lanes);
+        }
+    }
+}
+
+// Limit: memory's bandwidth.
+extern "C" __global__ void sort_chunk_join(const KEY *keys, const int *places, KEY *joined_keys, int *joined_places,
+                                           int first, int count) {
     int stride = gridDim.x * BLOCK_SIZE;
+#pragma unroll 4
     for (int i = blockIdx.x * BLOCK_SIZE + threadIdx.x; i < count; i += stride) {
-        share_keys[i] = keys[first + i];
-        if (PAIRS) share_places[i] = places[first + i];
-    }
-}
-
-// Idea: sort_merge_path, for two runs of any lengths; of equal keys those of the left one go first. Limit: neighboring
-// threads read and write eight keys apart; each doubling of the runs is a pass over memory.
-extern "C" __global__ void sort_chunk_merge(const KEY *left, const int *left_places, int of_left, const KEY *right,
-                                            const int *right_places, int of_right, KEY *keys, int *places) {
-    int first = OUTPUTS * (blockIdx.x * BLOCK_SIZE + threadIdx.x);
-    int n = of_left + of_right;
-    if (first >= n) return;
-    // phase: search
-    int low = max(first - of_right, 0);
-    int high = min(first, of_left);
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (before(right[first - 1 - middle], left[middle]))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    // phase: merge
-    int i = low;
-    int j = first - low;
-    for (int out = first; out < min(first + OUTPUTS, n); ++out) {
-        bool from_right = i == of_left || (j < of_right && before(right[j], left[i]));
-        keys[out] = from_right ? right[j] : left[i];
-        if (PAIRS) places[out] = from_right ? right_places[j] : left_places[i];
-        i += !from_right;
-        j += from_right;
+        joined_keys[first + i] = keys[i];
+        if (PAIRS) joined_places[first + i] = places[i];
     }
 }

@@ -39,8 +39,6 @@ class MadeInput:
         An element is so many bits of a number that looks random.
     salt : int
         From which place on they are.
-    changed : bool
-        Whether the pattern's kernels write where it lies.
     """
 
     rows: int
@@ -48,7 +46,6 @@ class MadeInput:
     dtype: str
     bits: int
     salt: int = 0
-    changed: bool = False
 
     @property
     def each(self) -> int:
@@ -210,9 +207,9 @@ def sort(n: int) -> ClusterCase:
         name="sort",
         work=f"sort, {size_text(n)} int32 keys",
         pattern="sort",
-        variant="onesweep",
+        variant="peak",
         params={"dtype": "int32"},
-        divided={"values": MadeInput(rows=n, row=(), dtype="int32", bits=32, changed=True)},
+        divided={"values": MadeInput(rows=n, row=(), dtype="int32", bits=32)},
         chunks=-(-n // _MOST_KEYS),
         stays=("keys",),
         right=right,

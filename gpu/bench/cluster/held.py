@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu.declaration.arrays import READABLE_ELEMENTS
 from gpu.distributed.worker import in_task
 from gpu.engines.base import (
     Argument,
@@ -72,7 +71,6 @@ class Moved:
 class _Held:
     array: Array
     buffer: Any
-    changed: bool
 
 
 class HeldEngine:
@@ -105,17 +103,15 @@ class HeldEngine:
         self._freed: list[Buffer] = []
         self._moved = Moved()
 
-    def make(self, key: str, shape: Sequence[int], dtype: str, bits: int, first: int, *, changed: bool) -> int:
+    def make(self, key: str, shape: Sequence[int], dtype: str, bits: int, first: int) -> int:
         """Make elements on the device, for whoever uploads what `stand_in` returns for the key; return their sum.
 
-        `changed` says that they are changed by who has them: each then has a copy.
+        Whoever has them changes none of them.
         """
         buffer, count = self.inner.allocate(shape, dtype), math.prod(shape)
         place = np.uint32(first % 2**32)
         self._launch("made_elements", buffer.dtype, count, buffer, place, np.uint32(count), bits=bits)
-        # Of few elements a host program may look at the values, as the sorts do.
-        array = self.inner.download(buffer) if count <= READABLE_ELEMENTS else np.empty(shape, dtype)
-        self._held[key] = _Held(array, buffer, changed)
+        self._held[key] = _Held(np.empty(shape, dtype), buffer)
         return self._sums(buffer, 0, count)[0]
 
     def begin(self) -> None:
@@ -186,14 +182,10 @@ class HeldEngine:
     def upload(self, values: Array) -> Buffer:
         for each in self._held.values():
             if values.nbytes == each.array.nbytes and values.ctypes.data == each.array.ctypes.data:
-                if not each.changed:
-                    # One object for all who have it: who frees it late, when it is forgotten, frees nothing.
-                    each.buffer.shape = values.shape
-                    found: Buffer = each.buffer
-                    return found
-                copy = self.inner.allocate(values.shape, values.dtype)
-                self._launch("made_copy", values.dtype, values.size, each.buffer, copy, np.uint32(values.size))
-                return copy
+                # One object for all who have it: who frees it late, when it is forgotten, frees nothing.
+                each.buffer.shape = values.shape
+                found: Buffer = each.buffer
+                return found
         return self.inner.upload(values)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:

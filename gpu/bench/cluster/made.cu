@@ -3,7 +3,6 @@
 //
 // kernel         idea
 // made_elements  an element is the highest BITS bits of its place, mixed
-// made_copy      as it stands
 // made_window    some of many
 // made_facts     sums that tell two results apart, and in how many places the order falls
 
@@ -25,11 +24,6 @@ extern "C" __global__ void made_elements(VALUE *out, unsigned int first, unsigne
     unsigned int stride = gridDim.x * blockDim.x;
     for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride)
         out[i] = (VALUE)(mixed(first + i) >> (32 - BITS));
-}
-
-extern "C" __global__ void made_copy(const VALUE *in, VALUE *out, unsigned int n) {
-    unsigned int stride = gridDim.x * blockDim.x;
-    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) out[i] = in[i];
 }
 
 extern "C" __global__ void made_window(const VALUE *in, unsigned long long first, VALUE *out, unsigned int n) {

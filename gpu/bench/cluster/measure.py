@@ -187,7 +187,7 @@ class _Prepared:
 
     def _made(self, home: str, key: str, made: MadeInput, start: int, stop: int) -> Excerpt:
         """Have a worker make some rows on its device; return where its tasks find them."""
-        values = (stop - start, *made.row), made.dtype, made.bits, made.salt + start * made.each, made.changed
+        values = (stop - start, *made.row), made.dtype, made.bits, made.salt + start * made.each
         submit = self._cluster.client.submit
         self._sums.append(submit(with_engine, _make, key, *values, workers=[home], pure=False))
         return Excerpt(OnDevice(key), start, stop)
@@ -264,8 +264,8 @@ def _stays_from(engine: Engine, size: int) -> None:
     _held_engine(engine).stays_from = size
 
 
-def _make(engine: Engine, key: str, shape: tuple[int, ...], dtype: str, bits: int, first: int, changed: bool) -> int:
-    return _held_engine(engine).make(key, shape, dtype, bits, first, changed=changed)
+def _make(engine: Engine, key: str, shape: tuple[int, ...], dtype: str, bits: int, first: int) -> int:
+    return _held_engine(engine).make(key, shape, dtype, bits, first)
 
 
 def _moved(engine: Engine) -> Moved:

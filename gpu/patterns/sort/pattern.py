@@ -236,12 +236,18 @@ PATTERN = Pattern(
     make_input=make_input,
     helpers={
         SAMPLE_FILE: ("sort_sample",),
-        CHUNKS_FILE: ("sort_chunk_sample", "sort_chunk_bounds", "sort_chunk_share", "sort_chunk_merge"),
+        CHUNKS_FILE: (
+            "sort_chunk_sample",
+            "sort_chunk_counts",
+            "sort_chunk_bounds",
+            "sort_chunk_share",
+            "sort_chunk_join",
+        ),
     },
     distributed=DistributedProgram(
-        local="Each device sorts its chunk.",
-        exchange="Samples of all chunks say where buckets begin; each device sends every other its share of a bucket.",
-        fix_up="The sorted shares of a bucket are merged, neighbors first, which keeps equal keys in their order.",
+        local="Each device takes samples of its chunk.",
+        exchange="The samples say where buckets begin; each device sends every other its share of that one's bucket.",
+        fix_up="Each device sorts its bucket, shares side by side: equal keys stay in the order of their chunks.",
         plan=plan,
     ),
     presets=(

@@ -243,7 +243,7 @@ def program(variant: str) -> HostProgram:
         if not n:
             yield Progress(0.1, "uploaded")
         else:
-            data = yield from _sorting(variant, engine, data, keys, params)
+            data = yield from _sorting(variant, engine, data, keys, n, params)
         yield Progress(0.9, "sorted")
         result = engine.download(data.keys)
         outputs = {"keys": result, "result": engine.download(data.places) if pairs else result}
@@ -254,9 +254,10 @@ def program(variant: str) -> HostProgram:
     return run
 
 
-def sorted_on_device(variant: str, engine: Engine, data: Data, keys: Array, params: Params) -> Data:
-    """Sort at least one key by a rung; what is returned takes the place of `data`, whose keys are `keys`."""
-    sorting = _sorting(variant, engine, data, keys, params)
+def sorted_on_device(variant: str, engine: Engine, data: Data, params: Params) -> Data:
+    """Sort at least one key by a rung; what is returned takes the place of `data`."""
+    n = data.keys.shape[0]
+    sorting = _sorting(variant, engine, data, engine.download(data.keys, min(n, READABLE_ELEMENTS + 1)), n, params)
     while True:
         try:
             next(sorting)
@@ -265,8 +266,9 @@ def sorted_on_device(variant: str, engine: Engine, data: Data, keys: Array, para
             return made
 
 
-def _sorting(variant: str, engine: Engine, data: Data, keys: Array, params: Params) -> Sorting:
-    job = job_of(variant, engine, params, keys.size, _differing_bits(keys))
+def _sorting(variant: str, engine: Engine, data: Data, keys: Array, n: int, params: Params) -> Sorting:
+    """Sort n keys; `keys` are all of them, or as many as nobody watches."""
+    job = job_of(variant, engine, params, n, _differing_bits(keys))
     yield job.progress(data, 0.0, "as they came")
     return (yield from RUNGS[variant][0](job, data))
 

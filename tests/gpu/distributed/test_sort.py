@@ -56,13 +56,13 @@ def test_every_rung_sorts_chunks(cluster, variant):
     options = {"dtype": "int32", "result": "places", "block": "32"}
     outcome, done = on_all(cluster, "sort", {"values": keys}, (15, 25), variant, **options)
     assert np.array_equal(outcome.outputs["result"], in_order(keys))
-    assert [record.step for record in done.tasks].count("sort chunk") == 2
+    assert [record.step for record in done.tasks].count("sort bucket") == 2
 
 
 @pytest.mark.parametrize("kind", ["random", "equal", "sorted"])
 def test_buckets_are_shared_evenly_whatever_the_keys(cluster, kind):
     _, done = on_all(cluster, "sort", n=2000, chunks=(800, 100, 300, 800), input=kind)
-    sizes = [dict(record.made)[""] // 4 for record in done.tasks if record.step == "sort merge"]
+    sizes = [dict(record.made)[""] // 4 for record in done.tasks if record.step == "sort bucket"]
     assert sum(sizes) == 2000
     assert max(sizes) <= 2000 / 4 * 18 / 16 + 4
     assert done.gathered_bytes == 4 * 2000, "the keys once, which are the result too"
