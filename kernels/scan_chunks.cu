@@ -19,9 +19,18 @@ extern "C" __global__ void scan_chunk_total(const VALUE *in, const VALUE *scanne
     total[0] = exclusive ? COMBINE(last, in[n - 1]) : last;
 }
 
-// Idea: scan_add_back between devices. It writes elsewhere, so that it can be done again when a device is lost. Limit:
-// memory's bandwidth.
+// Idea: scan_add_back between devices, four elements at a time. It writes elsewhere, so that it can be done again when a
+// device is lost. Limit: memory's bandwidth.
 extern "C" __global__ void scan_carry(const VALUE *scanned, VALUE *out, VALUE before, int n) {
+    int first = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     int stride = gridDim.x * BLOCK_SIZE;
-    for (int i = blockIdx.x * BLOCK_SIZE + threadIdx.x; i < n; i += stride) out[i] = COMBINE(before, scanned[i]);
+    for (int i = first; i < n / 4; i += stride) {
+        VECTOR values = ((const VECTOR *)scanned)[i];
+        VALUE x = COMBINE(before, values.x);
+        VALUE y = COMBINE(before, values.y);
+        VALUE z = COMBINE(before, values.z);
+        VALUE w = COMBINE(before, values.w);
+        ((VECTOR *)out)[i] = MAKE_VECTOR(x, y, z, w);
+    }
+    for (int i = n / 4 * 4 + first; i < n; i += stride) out[i] = COMBINE(before, scanned[i]);
 }

@@ -22,6 +22,7 @@ _MOST = 2**30
 """Elements of a chunk: kernels count them by 32 bits, and go some beyond."""
 
 _MOST_KEYS = 2**29
+_STEPS = 4
 _MASK = 2**64 - 1
 
 
@@ -101,6 +102,8 @@ class ClusterCase:
         Inputs that every chunk has.
     chunks : int
         The fewest.
+    steps : int
+        Of time; 0 where none passes.
     stays : tuple of str
         Outputs that stay on the devices; `comes` are brought here.
     comes : tuple of str
@@ -119,6 +122,7 @@ class ClusterCase:
     given: Mapping[str, Array] = field(default_factory=dict)
     whole: Mapping[str, Array] = field(default_factory=dict)
     chunks: int = 1
+    steps: int = 0
     stays: tuple[str, ...] = ()
     comes: tuple[str, ...] = ()
     right: Callable[[CaseResult], bool]
@@ -315,9 +319,9 @@ def matmul(side: int) -> ClusterCase:
 
 
 def nbody(bodies: int, seed: int = 1) -> ClusterCase:
-    """Return a step of so many bodies."""
+    """Return steps of so many bodies."""
     pattern = find_pattern("nbody")
-    params = pattern.check({"preset": "plummer", "bodies": bodies, "steps": 1})
+    params = pattern.check({"preset": "plummer", "bodies": bodies, "steps": _STEPS})
     inputs = pattern.inputs({}, params, seed)
 
     def right(result: CaseResult) -> bool:
@@ -327,10 +331,11 @@ def nbody(bodies: int, seed: int = 1) -> ClusterCase:
 
     return ClusterCase(
         name="nbody",
-        work=f"n-body, {size_text(bodies)} bodies, a step: all forces twice",
+        work=f"n-body, {size_text(bodies)} bodies, {_STEPS} steps: all forces {_STEPS + 1} times",
         pattern="nbody",
         variant="split",
-        params={"preset": "plummer", "bodies": bodies, "steps": 1},
+        params={"preset": "plummer", "bodies": bodies, "steps": _STEPS},
+        steps=_STEPS,
         given=inputs,
         comes=("accelerations", "bodies"),
         right=right,

@@ -26,10 +26,11 @@ Each pattern runs on one worker and on all, in one run, by the same program: its
 lies on the devices: inputs are made there, results stay there, but for n-body, which brings bodies to the devices and
 back within its time. *By the clock* is from the first task's submission to the last one's result, Dask included; *on
 the devices* is what the device that is busy for longest spends in kernels and with copies from other devices. More than
-2^30 elements, or 2^29 keys, are several chunks on one device too. A scan reads and writes its elements twice; one
-device alone could look back over all of them, and would do so once: of the steps, that is *scan chunk*. Results are
-compared between one worker and all, bit for bit but for n-body, and with what they should be where that is cheap: sums,
-order, the ends of each part. The last columns say how what was exchanged went."""
+2^30 elements, or 2^29 keys, are several chunks on one device too. A scan reads and writes its elements twice, but for
+the first chunk's, before which is nothing: one device adds back to three chunks of four, each of several to all of its
+own. One alone could look back over all elements, and would read them once: of the steps, that is *scan chunk*. Results
+are compared between one worker and all, bit for bit but for n-body, and with what they should be where that is cheap:
+sums, order, the ends of each part. The last columns say how what was exchanged went."""
 
 _BESIDE = """\
 A run that fits one device, from the request until its result is compared, without Dask, and on a cluster that is open.
@@ -141,6 +142,8 @@ def _page(
 def _cells(row: ClusterRow, rows: Sequence[ClusterRow]) -> tuple[str, ...]:
     one = next(each for each in rows if each.work == row.work)
     steps = ", ".join(f"{step} {ms:.3g}" for step, ms in row.steps.items() if ms)
+    if row.time_steps:
+        steps += f"; {row.wall / row.time_steps:.4g} a step of time by the clock"
     return (
         row.work,
         str(row.workers),

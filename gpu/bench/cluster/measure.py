@@ -50,6 +50,8 @@ class ClusterRow:
     device_bytes, socket_bytes : int
         What workers took of each other from device to device, and through Dask's connections.
     right : bool
+    time_steps : int
+        Of bodies that move; 0 where none do.
     """
 
     work: str
@@ -61,6 +63,7 @@ class ClusterRow:
     device_bytes: int
     socket_bytes: int
     right: bool
+    time_steps: int = 0
 
     @property
     def wall(self) -> float:
@@ -146,6 +149,7 @@ def _on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> 
         by_device,
         done.exchanged_bytes - by_device,
         False,
+        case.steps,
     )
     return row, result
 

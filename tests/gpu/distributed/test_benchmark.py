@@ -41,6 +41,8 @@ def test_cases_are_right_on_one_and_on_two(cluster):
 def test_bodies_are_brought_to_the_devices_and_back(cluster):
     (row,) = measure.measure(cluster.first(1), [CASES["nbody"](32)], 1, untold)
     assert row.right
+    assert row.time_steps == 4
+    assert f"; {row.wall / 4:.4g} a step of time by the clock" in command._told(row, [row])
     assert row.transfer_ms > 0
 
 
