@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from gpu.declaration.distributed import OnWorker, Piece
 from gpu.patterns import find_pattern
+from gpu.patterns.sort import sample_sort
+from tests.gpu.distributed.lockstep import PlainEngine
 from tests.gpu.distributed.test_run import on_all, on_one
 
 RNG = np.random.default_rng(5)
@@ -61,8 +66,33 @@ def test_every_rung_sorts_chunks(cluster, variant):
 
 @pytest.mark.parametrize("kind", ["random", "equal", "sorted"])
 def test_buckets_are_shared_evenly_whatever_the_keys(cluster, kind):
-    _, done = on_all(cluster, "sort", n=2000, chunks=(800, 100, 300, 800), input=kind)
+    outcome, done = on_all(cluster, "sort", n=2000, chunks=(800, 100, 300, 800), input=kind)
+    assert outcome.report.verified
     sizes = [dict(record.made)[""] // 4 for record in done.tasks if record.step == "sort bucket"]
     assert sum(sizes) == 2000
     assert max(sizes) <= 2000 / 4 * 18 / 16 + 4
     assert done.gathered_bytes == 4 * 2000, "the keys once, which are the result too"
+
+
+@pytest.mark.parametrize("made", [np.sort, lambda keys: keys % 3, lambda keys: keys], ids=["sorted", "few", "random"])
+def test_some_of_the_keys_say_where_buckets_begin(monkeypatch, made):
+    """Six buckets of one chunk, each with its keys as they came, and nearly as many as any other."""
+    monkeypatch.setattr(sample_sort, "_FEWEST_SAMPLES", 64)
+    pattern, keys, buckets = find_pattern("sort"), made(RNG.integers(-(2**31), 2**31, 4000, np.int32)), 6
+    params = pattern.check({"dtype": "int32", "input": "file", "result": "places"})
+    worker = OnWorker(PlainEngine(), params, "peak", pattern.variant("peak").run)
+    taken = sample_sort.sort_sample(worker, Piece({"values": keys}, 2, 100, 4100), buckets)
+    assert taken["samples"].size == 6 * 64
+    assert (keys[taken["samples"]["place"]] == taken["samples"]["key"]).all()
+    splitters = sample_sort.sort_splitters(worker, [taken["samples"]], buckets)
+    shares = sample_sort.sort_share(worker, taken["keys"], taken["start"], splitters, buckets, 2)
+    found = [
+        [worker.engine.download(shares[f"{name} {bucket}"]) for bucket in range(buckets)] for name in ("keys", "places")
+    ]
+    assert max(map(len, found[0])) < 1.2 * 4000 / buckets
+    assert np.diff(shares["bounds"]).tolist() == [*map(len, found[0])]
+    for own, places in zip(*found, strict=True):
+        assert (keys[places - 100] == own).all()
+        assert (np.diff(places) > 0).all()
+    assert all(before.max() <= after.min() for before, after in pairwise(found[0]))
+    assert sorted(np.concatenate(found[1]).tolist()) == [*range(100, 4100)]
