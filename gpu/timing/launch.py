@@ -326,9 +326,9 @@ class LaunchModel:
         atomics, hot_us, atomic_us = self._atomics(path, slots, shape.warps, scale, active)
         ends = []
         if slots < shape.blocks and per_machine <= held.blocks and self._depends_on_data:
-            alike = float(self._slots(path, slots).mean())
+            alike = self._slots(path, slots)
             both = (self._path_of(shape, parameters, [block], memory) for block in (0, shape.blocks - 1))
-            ends = [each for each in both if abs(float(self._slots(each, 1)[0]) - alike) > _EVEN * alike]
+            ends = [each for each in both if self._slots(each, 1)[0] not in alike]
         return _Sample(
             shape, held, slots, per_machine, path, wide, of_wide, uneven, longest, ends, cached, traffic, share, rates,
             atomics, uneven * hot_us, uneven * atomic_us,

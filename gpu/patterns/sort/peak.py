@@ -76,9 +76,9 @@ _TILES: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
         (0.9, Tiling(512, 16, 2)),
         (0, Tiling(256, 8, 4)),
     ),
-    (4, True): ((1.4, Tiling(384, 26, 2)), (0.9, Tiling(512, 16, 2)), (0, Tiling(256, 8, 4))),
+    (4, True): ((1.4, Tiling(512, 22, 2)), (0.9, Tiling(512, 16, 2)), (0, Tiling(256, 8, 4))),
     (8, False): ((1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
-    (8, True): ((1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
+    (8, True): ((1.4, Tiling(512, 16, 2)), (1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
 }
 """By the bytes of a key and whether places go along: tiles, and how many each multiprocessor has at least."""
 
