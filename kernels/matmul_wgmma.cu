@@ -192,13 +192,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             place_of(tile, down, across, y, x);
             const __half *a_tile = a + (size_t)(y / ROWS) * steps * (2 * A_TILE);
             const __half *b_tile = b + (size_t)(x / COLUMNS) * steps * (2 * B_TILE);
-            for (int step = 0; step < steps; ++step) {
-                // phase: copy tiles of step {step}
+            for (int ahead = 0; ahead < steps; ++ahead) {
+                // phase: copy tiles of step {ahead}
                 unsigned int to = shared_address(stages + stage * STAGE);
                 wait(empty + stage * 8, parity ^ 1);
                 arrive_and_expect(full + stage * 8, STAGE * 2);
-                copy(to, a_tile + (size_t)step * (2 * A_TILE), A_TILE * 4, full + stage * 8);
-                copy(to + A_TILE * 4, b_tile + (size_t)step * (2 * B_TILE), B_TILE * 4, full + stage * 8);
+                copy(to, a_tile + (size_t)ahead * (2 * A_TILE), A_TILE * 4, full + stage * 8);
+                copy(to + A_TILE * 4, b_tile + (size_t)ahead * (2 * B_TILE), B_TILE * 4, full + stage * 8);
                 stage = stage + 1 == STAGES ? 0 : stage + 1;
                 parity ^= stage == 0;
             }

@@ -19,7 +19,7 @@ from gpu.simulator.frontend.types import refuse
 from gpu.simulator.intrinsics import MATRIX_PRODUCT, WARPGROUP_PRODUCT, WHOLE_WARP
 from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
 
-_UINT32, _UINT64, _UINT8 = Scalar("uint32"), Scalar("uint64"), Scalar("uint8")
+_UINT8, _UINT16, _UINT32, _UINT64 = (Scalar(f"uint{bits}") for bits in (8, 16, 32, 64))
 _FLOAT32, _FLOAT64 = Scalar("float32"), Scalar("float64")
 _KINDS = {"u": "uint", "b": "uint", "s": "int", "f": "float"}
 _OF_CONSTRAINT = {"h": Scalar("uint16"), "r": _UINT32, "l": _UINT64, "f": _FLOAT32, "d": _FLOAT64}
@@ -52,6 +52,7 @@ _BITS: dict[tuple[str, str], str] = {
     ("float64", "u"): "__double_as_longlong",
 }
 _REGISTERS_OF_A = 4
+_FROM_HALF = "__lockstep_from_half"
 _INSTEAD = "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync."
 
 
@@ -70,6 +71,31 @@ def assembly(lower: Lowering, cursor: Cursor) -> list[ir.Statement]:
     if parsed is None:
         raise refuse(cursor, "a jump, or what is no PTX, within asm", instead=_INSTEAD)
     return _Assembly(lower, cursor).lowered(parsed, found.constraints) if parsed else []
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A tile in shared memory that tensor cores read: its descriptor, and which factor of a product it is.
+
+    Of one that is not turned also the byte with which begins what a lane has of the first 8 lines, how many bytes lie
+    between those and the next 8, and between the halves of a line, and which bits of an address change others.
+    """
+
+    descriptor: ir.Local
+    factor: str
+    first: ir.Expression | None = None
+    stride: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
+    far: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
+    changing: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
+
+    def place(self, part: int, half: int) -> ir.Expression:
+        """Return the byte of a half of a line some times 8 lines further on, before bits of it change."""
+        assert self.first is not None
+        found = self.first
+        for count, by in ((part, self.stride), (half, self.far)):
+            if count:
+                found = ir.Binary(_UINT32, "+", found, ir.Binary(_UINT32, "*", by, number_of(_UINT32, count)))
+        return found
 
 
 @dataclass
@@ -485,16 +511,16 @@ class _Assembly:
                 self._unpacked(each, found.unpack, register, found.packed, _FLOAT32) for register in self._parts(of_a)
             ]
         else:
-            tile = self._tile(each, of_a)
-            rows = [self._of_tile(each, found, tile, "a", number % 2, number // 2, turns_a) for number in range(4)]
+            tile = self._tile(each, of_a, "a", turns_a)
+            rows = [self._of_tile(each, found, tile, number % 2, number // 2) for number in range(4)]
         if signs[0] != signs[1]:
             rows = [tuple(ir.Unary(_FLOAT32, "-", one) for one in register) for register in rows]
-        tile = self._tile(each, of_b)
+        tile = self._tile(each, of_b, "b", turns_b)
         self._read_sums(targets, condition)
         results = []
         for number, register in enumerate(targets):
             if number % 4 == 0:
-                columns = [self._of_tile(each, found, tile, "b", number // 4, half, turns_b) for half in range(2)]
+                columns = [self._of_tile(each, found, tile, number // 4, half) for half in range(2)]
             before = ir.Select(_FLOAT32, condition, self._value(register, _FLOAT32, each), number_of(_FLOAT32, 0))
             given = [one for held in (*rows[number // 2 % 2 :: 2], *columns) for one in held]
             values = (number_of(INT32, number % 2), before, *given)
@@ -516,36 +542,40 @@ class _Assembly:
         if inner:
             self.made.append(ir.If(adds, ir.Block(tuple(inner)), None, start_of(self.cursor)))
 
-    def _tile(self, each: ptx.Instruction, text: str) -> ir.Local:
-        """Return the descriptor of a tile in shared memory."""
+    def _tile(self, each: ptx.Instruction, text: str, factor: str, turned: Any) -> _Tile:
+        """Return a tile in shared memory, and where in it what a lane has begins."""
         tile = self._declared("lockstep tile", _UINT64, self._value(text, _UINT64, each))
         self.made.append(self._evaluated(self._call(each, "wgmma_tile", [tile])))
-        return tile
+        names = () if turned else (f"first_{factor}", "stride", "far", "changing")
+        parts = [
+            self._declared(f"lockstep {name}", _UINT32, self._call(each, f"wgmma_{name}", [tile])) for name in names
+        ]
+        return _Tile(tile, factor, *parts)
 
     def _of_tile(
-        self, each: ptx.Instruction, found: WarpgroupInstruction, tile: ir.Local, factor: str, part: int, half: int,
-        turned: Any,
-    ) -> tuple[ir.Expression, ...]:  # fmt: skip
+        self, each: ptx.Instruction, found: WarpgroupInstruction, tile: _Tile, part: int, half: int
+    ) -> tuple[ir.Expression, ...]:
         """Return what a lane has of 4 bytes of a line of a tile, or of as many lines where it lies turned."""
-        unit, count = (Scalar("uint16"), found.packed) if turned else (_UINT32, 1)
+        unit = _UINT16 if found.packed > 1 else _UINT32
         elements: list[ir.Expression] = []
-        for place in range(count):
-            numbers = (part, half, place) if turned else (part, half)
-            asked: list[str | ir.Expression] = [tile, *(number_of(_UINT32, number) for number in numbers)]
-            function = f"wgmma_{factor}" + ("_turned" if turned else "")
-            address = self._call(each, function, asked)
-            assert isinstance(address.type, Pointer)
-            pointer = self._declared(f"lockstep at {factor}", address.type, address)
-            held = ir.Load(unit, ir.Element(unit, pointer, None, start_of(self.cursor), is_led_to=True), reads_on=True)
-            word = self._declared(f"lockstep {factor}", _UINT32, self._as(held, _UINT32))
-            elements += (
-                self._declared(
-                    f"lockstep {factor}.{inside}",
-                    _FLOAT32,
-                    self._call(each, found.unpack, [word, number_of(_UINT32, inside)]),
-                )
-                for inside in range(1 if turned else found.packed)
-            )
+        start: ir.Expression | None = None
+        if tile.first is not None:
+            at = self._declared("lockstep at", _UINT32, tile.place(part, half))
+            changed = ir.Binary(_UINT32, "&", ir.Binary(_UINT32, ">>", at, number_of(INT32, 7)), tile.changing)
+            at_last = ir.Binary(_UINT32, "^", at, ir.Binary(_UINT32, "<<", changed, number_of(INT32, 4)))
+            pointer = ir.SharedAddress(Pointer(unit), at_last, start_of(self.cursor))
+            start = self._declared("lockstep place", pointer.type, pointer)
+        for place in range(found.packed):
+            if start is None:
+                asked = [tile.descriptor, *(number_of(_UINT32, number) for number in (part, half, place))]
+                address = self._call(each, f"wgmma_{tile.factor}_turned", asked)
+            else:
+                address = ir.Member(Pointer(unit), start, place * unit.size) if place else start
+            held = ir.Load(unit, ir.Element(unit, address, None, start_of(self.cursor), is_led_to=True), reads_on=True)
+            value: ir.Expression = ir.Intrinsic(_FLOAT32, _FROM_HALF, (held,))
+            if found.unpack != "half_at":
+                value = self._call(each, found.unpack, [self._as(held, _UINT32), number_of(_UINT32, 0)])
+            elements.append(self._declared(f"lockstep {tile.factor}", _FLOAT32, value))
         return tuple(elements)
 
     def _unpacked(

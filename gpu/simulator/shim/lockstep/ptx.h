@@ -233,44 +233,46 @@ LOCKSTEP_PTX(warpgroup, void)() {
 LOCKSTEP_PTX(wgmma_tile, void)(unsigned long long tile) {
     __lockstep_assert((tile >> 49 & 7) == 0, "the places of a tile change by the bits of addresses alone");
 }
-__device__ inline void *__lockstep_wgmma_at(unsigned long long tile, unsigned int line, unsigned int byte,
-                                            bool turned) {
-    unsigned int mode = (unsigned int)(tile >> 62), bits = mode ? 8 - mode : 4, changing = mode ? (16u >> mode) - 1 : 0;
-    unsigned int begin = (unsigned int)(tile & 0x3fff) * 16;
-    unsigned int leading = (unsigned int)(tile >> 16 & 0x3fff) * 16, stride = (unsigned int)(tile >> 32 & 0x3fff) * 16;
-    unsigned int along = turned ? line * 2 : byte, across = turned ? byte / 2 : line;
-    bool exchanged = turned && mode == 0;
-    unsigned int at = begin + (along >> bits) * (exchanged ? stride : leading) + (along & (1 << bits) - 1) +
-                      across / 8 * (exchanged ? leading : stride) + (across % 8 << bits);
-    return __cvta_shared_to_generic(at ^ (at >> 7 & changing) << 4);
+// Not turned, a lane's first 4 bytes of a line are in the first 8 lines, or in those that its warp's rows begin with;
+// others are whole strides away, and in the second half of 32 bytes.
+LOCKSTEP_PTX(wgmma_bits, unsigned int)(unsigned long long tile) {
+    return tile >> 62 ? 8 - (unsigned int)(tile >> 62) : 4;
 }
-__device__ inline unsigned int __lockstep_wgmma_row(unsigned int part) {
-    return __lockstep_ptx_warpid() % 4 * 16 + part * 8 + __lockstep_ptx_laneid() / 4;
+LOCKSTEP_PTX(wgmma_changing, unsigned int)(unsigned long long tile) {
+    return tile >> 62 ? (16u >> (unsigned int)(tile >> 62)) - 1 : 0;
 }
-__device__ inline unsigned int __lockstep_wgmma_column(unsigned int eight) {
-    return eight * 8 + __lockstep_ptx_laneid() / 4;
+LOCKSTEP_PTX(wgmma_leading, unsigned int)(unsigned long long tile) { return (unsigned int)(tile >> 16 & 0x3fff) * 16; }
+LOCKSTEP_PTX(wgmma_stride, unsigned int)(unsigned long long tile) { return (unsigned int)(tile >> 32 & 0x3fff) * 16; }
+LOCKSTEP_PTX(wgmma_far, unsigned int)(unsigned long long tile) {
+    return tile >> 62 ? 16 : __lockstep_ptx_wgmma_leading(tile);
 }
-// The first byte of 4 that a lane has of a line, in the first half of 32 or in the second one.
-__device__ inline unsigned int __lockstep_wgmma_byte(unsigned int half) {
-    return half * 16 + __lockstep_ptx_laneid() % 4 * 4;
+LOCKSTEP_PTX(wgmma_first_b, unsigned int)(unsigned long long tile) {
+    unsigned int lane = __lockstep_ptx_laneid();
+    return (unsigned int)(tile & 0x3fff) * 16 + (lane / 4 << __lockstep_ptx_wgmma_bits(tile)) + lane % 4 * 4;
 }
-LOCKSTEP_PTX(wgmma_a, const unsigned int *)(unsigned long long tile, unsigned int part, unsigned int half) {
-    return (const unsigned int *)__lockstep_wgmma_at(tile, __lockstep_wgmma_row(part), __lockstep_wgmma_byte(half),
-                                                     false);
+LOCKSTEP_PTX(wgmma_first_a, unsigned int)(unsigned long long tile) {
+    return __lockstep_ptx_wgmma_first_b(tile) + __lockstep_ptx_warpid() % 4 * 2 * __lockstep_ptx_wgmma_stride(tile);
 }
-LOCKSTEP_PTX(wgmma_b, const unsigned int *)(unsigned long long tile, unsigned int eight, unsigned int half) {
-    return (const unsigned int *)__lockstep_wgmma_at(tile, __lockstep_wgmma_column(eight), __lockstep_wgmma_byte(half),
-                                                     false);
+// Turned, what a lane has of a column of A, or of a row of B, is two bytes for each.
+__device__ inline const unsigned short *__lockstep_wgmma_turned(unsigned long long tile, unsigned int line,
+                                                                unsigned int half, unsigned int place) {
+    unsigned int bits = __lockstep_ptx_wgmma_bits(tile), along = line * 2;
+    unsigned int across = half * 8 + __lockstep_ptx_laneid() % 4 * 2 + place;
+    unsigned int leading = __lockstep_ptx_wgmma_leading(tile), stride = __lockstep_ptx_wgmma_stride(tile);
+    bool plain = tile >> 62 == 0;
+    unsigned int at = (unsigned int)(tile & 0x3fff) * 16 + (along >> bits) * (plain ? stride : leading) +
+                      (along & (1u << bits) - 1) + across / 8 * (plain ? leading : stride) + (across % 8 << bits);
+    at ^= (at >> 7 & __lockstep_ptx_wgmma_changing(tile)) << 4;
+    return (const unsigned short *)__cvta_shared_to_generic(at);
 }
 LOCKSTEP_PTX(wgmma_a_turned, const unsigned short *)(unsigned long long tile, unsigned int part, unsigned int half,
                                                      unsigned int place) {
-    return (const unsigned short *)__lockstep_wgmma_at(tile, __lockstep_wgmma_row(part),
-                                                       __lockstep_wgmma_byte(half) + 2 * place, true);
+    unsigned int line = __lockstep_ptx_warpid() % 4 * 16 + part * 8 + __lockstep_ptx_laneid() / 4;
+    return __lockstep_wgmma_turned(tile, line, half, place);
 }
 LOCKSTEP_PTX(wgmma_b_turned, const unsigned short *)(unsigned long long tile, unsigned int eight, unsigned int half,
                                                      unsigned int place) {
-    return (const unsigned short *)__lockstep_wgmma_at(tile, __lockstep_wgmma_column(eight),
-                                                       __lockstep_wgmma_byte(half) + 2 * place, true);
+    return __lockstep_wgmma_turned(tile, eight * 8 + __lockstep_ptx_laneid() / 4, half, place);
 }
 // A cluster's blocks are those of a box of the grid.
 __device__ void __lockstep_cluster_arrive();
