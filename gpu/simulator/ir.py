@@ -217,6 +217,7 @@ class Element:
 
     An index into several dimensions is one number; `rows` are the lengths of all but the first, as the text counts
     them. `is_led_to` is whether the text has a pointer that leads here, as in `*p`, rather than the place's own name.
+    A `sum` is what a product that a thread starts is added to.
     """
 
     type: Type
@@ -226,6 +227,7 @@ class Element:
     volatile: bool = False
     rows: tuple[int, ...] = ()
     is_led_to: bool = False
+    sum: bool = False
 
 
 Place = Local | Element

@@ -11,6 +11,7 @@ from gpu.simulator.checkers.lifetimes import LifetimeChecker
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
 from gpu.simulator.checkers.warp_masks import WarpMaskChecker
+from gpu.simulator.checkers.warpgroups import WarpgroupChecker
 
 
 def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None = None) -> tuple[Checker, ...]:
@@ -30,4 +31,5 @@ def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None
         WarpMaskChecker(),
         LifetimeChecker(),
         ClusterChecker(),
+        WarpgroupChecker(),
     )

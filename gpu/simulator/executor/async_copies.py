@@ -98,6 +98,11 @@ class AsyncCopies:
         everyone = np.ones(self._group.shape, bool)
         self._begin(_Started(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
 
+    def write_on(self, to: PointerValue, size: int, mask: LaneMask, site: AccessSite) -> None:
+        """Let so many bytes of each lane be written until it waits: nobody may touch them before."""
+        everyone = np.ones(self._group.shape, bool)
+        self._begin(_Started(mask, self._group.copy(), everyone, ((to, site),), size, lambda due: None), mask)
+
     def _begin(self, started: _Started, mask: LaneMask) -> None:
         self._tell(started, mask, begins=True)
         self._started.append(started)

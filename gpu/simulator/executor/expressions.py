@@ -375,7 +375,7 @@ class ExpressionCompiler:
     def _load(self, place: ir.Element) -> Evaluator:
         pointer, index = self._where(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
-        site = AccessSite(place.position, "read", place.volatile, bool(vector))
+        site = AccessSite(place.position, "read", place.volatile, bool(vector), place.sum)
         if isinstance(type, Scalar):
             dtype, read = type.dtype, values.read
             return lambda frame, mask: read(pointer(frame, mask), frame.batch, index(frame, mask), dtype, mask, site)
@@ -401,7 +401,7 @@ class ExpressionCompiler:
             return self._assign_variable(place.slot, value)
         pointer, index = self._where(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
-        site = AccessSite(place.position, "write", place.volatile, bool(vector))
+        site = AccessSite(place.position, "write", place.volatile, bool(vector), place.sum)
         if isinstance(type, Scalar):
             dtype, write = type.dtype, values.write
 
@@ -409,7 +409,11 @@ class ExpressionCompiler:
                 new = value(frame, mask)
                 if reads and frame.batch.scheduler is not None:
                     frame.batch.scheduler.part()
-                write(pointer(frame, mask), frame.batch, index(frame, mask), dtype, new, mask, site)
+                address, at = pointer(frame, mask), index(frame, mask)
+                write(address, frame.batch, at, dtype, new, mask, site)
+                if site.sum and frame.batch.observer is not None:
+                    address = address if at is None else address.moved(at, dtype.itemsize)
+                    started(frame.batch, "product").write_on(address, dtype.itemsize, mask, site)
                 return new
 
             return run_scalar

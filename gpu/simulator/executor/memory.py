@@ -25,13 +25,14 @@ POISON = 0xFF
 class AccessSite:
     """Where in the source an access stands, and what it does: "read", "write" or "atomic".
 
-    It may be `volatile`, or that of a whole `vector` type at once.
+    It may be `volatile`, or that of a whole `vector` type at once, or of a `sum` by a product that goes on.
     """
 
     position: SourcePosition
     action: str
     volatile: bool = False
     vector: bool = False
+    sum: bool = False
 
 
 class DeviceMemory(Protocol):

@@ -9,7 +9,7 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import BlockBatch, Geometry
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import LocalMemory
+from gpu.simulator.executor.memory import AccessSite, LocalMemory
 from gpu.simulator.executor.observe import IssuedStep, Observer
 from gpu.simulator.executor.patience import UNHURRIED
 from gpu.simulator.executor.printf import PrintBuffer
@@ -89,6 +89,9 @@ class Copies(Protocol):
 
     def read_on(self, source: Any, size: int, mask: LaneMask, position: SourcePosition) -> None:
         """Let lanes read so many bytes until they wait."""
+
+    def write_on(self, to: Any, size: int, mask: LaneMask, site: AccessSite) -> None:
+        """Let so many bytes of each lane be written until it waits."""
 
     def commit(self, mask: LaneMask) -> None:
         """End the group of copies of each lane."""

@@ -119,8 +119,14 @@ class _Assembly:
                 place = self.lower.place(operand)
                 if place is None:
                     raise refuse(operand, "what this asm writes to")
+                if isinstance(place, ir.Element) and name in sums and constraint[0] == "+":
+                    place = replace(place, sum=True)
                 held = place.type if isinstance(place.type, Scalar | Pointer) else _OF_CONSTRAINT["r"]
-                initial = self.lower.value(operand) if constraint[0] == "+" else None
+                initial: ir.Expression | None = None
+                if isinstance(place, ir.Element) and place.sum:
+                    initial = ir.Load(place.type, place)
+                elif constraint[0] == "+":
+                    initial = self.lower.value(operand)
                 if initial is not None and name in sums:
                     self.sums[name], initial = initial, None
                 outputs.append((place, self._declared(name, held, initial)))
@@ -567,7 +573,8 @@ class _Assembly:
             start = self._declared("lockstep place", pointer.type, pointer)
         for place in range(found.packed):
             if start is None:
-                asked = [tile.descriptor, *(number_of(_UINT32, number) for number in (part, half, place))]
+                numbers = [number_of(_UINT32, number) for number in (part, half, place)]
+                asked: list[str | ir.Expression] = [tile.descriptor, *numbers]
                 address = self._call(each, f"wgmma_{tile.factor}_turned", asked)
             else:
                 address = ir.Member(Pointer(unit), start, place * unit.size) if place else start

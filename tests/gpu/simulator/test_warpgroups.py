@@ -11,6 +11,7 @@ import pytest
 from gpu.errors import CompileError, LaunchError
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.warpgroups import WarpgroupChecker
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import lines, watch
 from tests.gpu.simulator.running import build, launch
@@ -261,6 +262,44 @@ def test_one_lane_says_for_its_warp_that_its_products_are_done() -> None:
     source = source.replace("i += 128", "i += 160").replace("WHO", "3")
     watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=160)
     assert not checker.findings
+
+
+@pytest.mark.parametrize(
+    ("between", "behind", "races"),
+    [
+        ("x = (unsigned)d[0];", "", True),
+        ("d[t % 4] = 3;", "", True),
+        # A barrier is no wait, nor is one for groups before this one.
+        ("__syncthreads(); d[3] += 1;", "", True),
+        ("COMMIT(); WAIT(1); d[3] += 1;", "", True),
+        ("COMMIT(); COMMIT(); WAIT(1); d[3] += 1;", "", False),
+        ("", "d[3] += 1;", False),
+        # Products of the same sums follow each other, and what is between others and these needs a fence.
+        ("MULTIPLY();", "", False),
+        ("", "d[0] += 1; FENCE(); MULTIPLY(); COMMIT(); WAIT(0);", False),
+        ("", "d[0] += 1; MULTIPLY(); COMMIT(); WAIT(0);", True),
+        ("", "MULTIPLY(); COMMIT(); WAIT(0);", False),
+    ],
+)
+def test_who_touches_sums_waits_for_products_and_is_fenced_from_the_next(
+    between: str, behind: str, races: bool
+) -> None:
+    checker = WarpgroupChecker()
+    watch(checker, _ordered("", between, behind), TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    assert bool(checker.findings) == races
+
+
+def test_a_finding_says_what_is_missing() -> None:
+    waiting, fencing = WarpgroupChecker(), WarpgroupChecker()
+    watch(waiting, _ordered("", "d[1] = 2;"), TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    (only,) = waiting.findings
+    assert lines(waiting.findings) == [(17, 18)]
+    assert "Write access at test.cu:18 by thread (0,0,0)" in only.message
+    assert "a wgmma.wait_group between them would order the two" in only.message
+    source = _ordered().replace("    FENCE();\n", "")
+    watch(fencing, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    (only,) = fencing.findings
+    assert "no wgmma.fence before it" in only.message
 
 
 def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:
