@@ -132,6 +132,15 @@ __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, u
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, adds, 1, 1, 0, 0; }"
         : SUMS_16(0), SUMS_16(16), SUMS_16(32), SUMS_16(48)
         : "l"(a), "l"(b), "r"(adds));
+#elif COLUMNS == 64
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %34, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
+        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, "
+        "%33, "
+        "adds, 1, 1, 0, 0; }"
+        : SUMS_16(0), SUMS_16(16)
+        : "l"(a), "l"(b), "r"(adds));
 #elif COLUMNS == 16
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %10, 0;\n"

@@ -191,6 +191,8 @@ _WARPGROUPS = {
     16: _WarpgroupsShape(64, 16, 2),
     32: _WarpgroupsShape(128, 128, 3),
 }
+_WARPGROUPS_FEW = _WarpgroupsShape(128, 64, 4)
+"""Of the largest, where there would be fewer blocks than multiprocessors."""
 _SPLIT_LINES = 32
 """Rows of A or columns of B that a block splits."""
 
@@ -352,6 +354,8 @@ def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
     """Split A and B into halves, in the order of tiles, and multiply these."""
     (m, k), n = a.shape, b.shape[1]
     shape = _WARPGROUPS[int(params["tile"])]
+    if shape is _WARPGROUPS[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
+        shape = _WARPGROUPS_FEW
     if shape.shared_bytes > engine.device.most_shared_bytes:
         shape = _WARPGROUPS[16]
     of_rows, of_columns = _largest(engine, engine.build(_HALVES_FILE), a, b)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpu.engines.base import Engine
+from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import Outcome, run_pattern
@@ -150,6 +151,41 @@ def test_a_device_without_warpgroups_is_told(fast_engine: Engine) -> None:
 
     with pytest.raises(InputError, match=r"'Tensor cores: tiles by warpgroups' cannot run here\. This GPU has 8\.6\."):
         run(Older(), "warpgroups", given(4, 4, 4))
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "opt_in", "shape", "grid"),
+    [
+        (2048, 2048, 232_448, (128, 128, 3), (132, 1, 1)),
+        (1024, 1100, 232_448, (128, 64, 4), (132, 1, 1)),
+        (300, 70, 232_448, (128, 64, 4), (6, 1, 1)),
+        (300, 70, 0, (64, 16, 2), (25, 1, 1)),
+    ],
+)
+def test_warpgroups_have_tiles_that_fit_the_device(
+    m: int, n: int, opt_in: int, shape: tuple[int, int, int], grid: tuple[int, int, int]
+) -> None:
+    """Large where these are as many as multiprocessors at least, and two of the smallest in 48 KB."""
+    seen = []
+
+    class Watched(NullEngine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.device = replace(self.device, multiprocessors=132, shared_bytes_opt_in=opt_in)
+
+        def build(self, file: str, defines: Any = None) -> Any:
+            seen.append(tuple((defines or {}).values()))
+            return super().build(file, defines)
+
+        def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+            seen.append((grid, shared_bytes))
+
+    params = PATTERN.check({"n": n, "m": m, "k": 8})
+    for _ in PATTERN.variant("warpgroups").run(Watched(), given(m, n, 8), params):
+        pass
+    assert shape in seen
+    assert seen[-1] == (grid, shape[2] * (sum(shape[:2]) * 64 * 2 * 2 + 16))
+    assert seen[-1][1] <= max(opt_in, 48 * 1024)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(1, 0), (-0.7, 0.3)])
