@@ -1,10 +1,11 @@
-"""Finds threads that touch the sums of products by warpgroups, which go on, and products that no fence comes before."""
+"""Finds products by warpgroups whose sums or tiles are touched without what orders the two: a wait, or a fence."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +13,15 @@ import numpy.typing as npt
 from gpu.errors import SourcePosition
 from gpu.simulator.checkers.checker import Checker
 from gpu.simulator.checkers.findings import Finding
+from gpu.simulator.checkers.shadow import Shadow
 from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.masks import LaneMask
-from gpu.simulator.executor.memory import LocalMemory
+from gpu.simulator.executor.memory import FlatMemory, LocalMemory
 from gpu.simulator.executor.observe import Access
 
 Array = npt.NDArray[Any]
 
-_FENCE = "wgmma.fence"
+_FENCE, _PROXY_FENCE = "wgmma.fence", "fence.proxy.async"
 
 
 @dataclass(eq=False)
@@ -38,6 +40,9 @@ class WarpgroupChecker(Checker):
     They are a thread's own arrays: of variables that are numbers nothing is told. Products that add to the same sums
     one after the other need nothing between them. Between what else touches sums and a product there has to be a
     `wgmma.fence`, and one before a thread's first product.
+
+    What threads store in shared memory tensor cores, and copies in bulk from there, see behind a `fence.proxy.async`,
+    by the thread that stores or, later, by the one that has it read.
     """
 
     def __init__(self) -> None:
@@ -52,15 +57,23 @@ class WarpgroupChecker(Checker):
         self._sums: dict[int, _Sums] = {}
         self._time = 0
         self._fenced = np.full(batch.geometry.lanes, -1)
+        self._proxied = np.zeros(batch.geometry.lanes, np.int64)
+        self._stored: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
+        self._places: dict[SourcePosition, int] = {}
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
         if name == _FENCE:
             self._time += 1
             self._fenced[mask.lanes] = self._time
+        elif name == _PROXY_FENCE:
+            self._time += 1
+            self._proxied[mask.lanes] = self._time
 
     def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory, position = access.memory, access.site.position
         if not isinstance(memory, LocalMemory):
+            if begins and memory.space == "shared" and access.site.action == "read":
+                self._read_by_others(batch, access)
             return
         if id(memory) not in self._sums:
             shape = (batch.geometry.lanes, memory.size // access.size)
@@ -77,7 +90,39 @@ class WarpgroupChecker(Checker):
         sums.going_on[where] += 1
         sums.product = position
 
+    def _read_by_others(self, batch: BlockBatch, access: Access) -> None:
+        """Report what threads have stored and not fenced, of what is read past them now."""
+        assert isinstance(access.memory, FlatMemory)
+        shadow = self._stored.get(access.memory)
+        if shadow is None:
+            return
+        lanes, cells = shadow.cells(batch.geometry, access)
+        stored, writer = shadow.slot("stored")[cells], shadow.slot("writer")[cells]
+        early = (stored > self._proxied[writer]) & (stored > self._proxied[lanes])
+        if early.any():
+            at = list(self._places)[int(shadow.slot("place")[cells[early][0]])]
+            what = (
+                f"what {batch.describe(int(writer[early][0]))} wrote at line {at.line}: a fence.proxy.async between "
+                "them would order the two"
+            )
+            self._report(batch, access, (at, access.site.position), lanes[early], what)
+
+    def _store(self, batch: BlockBatch, access: Access) -> None:
+        """Take note of what threads store in shared memory, or copies in bulk bring there."""
+        memory = access.memory
+        assert isinstance(memory, FlatMemory)
+        if memory not in self._stored:
+            self._stored[memory] = Shadow(memory, batch.geometry.blocks, access.size)
+        shadow = self._stored[memory]
+        lanes, cells = shadow.cells(batch.geometry, access)
+        self._time += 1
+        shadow.slot("stored")[cells] = 0 if access.site.bulk else self._time
+        shadow.slot("writer")[cells] = lanes
+        shadow.slot("place")[cells] = self._places.setdefault(access.site.position, len(self._places))
+
     def access(self, batch: BlockBatch, access: Access) -> None:
+        if access.memory.space == "shared" and access.site.action != "read":
+            self._store(batch, access)
         sums = self._sums.get(id(access.memory)) if access.memory.space == "local" else None
         if sums is None or access.site.sum:
             return
@@ -102,7 +147,7 @@ class WarpgroupChecker(Checker):
         self._findings[key] = Finding(
             "race",
             f"Race reported between {access.site.action.capitalize()} access at {PurePath(at.file).name}:{at.line} by "
-            f"{who} to {access.memory.name} (its registers) and {what}.",
+            f"{who} to {access.memory.name} and {what}.",
             positions,
             (who,) * len(positions),
             int(lanes.size),

@@ -184,6 +184,7 @@ class CopiedBytes:
     source: PointerValue
     given: Any
     position: SourcePosition
+    bulk: bool = False
 
     def perform(self, size: int, mask: LaneMask) -> None:
         """Let so many bytes of each lane arrive."""
@@ -211,4 +212,5 @@ class CopiedBytes:
         else:
             site = AccessSite(self.position, "read", vector=bool(vector))
             value = load(values, batch, self.source.moved(offset, 1), parts, vector, mask, site)
-        store(values, batch, to, parts, vector, value, mask, AccessSite(self.position, "write", vector=bool(vector)))
+        site = AccessSite(self.position, "write", vector=bool(vector), bulk=self.bulk)
+        store(values, batch, to, parts, vector, value, mask, site)

@@ -538,7 +538,7 @@ class ExpressionCompiler:
 
         def run(frame: CallFrame, mask: LaneMask) -> None:
             batch = frame.batch
-            copy = CopiedBytes(values, batch, to(frame, mask), source(frame, mask), None, position)
+            copy = CopiedBytes(values, batch, to(frame, mask), source(frame, mask), None, position, bulk=True)
             copies, at = started(batch, "bulk"), barrier and barrier(frame, mask)
             for count, lanes in of_each_value(size(frame, mask), mask):
                 copies.start(copy.to, copy.source, count, lanes, position, partial(copy.perform, count))

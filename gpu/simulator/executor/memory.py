@@ -25,7 +25,8 @@ POISON = 0xFF
 class AccessSite:
     """Where in the source an access stands, and what it does: "read", "write" or "atomic".
 
-    It may be `volatile`, or that of a whole `vector` type at once, or of a `sum` by a product that goes on.
+    It may be `volatile`, or that of a whole `vector` type at once, of a `sum` by a product that goes on, or of a copy
+    in `bulk`.
     """
 
     position: SourcePosition
@@ -33,6 +34,7 @@ class AccessSite:
     volatile: bool = False
     vector: bool = False
     sum: bool = False
+    bulk: bool = False
 
 
 class DeviceMemory(Protocol):

@@ -289,6 +289,28 @@ def test_who_touches_sums_waits_for_products_and_is_fenced_from_the_next(
     assert bool(checker.findings) == races
 
 
+_PROXY = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
+
+
+@pytest.mark.parametrize(
+    ("fenced", "before", "missing"),
+    [
+        (True, "", False),
+        (False, "", True),
+        # By who has it read, behind the barrier; and not before what is stored last.
+        (False, _PROXY, False),
+        (True, "if (t == 7) tiles[64 * 8 + 3] = 1; __syncthreads();", True),
+        (True, f"if (t == 7) tiles[64 * 8 + 3] = 1; {_PROXY} __syncthreads();", False),
+    ],
+)
+def test_what_threads_store_is_fenced_before_tensor_cores_read_it(fenced: bool, before: str, missing: bool) -> None:
+    checker = WarpgroupChecker()
+    source = _ordered(before) if fenced else _ordered("@").replace(_PROXY, "").replace("@", before)
+    watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
+    assert bool(checker.findings) == missing
+    assert all("a fence.proxy.async between them would order the two" in each.message for each in checker.findings)
+
+
 def test_a_finding_says_what_is_missing() -> None:
     waiting, fencing = WarpgroupChecker(), WarpgroupChecker()
     watch(waiting, _ordered("", "d[1] = 2;"), TILES, np.zeros(512, np.float32), kernel="k", block=128)
