@@ -35,6 +35,8 @@ def gpu() -> Iterator[Engine]:
 @pytest.mark.parametrize(("pattern", "variant"), EVERY)
 def test_every_variant_is_right_and_timed(gpu: Engine, pattern: Pattern, variant: str) -> None:
     chosen = pattern.variant(variant)
+    if missing := chosen.missing(gpu.device):
+        pytest.skip(missing)
     image = {"image": IMAGE, "maxval": np.array(255)} if pattern.of_images else {}
     report = run_pattern(gpu, pattern, chosen, image, dict(pattern.step_params), lambda progress: None).report
     assert report.verified or chosen.cautionary
