@@ -195,10 +195,9 @@ class CudaEngine:
                 warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
                 warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
                 options, whole = compiler_options(self._nvcc, macros), whole_text(file, text)
-                options["arch"] = architecture(self._capability, whole)
                 if "<<<" in text:
                     return _linked(whole, **options), b""
-                image: bytes = compile_source(whole, **options)
+                image: bytes = compile_source(whole, **options, arch=architecture(self._capability, whole))
                 return cuda.module_from_buffer(image), image
         except cuda.CompileError as error:
             log = f"{error.stdout or ''}{error.stderr or ''}".strip()

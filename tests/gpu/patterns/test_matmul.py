@@ -261,6 +261,7 @@ def test_large_matrices_on_the_gpu() -> None:
     try:
         for sides in ({"n": 2048}, {"n": 1023, "m": 2049, "k": 777}, {"n": 4096, "m": 1, "k": 513}):
             for variant in THREADS:
-                assert run(engine, variant, **sides, beta=0.5).report.verified
+                if not PATTERN.variant(variant).missing(engine.device):
+                    assert run(engine, variant, **sides, beta=0.5).report.verified
     finally:
         engine.close()
