@@ -286,7 +286,7 @@ class RunTasks:
         return TaskRef(key)
 
     def _submitted(self, keys: list[str]) -> list[Any]:
-        """Hand all tasks to Dask at once, which takes it two milliseconds however many there are; return futures.
+        """Hand all tasks to Dask at once, which takes it as long for dozens as for one; return futures.
 
         We hold nothing but the last ones: the scheduler keeps what they need for as long as they do.
         """

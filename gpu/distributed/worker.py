@@ -319,7 +319,7 @@ def _kept(plugin: EnginePlugin, engine: Engine, result: Any, elsewhere: Collecti
         return result
     # Its handle is made here, as who asks for it later would wait for the engine's thread. What others ask for none the
     # less, as when a worker is lost, comes to them as an array.
-    goes = plugin.shares and part in elsewhere
+    goes = plugin.shares and not {"", part}.isdisjoint(elsewhere)
     return Resident(plugin, result, engine.share(result) if goes and isinstance(engine, SharingEngine) else b"")
 
 
