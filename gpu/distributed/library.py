@@ -46,6 +46,8 @@ def load_dask() -> None:
             "distributed.scheduler.work-stealing": False,
             "distributed.scheduler.active-memory-manager.start": False,
             "distributed.worker.profile.enabled": False,
+            # What one worker takes of another comes in one message: mostly it is handles of what lies on a device.
+            "distributed.worker.transfer.message-bytes-limit": "1PB",
             "distributed.admin.large-graph-warning-threshold": "1PB",
             # What a user's own script is started with is none of the workers' business.
             "distributed.nanny.pre-spawn-environ": {},

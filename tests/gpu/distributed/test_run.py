@@ -252,6 +252,14 @@ def test_only_what_others_take_is_shared(cluster):
     assert sum(cluster.client.run(shares).values()) == before + 8, "of four chunks two buckets each"
 
 
+def test_what_one_worker_takes_of_another_comes_in_one_message(cluster):
+    assert {*cluster.client.run(most_in_a_message).values()} == {10**15}
+
+
+def most_in_a_message(dask_worker):
+    return dask_worker.state.transfer_message_bytes_limit
+
+
 def test_python_looks_for_no_garbage_among_what_stays(cluster):
     assert gc.get_freeze_count() > 10_000
     assert min(cluster.client.run(gc.get_freeze_count).values()) > 10_000
