@@ -17,6 +17,9 @@
 #define KEYS_A_LANE 16
 #define SECTION (KEYS_A_LANE * WARP)
 
+// So many blocks share a multiprocessor, which leaves 64 registers to each thread.
+#define BLOCKS_AT_ONCE (1024 / BLOCK_SIZE)
+
 // So many buckets are written at a time: each is memory of its own.
 #define AT_ONCE 4
 
@@ -70,10 +73,10 @@ extern "C" __global__ void sort_chunk_bounds(const int *starts, int sections, in
 // Idea: the lanes of a warp vote who has a key of the bucket, and write these side by side. With a key goes its place among
 // those of all chunks, of which `start` are before. Limit: memory's bandwidth; a few keys of a bucket are written at a
 // time, and only neighbors in time fill a sector.
-extern "C" __global__ void sort_chunk_share(const KEY *keys, int n, const KEY *splitters, const int *froms, int buckets,
-                                            const int *starts, int sections, int start, int bucket, KEY *keys_0,
-                                            KEY *keys_1, KEY *keys_2, KEY *keys_3, int *places_0, int *places_1,
-                                            int *places_2, int *places_3) {
+extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
+    sort_chunk_share(const KEY *keys, int n, const KEY *splitters, const int *froms, int buckets, const int *starts,
+                     int sections, int start, int bucket, KEY *keys_0, KEY *keys_1, KEY *keys_2, KEY *keys_3,
+                     int *places_0, int *places_1, int *places_2, int *places_3) {
     int section = blockIdx.x * WARPS + threadIdx.x / WARP;
     if (section >= sections) return;
     int lane = threadIdx.x % WARP;

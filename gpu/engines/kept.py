@@ -1,7 +1,8 @@
 """Device memory that serves again rather than go back to the driver, and other processes' memory that stays open.
 
-The driver takes milliseconds to give or take back gigabytes, and waits for the device; it takes as long to open another
-process's memory. So who has a device for itself keeps both, and these are the lifetimes:
+Measured on an H200: the driver takes 2 ms to give 8 GB, 5 to take them back, waiting for the device, and 9.5 to open 1
+to 4 GB of another process, which NVLink copies in 3 to 11. So who has a device for itself keeps both, and these are the
+lifetimes:
 
 - Memory that nobody else has seen is kept when it is freed. It goes back to the driver when an allocation finds no
   room, and when the engine is closed.
