@@ -8,7 +8,7 @@ neighbors (halos), of all with all (a sort's buckets); a program that goes round
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Protocol
@@ -89,38 +89,47 @@ class OnWorker:
                 outputs: Arrays = end.value
                 return outputs
 
-    def run_by_turns(self, parts: Sequence[Arrays]) -> list[Arrays]:
-        """Run the rung on parts of the input, two under way at a time, each on a stream of its own.
+    def run_by_turns(self, parts: Iterable[Arrays]) -> Generator[Arrays, None, None]:
+        """Run the rung on parts of the input, and yield what it makes of each, in order.
 
-        While one is computed, the next one is brought to the device, and what was made of the one before taken away.
+        On an engine that overlaps, two are under way at a time, each on a stream of its own: while one is computed, the
+        next one is brought to the device, and what was made of the one before taken away.
         """
         engine = self.engine
-        assert isinstance(engine, OverlappingEngine)
-        waiting = list(enumerate(parts))[::-1]
+        if not isinstance(engine, OverlappingEngine):
+            yield from map(self.run, parts)
+            return
+        waiting = iter(parts)
+        begun, given, more = 0, 0, True
         outputs: dict[int, Arrays] = {}
         under_way: dict[int, tuple[int, Generator[Any, None, Arrays]]] = {}
         try:
-            while waiting or under_way:
+            while more or under_way:
                 for number in (0, 1):
-                    with engine.on_stream(number):
-                        if number in under_way:
-                            place, program = under_way[number]
+                    if number in under_way:
+                        place, program = under_way[number]
+                        with engine.on_stream(number):
                             try:
                                 next(program)
                                 continue
                             except StopIteration as end:
                                 outputs[place] = end.value
                                 del under_way[number]
-                        if waiting:
-                            place, inputs = waiting.pop()
-                            under_way[number] = place, self.host_program(engine, inputs, self.params)
+                    while given in outputs:  # before the next part is waited for
+                        yield outputs.pop(given)
+                        given += 1
+                    if more and (inputs := next(waiting, None)) is not None:
+                        with engine.on_stream(number):
+                            under_way[number] = begun, self.host_program(engine, inputs, self.params)
+                            begun += 1
                             next(under_way[number][1])
+                    else:
+                        more = False
         finally:
             for number, (_, program) in under_way.items():
                 with engine.on_stream(number):
                     program.close()
             engine.join_streams()
-        return [outputs[place] for place in range(len(parts))]
 
 
 class Made(Protocol):
@@ -192,15 +201,16 @@ class Streaming:
 
     Parameters
     ----------
-    plan : callable
-        As a DistributedProgram's; it reads a chunk again rather than keep what it made of it.
+    plan : callable or None
+        As a DistributedProgram's; it reads a chunk again rather than keep what it made of it. None where chunks need
+        nothing of each other but halos: they then are read, computed and written a part at a time.
     dtype : callable or None
         params -> the type of the elements of a result that is written in parts; None where it is small.
     sized : callable
         params -> whether such a result is as long as the input, which is known before it runs.
     """
 
-    plan: Callable[[Tasks], Mapping[str, Parts]]
+    plan: Callable[[Tasks], Mapping[str, Parts]] | None
     dtype: Callable[[Mapping[str, Any]], str] | None = None
     sized: Callable[[Mapping[str, Any]], bool] = lambda params: True
 

@@ -19,7 +19,7 @@ from gpu.engines.base import Array
 from gpu.errors import InputError
 from gpu.files import netpbm
 from gpu.files.arrays import npy_layout
-from gpu.files.opening import check_target, os_errors, reading, replacing_in_parts
+from gpu.files.opening import check_target, os_errors, reading, replacing_in_parts, write_back
 
 RAW_TYPES = ("uint8", "uint16", "int32", "int64", "float32", "float64")
 _NETPBM = (".pgm", ".ppm")
@@ -180,8 +180,10 @@ class RawTarget:
         stored = np.ascontiguousarray(rows, self.dtype)
         row_bytes = math.prod(stored.shape[1:]) * stored.dtype.itemsize
         with os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
-            file.seek(self.offset + start * row_bytes)
+            first = self.offset + start * row_bytes
+            file.seek(first)
             file.write(stored.reshape(-1).view(np.uint8).data if stored.size else b"")
+            write_back(file, first, stored.nbytes)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from gpu.declaration.arrays import present_error
 from gpu.declaration.distributed import DistributedProgram, Parts, equal_lengths
 from gpu.declaration.pattern import Array, Inputs, Outputs, Params, Pattern, Progress, Variant
 from gpu.declaration.presentation import ArrayPresentation
+from gpu.distributed.chunks import Chunk
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.sources import Carried, Excerpt, written
 from gpu.distributed.tasks import Named, RunTasks
-from gpu.distributed.worker import Chunk
 from gpu.errors import InputError
 from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.messages.requests import Report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -11,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from gpu.declaration.distributed import OnWorker, Parts, Streaming
+from gpu.declaration.distributed import PART_BYTES, OnWorker, Parts, Streaming
 from gpu.declaration.pattern import Array, Params, Pattern, Variant
+from gpu.distributed.chunks import Chunk, ChunkInParts
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.files import (
-    Output,
+    RawRows,
     Streamed,
     Target,
     check_streamed_target,
@@ -24,15 +26,14 @@ from gpu.distributed.files import (
     writing,
     written_together,
 )
+from gpu.distributed.in_parts import LevelsTarget, run_in_parts
 from gpu.distributed.run import lengths_of, program_of
 from gpu.distributed.sources import Excerpt
 from gpu.distributed.tasks import Named, RunTasks
-from gpu.distributed.worker import Chunk
 from gpu.distributed.zarr_arrays import ZARR
 from gpu.engines.base import Buffer
 from gpu.errors import InputError
 from gpu.messages.distributed import DistributedRun
-from gpu.patterns import find_pattern
 from gpu.run.drive import Tell
 
 CHUNK_BYTES = 2**26
@@ -62,7 +63,7 @@ def stream(
     target: str = "",
     chunks: Sequence[int] = (),
 ) -> StreamedRun:
-    """Run a variant over files; a worker has a chunk of the input in memory, and what it makes of it.
+    """Run a variant over files; a worker has a chunk of the input in memory, or parts of it, and what it makes of them.
 
     Parameters
     ----------
@@ -102,19 +103,29 @@ def stream(
     if not dtype:
         target = ""
     halo, whole = program.halo(params), _beside(given, name)
-    cut, start = [], 0
+    cut: list[Chunk] = []
+    start = 0
     for place, length in enumerate(lengths):
         stop = start + length
         around = min(halo, start), min(halo, total - stop)
         excerpt = Excerpt(given.source, start - around[0], stop + around[1])
         cut.append(Chunk({name: excerpt}, whole, place, start, stop, *around))
         start = stop
-    tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, cut, {}, accept=True)
+    as_read = cut if program.streaming.plan is not None else in_parts(cut, given, together, written_together(target))
+    tasks = RunTasks(cluster, pattern.name, variant.name, params, {}, as_read, {}, accept=True)
     try:
         begun = time.perf_counter()
         with writing(target, given.shape, dtype, lengths[0], given.maxval) if target else nullcontext() as to:
-            planned = dict(program.streaming.plan(tasks))
-            puts = _puts(tasks, planned.pop(pattern.result), to, given, target, lengths) if to is not None else []
+            planned = dict(program.streaming.plan(tasks)) if program.streaming.plan is not None else {}
+            if to is None:
+                puts = []
+            elif program.streaming.plan is None:
+                levels = LevelsTarget(to.target, pattern.name, params, dtype, given.maxval)
+                where = levels if is_image(target) else to.target
+                how = pattern.result, halo, where, dtype, _at_a_time(target, lengths)
+                puts = [tasks.make(run_in_parts, chunk, *how, place=at) for at, chunk in enumerate(tasks.chunks)]
+            else:
+                puts = _puts(tasks, planned.pop(pattern.result), to.target, lengths)
             # What is not written is small.
             found = tasks.wait([*puts, *(_named(each.parts[0]) for each in planned.values())], tell)
             sizes = np.array(found[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
@@ -134,38 +145,32 @@ def stream(
     return StreamedRun(outputs, done, read, sizes[1])
 
 
-def put_part(
-    worker: OnWorker,
-    part: Array | Buffer,
-    target: Target,
-    start: int | Array,
-    place: int,
-    image: tuple[str, str, int] | None,
-) -> Array:
-    """Write a part of a result; return how many rows and bytes it has.
-
-    Of an image the pattern's name, the pixels' type and white make it what a file shows.
-    """
+def put_part(worker: OnWorker, part: Array | Buffer, target: Target, start: int | Array, place: int) -> Array:
+    """Write a part of a result; return how many rows and bytes it has."""
     rows = part if isinstance(part, np.ndarray) else worker.engine.download(part)
-    if image is not None:
-        name, dtype, maxval = image
-        pixels = {"image": np.zeros(rows.shape, dtype), "maxval": np.array(maxval, dtype)}
-        rows = find_pattern(name).present(pixels, worker.params, {"result": rows})["image"]
     target.write(int(start[place]) if isinstance(start, np.ndarray) else start, rows)
     return np.array([len(rows), rows.nbytes], np.int64)
 
 
-def _puts(
-    tasks: RunTasks, parts: Parts, to: Output, given: Streamed, target: str, lengths: Sequence[int]
-) -> list[Named]:
-    image = (tasks.pattern, given.dtype.name, given.maxval) if is_image(target) else None
+def _puts(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequence[int]) -> list[Named]:
     starts = np.cumsum([0, *lengths])
     return [
-        _named(part).followed(
-            put_part, to.target, int(starts[place]) if parts.starts is None else parts.starts, place, image
-        )
+        _named(part).followed(put_part, target, int(starts[place]) if parts.starts is None else parts.starts, place)
         for place, part in enumerate(parts.parts)
     ]
+
+
+def in_parts(cut: Sequence[Chunk], given: Streamed, together: int = 1, written: int = 1) -> list[ChunkInParts]:
+    """Return chunks as they are read a part at a time: so many rows that belong together, or are written at a time."""
+    row_bytes = max(1, given.nbytes // max(1, given.shape[0]))
+    least = math.lcm(together, written)
+    rows = -(-max(1, PART_BYTES // row_bytes) // least) * least
+    return [ChunkInParts(each, rows, row_bytes, at_once=not isinstance(given.source, RawRows)) for each in cut]
+
+
+def _at_a_time(target: str, lengths: Sequence[int]) -> int:
+    """Return how many rows are written at a time: of a Zarr array a chunk, which is a file."""
+    return lengths[0] if Path(target).suffix.lower() == ZARR else written_together(target)
 
 
 def _checked_target(streaming: Streaming, given: Streamed, params: Params, target: str, lengths: Sequence[int]) -> str:

@@ -13,10 +13,11 @@ from weakref import WeakSet
 
 from gpu.declaration.distributed import Step
 from gpu.declaration.pattern import Progress
+from gpu.distributed.chunks import Chunk, ChunkInParts
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.resident import Resident
 from gpu.distributed.watch import Watch
-from gpu.distributed.worker import Chunk, TaskCall, carry_out, pick
+from gpu.distributed.worker import TaskCall, carry_out, pick
 from gpu.errors import EngineUnavailableError, KernelError, LockstepError
 from gpu.messages.distributed import LostWorker, Taken, TaskRecord
 from gpu.run.drive import Tell
@@ -151,7 +152,7 @@ class RunTasks:
     params : mapping
     sources : mapping of str to str
         Texts for kernel files, where they are edited.
-    chunks : sequence of Chunk
+    chunks : sequence of Chunk or ChunkInParts
     beside : mapping of str to sequence of Chunk
         Of inputs that are divided by themselves.
     accept : bool
@@ -170,7 +171,7 @@ class RunTasks:
         variant: str,
         params: Mapping[str, Any],
         sources: Mapping[str, str],
-        chunks: Sequence[Chunk],
+        chunks: Sequence[Chunk | ChunkInParts],
         beside: Mapping[str, Sequence[Chunk]],
         accept: bool = False,
     ) -> None:
@@ -195,7 +196,7 @@ class RunTasks:
         cluster.client.subscribe_topic("all", self.news.of_cluster)
         self._watch = Watch(cluster.client)
 
-    def _chunk(self, chunk: Chunk) -> Named:
+    def _chunk(self, chunk: Chunk | ChunkInParts) -> Named:
         return Named(self, lambda then: chunk, None, 0)
 
     def make(self, step: Step, *taken: Any, place: int = 0) -> Named:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu.engines.base import Array
 from gpu.errors import EngineUnavailableError, InputError
-from gpu.files.opening import os_errors, reading
+from gpu.files.opening import os_errors, reading, write_back
 
 TIFF = (".tif", ".tiff")
 TILE = 256
@@ -139,13 +139,15 @@ class TiffTarget:
         kind, beside = np.dtype(self.dtype), -(-self.shape[1] // TILE)
         tile = np.zeros((TILE, TILE, *self.shape[2:]), kind)
         with os_errors(Path(self.path).name, "written"), open(self.path, "r+b") as file:
-            file.seek(self.offset + start // TILE * beside * tile.nbytes)
+            first = self.offset + start // TILE * beside * tile.nbytes
+            file.seek(first)
             for top in range(0, len(rows), TILE):
                 for left in range(0, self.shape[1], TILE):
                     values = rows[top : top + TILE, left : left + TILE]
                     tile[:] = 0
                     tile[: values.shape[0], : values.shape[1]] = values
                     file.write(tile.data)
+            write_back(file, first, file.tell() - first)
 
 
 def create_tiff(path: str, shape: tuple[int, ...], dtype: str) -> TiffTarget:

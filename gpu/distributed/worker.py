@@ -18,11 +18,11 @@ import numpy as np
 from distributed import WorkerPlugin, get_worker
 
 from gpu import __version__, engines
-from gpu.declaration.distributed import Arrays, OnWorker, Piece, Step
+from gpu.declaration.distributed import OnWorker, Piece, Step
 from gpu.declaration.pattern import Pattern
 from gpu.devices.probe import look_from_outside
+from gpu.distributed.chunks import Chunk, ChunkInParts, PartsOfChunk
 from gpu.distributed.resident import Resident, settle
-from gpu.distributed.sources import Excerpt
 from gpu.engines.base import Buffer, Device, Engine, KeepingEngine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import Fetch, Taken, TaskRecord
@@ -158,32 +158,6 @@ def rotated(visible: str, ordinal: int, count: int) -> str:
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Where a chunk's input comes from, and which part of all it is; `Piece` says what its numbers are.
-
-    Parameters
-    ----------
-    divided : mapping of str to Excerpt
-        What the chunk's elements are read from, with those that it sees of its neighbors.
-    whole : mapping of str to array
-        What every chunk has.
-    """
-
-    divided: Mapping[str, Excerpt]
-    whole: Arrays
-    place: int
-    start: int
-    stop: int
-    before: int = 0
-    after: int = 0
-
-    def read(self) -> Piece:
-        """Read it, in the worker."""
-        inputs = {name: excerpt.read() for name, excerpt in self.divided.items()}
-        return Piece({**inputs, **self.whole}, self.place, self.start, self.stop, self.before, self.after)
-
-
-@dataclass(frozen=True)
 class TaskCall:
     """A step of a run, as a worker is told of it.
 
@@ -230,7 +204,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     engine.sources = dict(call.sources)
     engine.take_times()
     pattern = find_pattern(call.pattern)
-    read: list[Piece] = []
+    read: list[Piece | PartsOfChunk] = []
     variant = pattern.variant(call.variant)
     try:
         on_worker = OnWorker(engine, call.params, call.variant, variant.run)
@@ -281,14 +255,23 @@ def _fetched(worker: Any) -> tuple[Fetch, ...]:
     )
 
 
-def _opened(value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read: list[Piece]) -> Any:
-    """Return what a step takes for what Dask gives; chunks are read, and stand in `read` too."""
+def _opened(value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, read: list[Piece | PartsOfChunk]) -> Any:
+    """Return what a step takes for what Dask gives; chunks are read, or will be, and stand in `read` too."""
+
+    def look_at(piece: Piece) -> None:
+        if call.accept:
+            _accept(find_pattern(call.pattern), piece, call.params)
+
     match value:
         case Chunk():
-            read.append(value.read())
-            if call.accept:
-                _accept(find_pattern(call.pattern), read[-1], call.params)
-            return read[-1]
+            piece = value.read()
+            look_at(piece)
+            read.append(piece)
+            return piece
+        case ChunkInParts():
+            parts = PartsOfChunk(value, look_at)
+            read.append(parts)
+            return parts
         case Resident():
             return value.on(plugin, engine)
         case list():

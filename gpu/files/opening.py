@@ -113,7 +113,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def replacing_in_parts(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Have the name of a new file, or folder, that others write to; it takes `path`'s place when the block ends well.
 
-    When the block does not, what was written vanishes. A file is replaced, a folder is not.
+    When the block does not, what was written vanishes. A file is replaced, a folder is not. A file is on the disk
+    before it has the name: who sees it may remove what it was made of.
 
     Raises
     ------
@@ -125,6 +126,8 @@ def replacing_in_parts(path: str | os.PathLike[str]) -> Iterator[Path]:
         unfinished = target.with_name(f".lockstep-{secrets.token_hex(8)}.part")
         try:
             yield unfinished
+            if unfinished.is_file():
+                _sync(unfinished)
             if before is not None and stat.S_ISREG(before) and unfinished.is_file():
                 unfinished.chmod(stat.S_IMODE(before))
             unfinished.replace(target)
@@ -132,6 +135,22 @@ def replacing_in_parts(path: str | os.PathLike[str]) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
             raise
+
+
+def write_back(file: IO[bytes], start: int, size: int) -> None:
+    """Have the system begin to write bytes of a file to the disk that were written just now, and wait for nothing.
+
+    Left to itself it begins seconds later, and then all wait for the disk that had nothing to do before.
+    """
+    if hasattr(os, "posix_fadvise"):
+        file.flush()
+        with contextlib.suppress(OSError):  # as of a device
+            os.posix_fadvise(file.fileno(), start, size, os.POSIX_FADV_DONTNEED)
+
+
+def _sync(path: Path) -> None:
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
 
 
 def _without_name(folder: Path) -> IO[bytes] | None:

@@ -394,7 +394,7 @@ PATTERN = Pattern(
         exchange="",
         fix_up="",
         plan=rows_alone("result"),
-        streaming=Streaming(rows_alone("result"), lambda params: "float32"),
+        streaming=Streaming(None, lambda params: "float32"),
     ),
     textbook=_textbook,
     step_params={"n": _STEPPED_COLUMNS, "rows": _STEPPED_ROWS, "block": "8", "input": "digits"},

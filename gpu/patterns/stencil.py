@@ -240,9 +240,6 @@ _BENCHMARK = Benchmark(
     timed=(*map(_timed, (64, 128, 256, 512)), _timed(250), _timed(128, 4)),
 )
 
-
-_PLAN = rows_alone("result", halo=_rows, together=_rows)
-
 PATTERN = Pattern(
     name="stencil",
     order=11,
@@ -335,10 +332,10 @@ PATTERN = Pattern(
         local="Each device has some planes of the grid.",
         exchange="It sees the plane before its first one and the one behind its last: a halo.",
         fix_up="What it makes of the halo is left out.",
-        plan=_PLAN,
+        plan=rows_alone("result", halo=_rows, together=_rows),
         halo=_rows,
         together=_rows,
-        streaming=Streaming(_PLAN, lambda params: "float32"),
+        streaming=Streaming(None, lambda params: "float32"),
     ),
     textbook=_textbook,
     step_params={"n": _STEPPED, "rows": _STEPPED, "planes": _STEPPED, "tile": "4", "input": "digits"},

@@ -38,7 +38,9 @@ A run that fits one device, from the request until its result is compared, witho
 
 _FROM_DISK = """\
 An image that is read from a disk in chunks, after the system was asked to keep nothing of it. What the disk reads is
-what all workers read together, and nothing else. Filtered, it is written as another image."""
+what all workers read together, and nothing else. Filtered, it is written as another image on the same disk; beside that
+stands what the disk copies, the same chunks read and written with nothing between. What is written counts when the disk
+has it."""
 
 
 def run(
@@ -133,6 +135,7 @@ def _page(
             "s",
             "GB/s read",
             "of what the disk reads",
+            "of what it copies",
             "most in a worker's memory",
             "",
         )
@@ -165,18 +168,22 @@ def _overhead_cells(row: OverheadRow) -> tuple[str, ...]:
 
 
 def _disk_cells(row: DiskRow, rows: Sequence[DiskRow]) -> tuple[str, ...]:
-    disk_rate = max((each.rate for each in rows if each.what == disk.READ), default=0.0)
-    share = f"{row.rate / disk_rate:.0%}" if row.read_bytes and disk_rate else ""
     return (
         row.what,
         short_bytes(row.read_bytes),
         short_bytes(row.written_bytes),
         f"{row.seconds:.2f}",
         f"{row.rate:.3g}" if row.read_bytes else "",
-        share,
+        _share(row, rows, disk.READ) if row.read_bytes else "",
+        _share(row, rows, disk.COPY) if row.read_bytes and row.written_bytes else "",
         short_bytes(row.held_bytes) if row.held_bytes else "",
         _verdict(row.right),
     )
+
+
+def _share(row: DiskRow, rows: Sequence[DiskRow], of: str) -> str:
+    most = max((each.rate for each in rows if each.what == of), default=0.0)
+    return f"{row.rate / most:.0%}" if most else ""
 
 
 def _verdict(right: bool) -> str:

@@ -17,11 +17,12 @@ from gpu.bench.cluster.cases import WINDOW, CaseResult, ClusterCase, MadeInput, 
 from gpu.bench.cluster.held import BlankRows, HeldEngine, Moved, OnDevice, PartFacts, stand_before, step_aside
 from gpu.declaration.distributed import OnWorker, Step, equal_lengths
 from gpu.declaration.pattern import Progress
+from gpu.distributed.chunks import Chunk
 from gpu.distributed.cluster import Cluster
 from gpu.distributed.run import lengths_of
 from gpu.distributed.sources import Excerpt, written
 from gpu.distributed.tasks import Named, RunTasks, home_of
-from gpu.distributed.worker import Chunk, exchange_engine, with_engine
+from gpu.distributed.worker import exchange_engine, with_engine
 from gpu.engines.base import Array, Engine
 from gpu.errors import LockstepError
 from gpu.messages.distributed import DistributedRun

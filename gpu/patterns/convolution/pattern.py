@@ -438,8 +438,6 @@ def _reach(params: Params) -> int:
     return len(filter_of(params)) // 2
 
 
-_PLAN = rows_alone("result", halo=_reach)
-
 PATTERN = Pattern(
     name="convolution",
     order=1,
@@ -589,9 +587,9 @@ PATTERN = Pattern(
         local="Each device filters some rows of the image.",
         exchange="It sees as many rows of its neighbors, above and below, as the filter reaches over: a halo.",
         fix_up="What it makes of the halo is left out.",
-        plan=_PLAN,
+        plan=rows_alone("result", halo=_reach),
         halo=_reach,
-        streaming=Streaming(_PLAN, lambda params: str(params["pixels"])),
+        streaming=Streaming(None, lambda params: str(params["pixels"])),
     ),
     textbook=_textbook,
     step_params={"size": 3},
