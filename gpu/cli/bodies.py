@@ -18,7 +18,7 @@ from gpu.declaration.roles import Role
 from gpu.engines.base import TO_SIMULATE, Engine
 from gpu.errors import InputError
 from gpu.files import images, opening
-from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, interactions_per_s
+from gpu.messages.bodies import BodyFigures, Camera, figures_of
 from gpu.messages.distributed import DistributedRun
 from gpu.patterns.nbody import files as nbody_files
 from gpu.patterns.nbody.divided import CONSERVED, MOVING
@@ -149,15 +149,12 @@ def _run_on_cluster(
 def _figures_of(done: DistributedRun, outcome: Outcome, inputs: Inputs, steps: int, motion: Motion) -> BodyFigures:
     """Return the figures of a run over several devices; its kernels' time is that of the worker that took longest."""
     count, (begun, ended) = len(inputs["bodies"]), outcome.outputs[CONSERVED]
-    kernel_ms = done.times_of(*MOVING).kernel
-    rate = interactions_per_s(count, steps, kernel_ms)
-    return BodyFigures(
-        bodies=count,
-        time=steps * motion.time_step,
-        steps=steps,
-        kernel_ms=kernel_ms,
-        interactions_per_s=rate,
-        gflops=rate * FLOPS_PER_INTERACTION / 1e9,
+    return figures_of(
+        count,
+        steps * motion.time_step,
+        steps,
+        lately=steps,
+        kernel_ms=done.times_of(*MOVING).kernel,
         radius=half_mass_radius(inputs["bodies"]),
         executor=outcome.report.executor,
         conserved=conserved(ended, energy(begun)),

@@ -7,18 +7,18 @@ from dataclasses import replace
 
 from gpu.distributed.asked import Asked
 from gpu.distributed.cluster import Cluster, opened
-from gpu.distributed.run import devices_text, run_distributed
+from gpu.distributed.played import PlayedBodies
+from gpu.distributed.run import devices_of, devices_text, run_distributed
 from gpu.engines import create
-from gpu.errors import EngineUnavailableError, InputError
+from gpu.errors import EngineUnavailableError, KernelError
 from gpu.messages.requests import AdvanceBodies, EngineRequest, PickBody, Ready, Result, RunPattern, SaveBodies
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.patterns import find_pattern
+from gpu.run.bodies import look_at
 from gpu.run.drive import Tell
 from gpu.run.execute import execute, share_arrays
 from gpu.run.sized import opened as opened_inputs
 from gpu.simulator.disk import complaint
-
-ONE = "Choose the GPU or the simulator above."
 
 
 class ClusterSession:
@@ -41,13 +41,15 @@ class ClusterSession:
         self._kept = ExitStack()
         self._files = create("null")
         self._cluster: Cluster | None = None
+        self._played: PlayedBodies | None = None
         self._open()
 
     @property
     def ready(self) -> Ready:
         """What the cluster is."""
         cluster = self._open()
-        device = replace(cluster.workers[0].device, name=devices_text(cluster))
+        one = cluster.workers[0].device
+        device = replace(one, name=devices_text(cluster), peak_gflops=one.peak_gflops * devices_of(cluster.workers))
         return Ready(device, complaint(), cluster.workers, cluster.dashboard)
 
     def execute(self, request: EngineRequest, folder: SharedFolder, tell: Tell) -> Result:
@@ -56,17 +58,21 @@ class ClusterSession:
         Raises
         ------
         LockstepError
-            As `run_distributed`; InputError also where only one device does what is asked for.
+            As `run_distributed`.
         """
         match request:
             case RunPattern():
                 return self._run(request, folder, tell)
-            case AdvanceBodies() | SaveBodies() | PickBody():
-                raise InputError("Bodies are played on one device: several compute their steps.", advice=ONE)
+            case AdvanceBodies():
+                return self._advance(request, folder, tell)
+            case SaveBodies() | PickBody():
+                played = self._played
+                return look_at(played if played and played.number == request.simulation else None, request, folder)
         return execute(self._files, request, folder, tell)
 
     def close(self) -> None:
         """End a cluster of this machine, and leave another."""
+        self._forget_bodies()
         self._cluster = None
         self._kept.close()
 
@@ -74,6 +80,26 @@ class ClusterSession:
         if self._cluster is None:
             self._cluster = self._kept.enter_context(opened(self._asked))
         return self._cluster
+
+    def _forget_bodies(self) -> None:
+        played, self._played = self._played, None
+        if played is not None:
+            played.close()
+
+    def _advance(self, request: AdvanceBodies, folder: SharedFolder, tell: Tell) -> Result:
+        """Begin or go on with a simulation of bodies, of which there is one at a time."""
+        try:
+            if self._played is None or self._played.number != request.simulation:
+                self._forget_bodies()
+                self._played = PlayedBodies(self._open(), request)
+            picture, figures = self._played.advance(request, tell)
+        except EngineUnavailableError:
+            self.close()
+            raise
+        except KernelError:
+            self._forget_bodies()
+            raise
+        return Result({} if picture is None else {"picture": folder.put(picture)}, bodies=figures)
 
     def _run(self, request: RunPattern, folder: SharedFolder, tell: Tell) -> Result:
         pattern = find_pattern(request.pattern)

@@ -76,7 +76,7 @@ def run_distributed(
     lengths = lengths_of(total, chunks, len(cluster.workers), program.together(params))
     with tempfile.TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
         here = Path(folder) if cluster.shared else None
-        cut = _chunks(program, inputs, params, divided, begins, lengths, here)
+        cut = chunks_of(program, inputs, params, divided, begins, lengths, here)
         beside = {name: _beside(name, inputs[name], len(cut), here) for name in program.beside}
         tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, beside)
         try:
@@ -157,7 +157,7 @@ def lengths_of(total: int, chunks: Sequence[int], workers: int, together: int = 
     return tuple(chunks)
 
 
-def _chunks(
+def chunks_of(
     program: DistributedProgram,
     inputs: Inputs,
     params: Params,
@@ -166,7 +166,10 @@ def _chunks(
     lengths: Sequence[int],
     folder: Path | None,
 ) -> list[Chunk]:
-    """Divide the input; `begins` says of what is ragged where each row begins in it."""
+    """Divide the input; `begins` says of what is ragged where each row begins in it.
+
+    Where there is a folder, inputs are written there, for workers to read what is theirs; otherwise they travel.
+    """
     rows = {name: inputs[name] for name in program.ragged.values()}
     apart = {*divided, *begins, *rows, *program.beside}
     whole = {name: values for name, values in inputs.items() if name not in apart}

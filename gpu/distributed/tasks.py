@@ -62,6 +62,7 @@ class Named:
         self._home = home
         self._elsewhere: set[str] = set() if elsewhere is None else elsewhere
         self._whole = whole
+        self._kept = False
         self.taken = taken
         self.depth = depth
 
@@ -83,6 +84,21 @@ class Named:
         elif self.taken is not None and self._whole is not None:
             return picked(self._whole.value, self.taken.part)
         return self.value
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it stays on a worker for tasks that are named later."""
+        return self._kept
+
+    def goes_elsewhere(self) -> None:
+        """Say that other workers take it, whatever is named by now."""
+        if self.taken is not None:
+            self._elsewhere.add(self.taken.part)
+
+    def keep(self, found: Mapping[str, Any]) -> None:
+        """Have what Dask has made of it, by keys, stand for it from now on."""
+        if not self._kept:
+            self._value, self._whole, self._kept = found[self.value.key], None, True
 
     def followed(self, step: Step, *taken: Any) -> Named:
         """Return what a step makes of this where it is made, in the same task: nobody else has this then."""
@@ -123,6 +139,12 @@ class News:
     def done(self) -> set[str]:
         """The names of tasks that ended."""
         return {record.task for record in tuple(self.records)}
+
+    def begin_anew(self) -> None:
+        """Forget what was told."""
+        self.records.clear()
+        self.lost.clear()
+        self.why = ""
 
     def of_run(self, event: tuple[float, Any]) -> None:
         """Take what a worker tells of a task."""
@@ -196,6 +218,19 @@ class RunTasks:
         cluster.client.subscribe_topic("all", self.news.of_cluster)
         self._watch = Watch(cluster.client)
 
+    def go_on(self, variant: str, params: Mapping[str, Any], sources: Mapping[str, str]) -> None:
+        """Go on after a `wait` with other settings; what is told begins anew."""
+        self.news.begin_anew()
+        self.count = 0
+        for each in (self._graph, self._priorities, self._homes):
+            each.clear()
+        self.variant, self.params = variant, dict(params)
+        self._call = (self.pattern, variant, self.params, dict(sources))
+
+    def divide(self, chunks: Sequence[Chunk]) -> None:
+        """Take other chunks, for the tasks that are named from now on."""
+        self.chunks = tuple(map(self._chunk, chunks))
+
     def _chunk(self, chunk: Chunk | ChunkInParts) -> Named:
         return Named(self, lambda then: chunk, None, 0)
 
@@ -221,8 +256,10 @@ class RunTasks:
 
         return Named(self, submit, Taken(name), depth, home, elsewhere)
 
-    def wait(self, made: Sequence[Named], tell: Tell) -> list[Any]:
+    def wait(self, made: Sequence[Named], tell: Tell, kept: Sequence[Named] = ()) -> list[Any]:
         """Wait for things, telling how far the run is, and return them as arrays.
+
+        What is `kept` stays where it is, for tasks that are named later; then nothing else does.
 
         Raises
         ------
@@ -231,7 +268,7 @@ class RunTasks:
         """
         import distributed
 
-        futures = self._submitted([each.value.key for each in made])
+        futures = self._submitted([each.value.key for each in (*made, *(each for each in kept if not each.is_kept))])
         told, alone_since = 0, None
         while True:
             try:
@@ -249,10 +286,15 @@ class RunTasks:
         told = self._tell(tell, told)
         try:
             # Workers of this machine are asked themselves.
-            gathered = self.cluster.client.gather(futures, direct=bool(self.cluster.shared))
+            gathered = self.cluster.client.gather(futures[: len(made)], direct=bool(self.cluster.shared))
             found = [_array(each) for each in gathered]
             self._hear_of_all()
             self._tell(tell, told)
+            if kept:
+                of_keys = {each.key: each for each in futures}
+                for each in kept:
+                    each.keep(of_keys)
+                self.keep_only(kept)
             return found
         except LockstepError:
             raise
@@ -268,6 +310,14 @@ class RunTasks:
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
             ) from error
+
+    def keep_only(self, kept: Sequence[Named]) -> None:
+        """Have workers forget, and leave, all but what stays for tasks that are named later."""
+        stays = {each.value.key for each in kept if each.is_kept}
+        for future in list(self._futures):
+            if future.key not in stays:
+                future.release()
+                self._futures.discard(future)
 
     def _hear_of_all(self) -> None:
         """Wait until workers have told of the last tasks too: a result may be here before what is told of it."""
@@ -312,7 +362,7 @@ class RunTasks:
         """Tell how far the run is and whom it lost since; return of how many losses was told."""
         for each in self.news.lost[told:]:
             tell(Progress(None, f"worker {each.address} is gone; others do its {each.again} tasks again"))
-        done = len(self.news.done)
+        done = min(len(self.news.done), self.count)  # of what was stopped somebody may tell late
         tell(Progress(done / max(self.count, 1), f"{done} of {self.count} tasks"))
         return len(self.news.lost)
 

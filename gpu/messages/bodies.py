@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,13 @@ def interactions_per_s(bodies: int, steps: int, kernel_ms: float) -> float:
 
 FLOPS_PER_INTERACTION = 20
 """What the field counts for one body's pull on another, whatever it takes."""
+
+
+def figures_of(
+    bodies: int, time: float, steps: int, *, lately: int, kernel_ms: float, radius: float, executor: str, **others: Any
+) -> BodyFigures:
+    """Return the figures of a simulation whose last steps, `lately` of them, took `kernel_ms`."""
+    rate = interactions_per_s(bodies, lately, kernel_ms)
+    kernel_ms = kernel_ms if lately else 0.0
+    gflops = rate * FLOPS_PER_INTERACTION / 1e9
+    return BodyFigures(bodies, time, steps, kernel_ms, rate, gflops, radius, executor, **others)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpu.declaration.pattern import Progress, compiling
+from gpu.declaration.pattern import Array, Inputs, Params, Progress, Variant, compiling
 from gpu.engines.base import Engine
 from gpu.errors import InputError, KernelError
 from gpu.messages.requests import AdvanceBodies, LoadBodies, PickBody, Result, SaveBodies
@@ -42,22 +43,49 @@ def execute(
     match request:
         case LoadBodies(path):
             return Result({"bodies": folder.put(nbody_files.read_bodies(path))})
-        case SaveBodies(path, number):
-            simulation = _kept(engine, number)
-            nbody_files.write_bodies(path, simulation.bodies(), simulation.time)
-            return Result({})
-        case PickBody(number, camera, width, height, x, y):
-            bodies = _kept(engine, number).bodies()
-            picked = nbody_picture.nearest_body(bodies, camera, width, height, x, y)
-            return Result({"picked": folder.put(np.array(picked)), "bodies": folder.put(bodies)})
+        case SaveBodies() | PickBody():
+            kept = _KEPT.get(engine)
+            return look_at(kept.simulation if kept and kept.number == request.simulation else None, request, folder)
     return _advance(engine, request, folder, tell)
 
 
-def _kept(engine: Engine, number: int) -> BodySimulation:
-    kept = _KEPT.get(engine)
-    if kept is None or kept.number != number:
+class BodiesNow(Protocol):
+    """A simulation as it is now."""
+
+    @property
+    def time(self) -> float: ...
+
+    def bodies(self) -> Array: ...
+
+
+def look_at(simulation: BodiesNow | None, request: SaveBodies | PickBody, folder: SharedFolder) -> Result:
+    """Save the bodies of a simulation, or find one of them; InputError where there is none of the request's number."""
+    if simulation is None:
         raise InputError("This simulation has ended, and its bodies are gone.", advice="Start it again.")
-    return kept.simulation
+    bodies = simulation.bodies()
+    if isinstance(request, SaveBodies):
+        nbody_files.write_bodies(request.path, bodies, simulation.time)
+        return Result({})
+    picked = nbody_picture.nearest_body(bodies, request.camera, request.width, request.height, request.x, request.y)
+    return Result({"picked": folder.put(np.array(picked)), "bodies": folder.put(bodies)})
+
+
+def checked(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
+    """Return the rung, all parameters, and whether a picture is wanted; InputError where there is no such request."""
+    if not 0 <= request.steps <= _LARGEST_CHUNK:
+        raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
+    drawn = bool(request.width and request.height)
+    if drawn:
+        nbody_picture.check(request.camera, request.width, request.height, request.color, request.exposure)
+    return PATTERN.variant(request.variant), PATTERN.check(request.params), drawn
+
+
+def inputs_of(request: AdvanceBodies, params: Params) -> Inputs:
+    """Return what a simulation begins with; InputError where that is none that the pattern takes."""
+    given = {} if request.bodies is None else {"bodies": request.bodies.open()}
+    inputs = PATTERN.inputs(given, params, request.seed)
+    PATTERN.accept(inputs, params)
+    return inputs
 
 
 def forget(engine: Engine) -> None:
@@ -69,17 +97,12 @@ def forget(engine: Engine) -> None:
 
 def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
     """Begin or go on with a simulation, and draw it."""
-    variant = PATTERN.variant(request.variant)
-    motion = motion_of(PATTERN.check(request.params))
-    if not 0 <= request.steps <= _LARGEST_CHUNK:
-        raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
-    drawn = bool(request.width and request.height)
-    if drawn:
-        nbody_picture.check(request.camera, request.width, request.height, request.color, request.exposure)
+    variant, params, drawn = checked(request)
+    motion = motion_of(params)
     engine.sources = dict(request.sources)
     silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
     try:
-        simulation = _simulation(engine, request)
+        simulation = _simulation(engine, request, params)
         conserved = picture = None
         measuring_ms = 0.0
         if request.measure and not simulation.steps:
@@ -109,14 +132,11 @@ def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell:
     return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 
 
-def _simulation(engine: Engine, request: AdvanceBodies) -> BodySimulation:
+def _simulation(engine: Engine, request: AdvanceBodies, params: Params) -> BodySimulation:
     kept = _KEPT.get(engine)
     if kept is not None and kept.number == request.simulation:
         return kept.simulation
-    params = PATTERN.check(request.params)
-    given = {} if request.bodies is None else {"bodies": request.bodies.open()}
-    inputs = PATTERN.inputs(given, params, request.seed)
-    PATTERN.accept(inputs, params)
+    inputs = inputs_of(request, params)
     forget(engine)
     simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
     _KEPT[engine] = _Kept(request.simulation, simulation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from gpu.declaration.distributed import Made, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.pattern import Array
 from gpu.engines.base import Argument, Buffer, Engine
 from gpu.errors import InputError
+from gpu.messages.bodies import Camera
 from gpu.patterns.nbody.forces import FILE, Forces, motion_of
 from gpu.patterns.nbody.physics import probes, softening_squared
+from gpu.patterns.nbody.picture import Painter
 from gpu.patterns.nbody.simulation import MOMENTS_BLOCK, allocate_moments, moments, places_and_velocities
 
 CHUNKS_FILE = "nbody_chunks.cu"
@@ -24,39 +27,78 @@ CONSERVED = "conserved"
 MOVING = ("kick drift", "pulls and kick")
 """What steps of time are made of, as records call it."""
 
+MEASURING = ("chunk moments", "add moments")
+"""What `measured` is made of, as records call it."""
+
 _BLOCK = 256
 _MOST_TASKS = 2**17
+
+
+@dataclass(frozen=True)
+class BodyPicture:
+    """What a picture of bodies is to be, as `Painter.draw` takes it."""
+
+    camera: Camera
+    width: int
+    height: int
+    color: str
+    exposure: float
+    speed_scale: float
 
 
 def plan(tasks: Tasks) -> dict[str, Parts]:
     """Name the tasks: the first forces, and in each step a move of every chunk and the forces where bodies then are."""
     steps, chunks = tasks.params["steps"], len(tasks.chunks)
-    if tasks.variant == ALONE:
-        raise InputError("Each pair once runs on one device only: the bodies of a pair lie on two.")
-    if 2 * steps * chunks > _MOST_TASKS:
-        most = _MOST_TASKS // (2 * chunks)
-        raise InputError(f"{steps} steps of {chunks} chunks are too many tasks.", advice=f"Take up to {most} steps.")
-    states: list[Made] = [tasks.make(take_bodies, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    places = [each["places"] for each in states]
-    first = _each(tasks, first_pulls, [_rotated(places, place) for place in range(chunks)], [*range(chunks)])
-    velocities, pulls = [each["velocities"] for each in states], [each["pulls"] for each in first]
-    begun = _conserved(tasks, places, velocities)
+    refuse(tasks.variant, steps, chunks)
+    places, velocities = taken(tasks)
+    first = pulled(tasks, places)
+    pulls = [each["pulls"] for each in first]
+    begun = measured(tasks, places, velocities)
     for _ in range(steps):
-        moved = _each(tasks, kick_drift, places, velocities, pulls)
-        places = [each["places"] for each in moved]
-        drifting = [each["velocities"] for each in moved]
-        kicked = _each(tasks, pulls_and_kick, [_rotated(places, place) for place in range(chunks)], drifting)
-        velocities, pulls = [each["velocities"] for each in kicked], [each["pulls"] for each in kicked]
+        places, velocities, pulls = moved(tasks, places, velocities, pulls)
     verified = tuple(each["verified"] for each in first)
     return {
         "accelerations": Parts(verified, tasks.make(starts_of, list(verified))),
         "all accelerations": Parts(tuple(each["accelerations"] for each in first)),
         "bodies": Parts(tuple(_each(tasks, bodies_of, places, velocities))),
-        CONSERVED: Parts((begun, _conserved(tasks, places, velocities) if steps else begun)),
+        CONSERVED: Parts((begun, measured(tasks, places, velocities) if steps else begun)),
     }
 
 
-def _conserved(tasks: Tasks, places: list[Made], velocities: list[Made]) -> Made:
+def refuse(variant: str, steps: int, chunks: int) -> None:
+    """Raise InputError for a rung that runs on one device only, and for too many steps at a time."""
+    if variant == ALONE:
+        raise InputError("Each pair once runs on one device only: the bodies of a pair lie on two.")
+    if 2 * steps * chunks > _MOST_TASKS:
+        most = _MOST_TASKS // (2 * chunks)
+        raise InputError(f"{steps} steps of {chunks} chunks are too many tasks.", advice=f"Take up to {most} steps.")
+
+
+def taken(tasks: Tasks) -> tuple[list[Made], list[Made]]:
+    """Name the tasks that bring each chunk's bodies to a device; return their places and their velocities."""
+    states = [tasks.make(take_bodies, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
+    return [each["places"] for each in states], [each["velocities"] for each in states]
+
+
+def pulled(tasks: Tasks, places: list[Made]) -> list[Made]:
+    """Name the tasks that compute what pulls each chunk's bodies, as `first_pulls` returns it."""
+    numbers = range(len(places))
+    return _each(tasks, first_pulls, [_rotated(places, place) for place in numbers], [*numbers])
+
+
+def moved(
+    tasks: Tasks, places: list[Made], velocities: list[Made], pulls: list[Made]
+) -> tuple[list[Made], list[Made], list[Made]]:
+    """Name the tasks of a step of time; return places, velocities, and what pulls the bodies after it."""
+    drifted = _each(tasks, kick_drift, places, velocities, pulls)
+    there = [each["places"] for each in drifted]
+    drifting = [each["velocities"] for each in drifted]
+    kicked = _each(tasks, pulls_and_kick, [_rotated(there, place) for place in range(len(there))], drifting)
+    return there, [each["velocities"] for each in kicked], [each["pulls"] for each in kicked]
+
+
+def measured(tasks: Tasks, places: list[Made], velocities: list[Made]) -> Made:
+    """Name the tasks that measure what gravity keeps of all bodies."""
     of_chunks = _each(tasks, chunk_moments, [_rotated(places, place) for place in range(len(places))], velocities)
     return tasks.make(add_moments, of_chunks)
 
@@ -127,6 +169,40 @@ def bodies_of(worker: OnWorker, places: Buffer, velocities: Buffer) -> Array:
     """Return a chunk's bodies as they are in the end: columns x y z vx vy vz m."""
     where, moving = worker.engine.download(places), worker.engine.download(velocities)
     return np.concatenate([where[:, :3], moving[:, :3], where[:, 3:]], axis=1)
+
+
+def origins_of(worker: OnWorker, piece: Piece) -> Array:
+    """Return what a chunk's bodies are colored by."""
+    return piece.inputs["origins"]
+
+
+def draw_bodies(
+    worker: OnWorker, places: list[Buffer], velocities: list[Buffer], origins: list[Array], picture: BodyPicture
+) -> Array:
+    """Draw the bodies of all chunks on one device: uint8, shape (height, width, 3)."""
+    engine, painter = worker.engine, Painter(worker.engine)
+    where, moving = _gathered(engine, places), _gathered(engine, velocities)
+    colored = engine.upload(np.concatenate(origins))
+    drawn = painter.draw(
+        where,
+        moving,
+        colored,
+        picture.camera,
+        picture.width,
+        picture.height,
+        color=picture.color,
+        exposure=picture.exposure,
+        speed_scale=picture.speed_scale,
+    )
+    painter.close()
+    for buffer in (where, moving, colored):
+        engine.free(buffer)
+    return drawn
+
+
+def all_are_there(worker: OnWorker, velocities: list[Buffer]) -> Array:
+    """Take what all chunks come to, and return nothing of it: for who waits for a step, and wants nothing brought."""
+    return np.zeros(0, np.int64)
 
 
 def starts_of(worker: OnWorker, parts: list[Array]) -> Array:

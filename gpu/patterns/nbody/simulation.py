@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.engines.base import Buffer, Engine, Executed
-from gpu.messages.bodies import FLOPS_PER_INTERACTION, BodyFigures, Camera, Conserved, interactions_per_s
+from gpu.messages.bodies import BodyFigures, Camera, Conserved, figures_of
 from gpu.patterns.nbody.forces import FILE, Forces, Motion
 from gpu.patterns.nbody.physics import half_mass_radius, softening_squared
 from gpu.patterns.nbody.picture import Painter
@@ -69,6 +69,13 @@ def conserved(moments: Array, first_energy: float) -> Conserved:
     return Conserved(kinetic, twice / 2, total, drift, (*vectors[:3],), (*vectors[3:],))
 
 
+def speed_scale(bodies: Array, radius: float) -> float:
+    """Return the speed that has the palette's last color: twice that on a circle at the half-mass radius."""
+    masses = float(bodies[:, 6].sum(dtype=np.float64))
+    scale: float = 2 * (max(masses, 1e-30) / radius) ** 0.5
+    return scale
+
+
 class BodySimulation:
     """Bodies that move by leapfrog, kick-drift-kick.
 
@@ -88,9 +95,7 @@ class BodySimulation:
         self.time = 0.0
         self.steps = 0
         self.radius = half_mass_radius(bodies)
-        masses = float(bodies[:, 6].sum(dtype=np.float64))
-        # Twice the speed on a circle at the half-mass radius.
-        self._speed_scale = 2 * (max(masses, 1e-30) / self.radius) ** 0.5
+        self._speed_scale = speed_scale(bodies, self.radius)
         places, velocities = places_and_velocities(bodies)
         self._bodies = engine.upload(places)
         self._velocities = engine.upload(velocities)
@@ -181,14 +186,12 @@ class BodySimulation:
         measuring_ms: float = 0.0,
     ) -> BodyFigures:
         """Return the figures after so many steps that took the device so long."""
-        rate = interactions_per_s(self.count, steps, kernel_ms)
-        return BodyFigures(
-            bodies=self.count,
-            time=self.time,
-            steps=self.steps,
-            kernel_ms=kernel_ms if steps else 0.0,
-            interactions_per_s=rate,
-            gflops=rate * FLOPS_PER_INTERACTION / 1e9,
+        return figures_of(
+            self.count,
+            self.time,
+            self.steps,
+            lately=steps,
+            kernel_ms=kernel_ms,
             radius=self.radius,
             executor=executed.executor,
             fallback=executed.reason,

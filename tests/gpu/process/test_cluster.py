@@ -6,6 +6,7 @@ import os
 import queue
 import signal
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,7 +17,16 @@ pytest.importorskip("distributed")
 from gpu.declaration.pattern import Progress
 from gpu.distributed.asked import Asked
 from gpu.messages.distributed import is_loss
-from gpu.messages.requests import AdvanceBodies, Failure, Ready, Result, RunPattern
+from gpu.messages.requests import (
+    AdvanceBodies,
+    Failure,
+    LoadBodies,
+    PickBody,
+    Ready,
+    Result,
+    RunPattern,
+    SaveBodies,
+)
 from gpu.patterns import find_pattern
 from gpu.process.host import EngineHost
 
@@ -89,8 +99,25 @@ def test_stop_leaves_the_workers_where_they_are(two):
 def test_what_one_device_does_is_refused_in_a_sentence(two):
     refused = two.run(RunPattern("matmul", "cublas", {"n": 8}))
     assert (refused.kind, refused.message) == ("input", "cuBLAS runs on one device only.")
-    played = two.run(AdvanceBodies(1, "naive"))
-    assert played.message.startswith("Bodies are played on one device")
+
+
+def test_bodies_are_played_saved_and_picked(two, tmp_path):
+    frame = AdvanceBodies(1, "tiled", {"preset": "plummer", "bodies": 64}, steps=0, width=64, height=48)
+    assert two.run(frame).arrays["picture"].open().any()
+    played = two.run(replace(frame, steps=2))
+    assert (played.bodies.steps, played.bodies.bodies) == (2, 64)
+    number = two.host.submit(replace(frame, steps=200))
+    two.until(number, Progress)
+    two.host.cancel()
+    assert two.until(number, Failure).kind == "cancelled"
+    assert two.run(replace(frame, steps=1)).bodies.steps == 3
+    assert isinstance(two.run(SaveBodies(str(tmp_path / "bodies.npy"), 1)), Result)
+    saved = two.run(LoadBodies(str(tmp_path / "bodies.npy"))).arrays["bodies"].open()
+    picked = two.run(PickBody(1, frame.camera, 64, 48, 32, 24))
+    assert np.array_equal(picked.arrays["bodies"].open(), saved)
+    assert -1 <= int(picked.arrays["picked"].open()) < 64
+    ended = two.run(PickBody(9, frame.camera, 64, 48, 32, 24))
+    assert ended.message == "This simulation has ended, and its bodies are gone."
 
 
 @pytest.mark.long
