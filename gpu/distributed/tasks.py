@@ -25,6 +25,8 @@ from gpu.run.drive import Tell
 _LOOK_S = 0.2
 _NOBODY_S = 30.0
 _LATE_S = 2.0
+_UNMOVED_S = 20.0
+"""Seconds that Dask has to bring something to a worker after it has failed, while no worker does anything."""
 
 
 class Named:
@@ -128,11 +130,17 @@ class Then:
 
 @dataclass
 class News:
-    """What workers and scheduler have told of a run so far; written in Dask's thread, read in ours."""
+    """What workers and scheduler have told of a run so far; written in Dask's thread, read in ours.
+
+    `unmoved` says why something could not be brought from one worker to another, `unmoved_since` since when no task has
+    ended after that which had not before.
+    """
 
     records: list[TaskRecord] = field(default_factory=list)
     lost: list[LostWorker] = field(default_factory=list)
     why: str = ""
+    unmoved: str = ""
+    unmoved_since: float | None = None
     changed: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -144,15 +152,21 @@ class News:
         """Forget what was told."""
         self.records.clear()
         self.lost.clear()
-        self.why = ""
+        self.why, self.unmoved_since = "", None
 
     def of_run(self, event: tuple[float, Any]) -> None:
         """Take what a worker tells of a task."""
         told = event[1]
         if "lost" in told:
             self.why = str(told["why"])
+        elif "unmoved" in told:
+            self.unmoved = str(told["unmoved"])
+            self.unmoved_since = self.unmoved_since or time.monotonic()
         else:
-            self.records.append(TaskRecord.of_data(told))
+            record = TaskRecord.of_data(told)
+            if record.task not in self.done:
+                self.unmoved_since = None
+            self.records.append(record)
         self.changed.set()
 
     def of_cluster(self, event: tuple[float, Any]) -> None:
@@ -264,7 +278,8 @@ class RunTasks:
         Raises
         ------
         LockstepError
-            That of a task, as it is; EngineUnavailableError where the scheduler, or every worker, is gone.
+            That of a task, as it is; EngineUnavailableError where the scheduler, or every worker, is gone, or what one
+            worker has made does not come to another.
         """
         import distributed
 
@@ -282,6 +297,7 @@ class RunTasks:
             if self.cluster.client.status not in ("running", "connecting"):
                 break
             told = self._tell(tell, told)
+            self._refuse_unmoved()
             alone_since = self._alone_since(alone_since)
         told = self._tell(tell, told)
         try:
@@ -365,6 +381,21 @@ class RunTasks:
         done = min(len(self.news.done), self.count)  # of what was stopped somebody may tell late
         tell(Progress(done / max(self.count, 1), f"{done} of {self.count} tasks"))
         return len(self.news.lost)
+
+    def _refuse_unmoved(self) -> None:
+        """Raise EngineUnavailableError where all wait for what did not come from one worker to another."""
+        since = self.news.unmoved_since
+        if since is not None and time.monotonic() - since > _UNMOVED_S and not self._executing:
+            raise EngineUnavailableError(
+                f"What one worker has made does not come to another: {self.news.unmoved.rstrip('.')}.",
+                advice="Take other workers, or one.",
+            )
+
+    @property
+    def _executing(self) -> bool:
+        """Whether a worker is at a task, as they told last."""
+        workers = self.cluster.client.scheduler_info(n_workers=-1)["workers"].values()
+        return any(each["metrics"].get("task_counts", {}).get("executing") for each in workers)
 
     def _alone_since(self, since: float | None) -> float | None:
         """Return since when there is no worker; EngineUnavailableError where none comes back."""

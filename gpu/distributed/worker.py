@@ -90,6 +90,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         self._worker = worker
         self._here = _engines.setdefault(self._engine_name, ProcessEngine())
         self.shares = False
+        self.topic = ""
         self.offered: Buffer | None = None
         settle(self)
 
@@ -134,7 +135,13 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         if self._here.thread == threading.get_ident():
             return action(self.engine)
         executor = self._worker.executors["default"]
-        return executor.submit(lambda: action(self.engine)).result()
+        try:
+            return executor.submit(lambda: action(self.engine)).result()
+        except Exception as error:
+            # Dask tries again for ever what it brings from worker to worker, or waits for it.
+            if self.topic:
+                self._worker.log_event(self.topic, {"unmoved": str(error)})
+            raise
 
     def discard(self, buffer: Buffer) -> None:
         self._here.discarded.append(buffer)
@@ -199,6 +206,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     """Run a step on this worker's engine, in the worker's thread, and tell the scheduler what it did."""
     worker = get_worker()
     plugin = worker.plugins[PLUGIN]
+    plugin.topic = call.topic
     begin = time.time()
     engine = plugin.engine
     engine.sources = dict(call.sources)

@@ -15,6 +15,10 @@ LOSE = "lose"
 """Among a run's sources: a file, and who removes it first has an engine that is lost at its next launch."""
 
 
+REFUSE = "refuse"
+"""Among a run's sources: nothing that lies on a device goes to another worker."""
+
+
 class LockstepEngine(SimulatorEngine):
     copies = 0
     shares = 0
@@ -32,6 +36,8 @@ class LockstepEngine(SimulatorEngine):
         return path.encode()
 
     def copy_shared(self, handle, shape, dtype):
+        if REFUSE in self.sources:
+            raise OSError("no such memory")
         LockstepEngine.copies += 1
         return self.upload(np.fromfile(handle.decode(), dtype).reshape(shape))
 

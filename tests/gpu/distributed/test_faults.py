@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from gpu.distributed import cluster as cluster_module
+from gpu.distributed import tasks
 from gpu.distributed.asked import Asked, Tls
 from gpu.distributed.cluster import Cluster, opened
 from gpu.distributed.library import load_dask
@@ -26,7 +27,7 @@ from gpu.distributed.run import run_distributed
 from gpu.errors import EngineUnavailableError, InputError
 from gpu.patterns import find_pattern
 from tests.gpu.distributed.conftest import PLAIN
-from tests.gpu.distributed.lockstep import LOSE
+from tests.gpu.distributed.lockstep import LOSE, REFUSE
 
 ROOT = Path(__file__).parents[3]
 
@@ -58,6 +59,17 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
     assert address in told[0][0]
     assert told[0][1] - at < 10
     assert not psutil.pid_exists(victim[address])
+
+
+def test_what_does_not_come_from_worker_to_worker_ends_the_run(cluster, monkeypatch):
+    monkeypatch.setattr(tasks, "_UNMOVED_S", 0.1)
+    pattern = find_pattern("sort")
+    params = pattern.check({"n": 64, "dtype": "int32"})
+    variant, inputs = pattern.variant(pattern.default_variant), pattern.inputs({}, params, 3)
+    with pytest.raises(EngineUnavailableError, match=r"does not come to another: no such memory\.$"):
+        run_distributed(cluster, pattern, variant, inputs, params, lambda progress: None, sources={REFUSE: ""})
+    outcome, _ = run_distributed(cluster, pattern, variant, inputs, params, lambda progress: None)
+    assert outcome.report.verified
 
 
 def test_an_engine_that_is_lost_takes_its_worker_along_and_no_result(cluster, tmp_path):
