@@ -99,17 +99,22 @@ def test_rows_are_written_in_their_places_and_so_many_together(together, starts)
 
 
 def test_who_makes_faster_than_the_disk_writes_waits_for_it():
-    target, held, went_on = Kept(threading.Semaphore(0)), Held(), []
+    target, held, went_on, two = Kept(threading.Semaphore(0)), Held(), [], threading.Event()
 
     def make():
         with writing_behind(target, 0, 1, held) as put:
             for row in range(6):
                 put(ROWS[row : row + 1])
                 went_on.append(row)
+                if row == 1:
+                    two.set()
 
     maker = threading.Thread(target=make)
     maker.start()
-    maker.join(0.05)
+    assert two.wait(20)
+    while held.most < 3 * 8:  # the third waits
+        pass
+    maker.join(0.02)
     assert went_on == [0, 1]
     assert held.most == 3 * 8
     target.let_go.release(6)
