@@ -61,7 +61,7 @@ def test_without_it_nothing_is_verified(
 
 @pytest.mark.long
 def test_two_at_the_same_time_say_what_one_after_the_other_does() -> None:
-    found = list(all_taken_out(["convolution"], jobs=2))
-    assert len({each.ordering for each in found}) == 2
+    found = list(all_taken_out(["transpose"], jobs=2))
+    assert len({each.ordering for each in found}) == 5
     assert {each.kind for each in found} >= {"flawed"}
-    assert found == list(all_taken_out(["convolution"]))
+    assert found == list(all_taken_out(["transpose"]))

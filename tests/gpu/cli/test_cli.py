@@ -236,6 +236,21 @@ def test_run_takes_the_parameters(command, small: str, tmp_path: Path):
     assert np.load(out)[0, 0] == pytest.approx(pixels[:2, :2].sum() / 9, rel=1e-5)
 
 
+def test_run_leaves_a_color_image_in_bytes_as_the_host_would_round_it(command, tmp_path: Path):
+    pixels = np.random.default_rng(2).integers(0, 256, (9, 14, 3), np.uint8)
+    images.write_image(tmp_path / "in.ppm", pixels)
+    written = []
+    for each in ("uint8", "float32"):
+        out = tmp_path / f"{each}.ppm"
+        given = ("--variant", "peak", "--filter", "sharpen", "--pixels", each, "--output", str(out))
+        assert (
+            command("run", "convolution", "--engine", "simulator", "--input", str(tmp_path / "in.ppm"), *given).code
+            == 0
+        )
+        written.append(out.read_bytes())
+    assert written[0] == written[1] != (tmp_path / "in.ppm").read_bytes()
+
+
 def test_run_takes_coefficients_of_one_s_own(command, small: str, tmp_path: Path):
     shift, out = tmp_path / "shift.csv", tmp_path / "out.npy"
     shift.write_text("0,0,0\n1,0,0\n0,0,0\n")

@@ -78,7 +78,11 @@ def test_every_rung_is_compiled_and_right(engine, pattern, variant, choice, bloc
             continue  # its longest kernel is made anew for most sizes
         chosen = params | size
         made_of = pattern.inputs(inputs, pattern.check(chosen), 1)
-        if variant.alone and variant.obstacle(made_of, pattern.check(chosen)):
+        for each in pattern.parameters:
+            if isinstance(each, Choice) and not variant.alone and variant.obstacle(made_of, pattern.check(chosen)):
+                chosen[each.name] = each.options[0]  # such as pixels of a type that it does not take
+        if variant.obstacle(made_of, pattern.check(chosen)):
+            assert variant.alone
             continue  # more than one thread is asked to do
         outcome = run_pattern(engine, pattern, variant, made_of, chosen, print)
         assert (outcome.report.executor, outcome.report.fallback) == ("compiled", "")
