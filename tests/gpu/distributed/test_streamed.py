@@ -17,11 +17,11 @@ from gpu.files import images, netpbm
 from gpu.patterns import find_pattern
 
 
-def streamed(cluster, name, source, target="", chunks=(), raw="", **params):
+def streamed(cluster, name, source, target="", chunks=(), raw="", rung="", **params):
     pattern = find_pattern(name)
     made = {pattern.source.name: "file"} if pattern.source is not None and "of" not in params else {}
     checked = pattern.check({**made, **params})
-    variant = pattern.variant(pattern.default_variant)
+    variant = pattern.variant(rung or pattern.default_variant)
     given = open_streamed(str(source), raw)
     return stream(cluster, pattern, variant, given, checked, lambda progress: None, target=str(target), chunks=chunks)
 
@@ -148,6 +148,11 @@ def test_a_tiled_image_is_filtered_by_rows_of_tiles(cluster, tmp_path):
     inputs = {"image": pixels, "maxval": np.array(255, np.uint8)}
     expected = np.rint(pattern.reference(inputs, pattern.check({"size": 3})))
     assert np.abs(tifffile.imread(tmp_path / "out.tif") - expected).max() <= 1
+    given = cluster, "convolution", tmp_path / "in.tif", tmp_path / "bytes.tif", (5,)
+    streamed(*given, rung="peak", size=3, pixels="uint8")
+    np.testing.assert_array_equal(tifffile.imread(tmp_path / "bytes.tif"), tifffile.imread(tmp_path / "out.tif"))
+    with pytest.raises(InputError, match="8-bit pixels are taken by Register-tiled and Peak"):
+        streamed(*given, rung="tiled", size=3, pixels="uint8")
     assert sorted(record.elements for record in run.done.tasks) == [(0, 256), (256, 300)], "no two write one tile"
     with pytest.raises(InputError, match="--chunks with it are multiples of 256"):
         streamed(cluster, "convolution", tmp_path / "in.tif", tmp_path / "out.tif", (100, 200), size=3)
