@@ -207,10 +207,8 @@ __device__ unsigned int gathered(const unsigned char *a, const unsigned char *b,
     return *a | *b << 8 | *c << 16 | *d << 24;
 }
 
-// The level nearest to a sum, of two the even one: beside 2^23 a float has no bits left for fractions.
-__device__ unsigned char level(float sum) {
-    return __float_as_uint(fminf(fmaxf(sum + LEVELS[0], 0.0f), LEVELS[1]) + 8388608.0f);
-}
+// The level nearest to a sum, of two the even one; what is negative becomes 0 on its way to unsigned numbers.
+__device__ unsigned char level(float sum) { return min(__float2uint_rn(sum + LEVELS[0]), (unsigned int)LEVELS[1]); }
 
 // Write PIXELS sums to row y from place x on, as far as the row goes.
 __device__ void store_row(float *plane, const float *sums, int x, int y, int width) {
@@ -400,9 +398,19 @@ extern "C" __global__ void __launch_bounds__(AT_ONCE_BLOCK, AT_ONCE_RESIDENT)
     const PIXEL *plane = image + blockIdx.z * width * height;
     int length = width * CHANNELS;
     int left = x - REACH;
+    bool whole_vectors = length % PIXELS == 0;
+    bool inside = whole_vectors && left >= 0 && left + ACROSS + 2 * REACH <= length && top >= RADIUS &&
+                  top + AT_ONCE + RADIUS <= height;
     // phase: load
     VECTOR vectors[AT_ONCE + 2 * RADIUS][(ACROSS + 2 * REACH) / PIXELS];
-    if (length % PIXELS == 0) {
+    if (inside) {
+        const PIXEL *first = plane + (top - RADIUS) * length + left;
+#pragma unroll
+        for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r)
+#pragma unroll
+            for (int i = 0; i < ACROSS + 2 * REACH; i += PIXELS)
+                vectors[r][i / PIXELS] = *(const VECTOR *)(first + r * length + i);
+    } else if (whole_vectors) {
 #pragma unroll
         for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r) {
             const PIXEL *row = plane + min(max(top - RADIUS + r, 0), height - 1) * length;
@@ -438,7 +446,7 @@ extern "C" __global__ void __launch_bounds__(AT_ONCE_BLOCK, AT_ONCE_RESIDENT)
             window[i + 2] = four.z;
             window[i + 3] = four.w;
         }
-        put_border(window, left, top - RADIUS + r, width, height, border);
+        if (!inside) put_border(window, left, top - RADIUS + r, width, height, border);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j) {
             int dy = r - j;

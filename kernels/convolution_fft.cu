@@ -177,7 +177,7 @@ __device__ float pixel(const float *plane, int x, int y, int width, int height, 
 
 // Idea: filter and image are real, so two tiles side by side are filtered as the real and the imaginary part of one. All
 // that is between reading pixels and writing them stays in registers and shared memory. Of 2 * K * K operations a pixel
-// about 5 * log2(SIDE) * (SIDE / VALID)^2 are left. Limit: shared memory, through which each element goes six times; and
+// about 10 * log2(SIDE) * (SIDE / VALID)^2 are left. Limit: shared memory, through which each element goes six times; and
 // a small filter costs as much as a large one.
 extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
     convolve_fft(const float *image, const float2 *spectrum, const float2 *roots, float *out, int width, int height,

@@ -238,7 +238,7 @@ def _at_once(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progre
     as_bytes = params["pixels"] == _BYTES
     across, rows = (_BYTES_ACROSS, _BYTES_ROWS) if as_bytes else (_PIXELS, _ROWS_BY_RADIUS * max(1, radius))
     tile = (_AT_ONCE_BLOCK[0] * across, _AT_ONCE_BLOCK[1] * rows, 1)
-    defines = {"ACROSS": across, "AT_ONCE": rows}
+    defines = {"ACROSS": across, "AT_ONCE": rows, **({"AT_ONCE_RESIDENT": 0} if as_bytes else {})}
     run = _host_program("convolve_peak", block=_AT_ONCE_BLOCK, tile=tile, defines=defines)
     return (yield from run(engine, inputs, params))
 
