@@ -54,6 +54,8 @@ def test_white_and_zero_are_the_images(engine: Engine, name: str) -> None:
     np.testing.assert_array_equal(levels.presented["image"], floats.presented["image"])
     np.testing.assert_array_equal(levels.presented["picture"], floats.presented["picture"])
     assert levels.presented["image"].max() <= 101
+    flat = run(engine, "convolution", "peak", np.full((5, 8), 100, np.uint8), filter=name, size=3, pixels="uint8")
+    assert (flat.outputs["result"] == {"laplacian": 128, "sharpen": 100}[name]).all()
 
 
 def test_a_level_too_many_is_no_verified_result(engine: Engine) -> None:
