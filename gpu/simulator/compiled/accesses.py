@@ -26,6 +26,8 @@ class AccessWriter:
     memory : KernelMemory
     scalar : callable
         (frame, expression) -> the value of an expression that is no struct, such as an index.
+    along : callable
+        (frame, index) -> the index in 64 bits, where it goes along a strip of threads; None of any other.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class AccessWriter:
         block: ThreadBlock,
         memory: KernelMemory,
         scalar: Callable[[PlannedFrame, ir.Expression], str],
+        along: Callable[[PlannedFrame, ir.Expression], str | None],
     ) -> None:
         self._asm = asm
         self._block = block
         self._memory = memory
         self._scalar = scalar
+        self._along = along
 
     def read(self, frame: PlannedFrame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
@@ -122,6 +126,9 @@ class AccessWriter:
         """Return an index in 64 bits. Sums and products of indices that fit no 32 bits point outside of any array, so
         they are computed in 64 bits at once: LLVM then sees that neighboring threads access neighboring elements.
         """
+        along = self._along(frame, index)
+        if along is not None:
+            return along
         match index:
             case ir.Const(_, known):
                 return str(int(known))

@@ -91,6 +91,14 @@ class Assembly:
         self.lines[start:] = [OutlinedLines(lines)]
         return start + 1
 
+    @contextmanager
+    def inserted(self, place: int) -> Iterator[None]:
+        """Put the lines that are written inside, which go straight on, before the line of a number."""
+        lines, self.lines = self.lines, []
+        yield
+        lines[place:place] = self.lines
+        self.lines = lines
+
     def alloca(self, size: int, hint: str = "slot") -> str:
         """Return the address of memory of the function's own."""
         name = f"%{self.fresh(hint)}"

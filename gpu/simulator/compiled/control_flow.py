@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.compiled import exchanges
@@ -9,7 +11,7 @@ from gpu.simulator.compiled.assembly import Assembly
 from gpu.simulator.compiled.corners import Corners
 from gpu.simulator.compiled.coroutines import GATHERS, MEETS, POLLS, WarpCoroutine
 from gpu.simulator.compiled.lanes import ExchangeLanes, Given
-from gpu.simulator.compiled.masks import MaskStack
+from gpu.simulator.compiled.masks import LONG, MaskStack
 from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
 from gpu.simulator.compiled.plan import (
     Bind,
@@ -115,10 +117,30 @@ class ControlFlow:
             for frame, statement in region.statements:
                 self._statements.run(frame, statement)
 
+        after = self._run_in_strips(region, run) if parallel else ""
         strip = self._block.strip(region.statements) if parallel else 0
         self._masks.each_thread(run, parallel=parallel, strip=strip)
+        if after:
+            self._asm.place(after)
         if takes_out(region):
             self._masks.recount()
+
+    def _run_in_strips(self, region: Region, run: Callable[[], None]) -> str:
+        """Write loops over strips, before the one for all other cases; return where they go on, "" of none."""
+        asm, strips = self._asm, self._expressions.strips
+        versions = strips.versions(region) if asm.instructions <= LONG and not takes_out(region) else []
+        after = asm.fresh("after") if versions else ""
+        for version in versions:
+            asked, inside, other = (asm.fresh(part) for part in ("asked", "strips", "other"))
+            asm.branch(self._masks.everyone_takes_part(), asked, other)
+            asm.place(asked)
+            asm.branch(strips.holds(version), inside, other)
+            asm.place(inside)
+            with strips.within(version), self._block.each_thread(strip=version.threads):
+                run()
+            asm.jump(after)
+            asm.place(other)
+        return after
 
     def _exchange(self, item: Exchange) -> None:
         """Let each thread compute its arguments, then exchange them."""

@@ -15,6 +15,7 @@ from gpu.simulator.compiled.intervals import Intervals
 from gpu.simulator.compiled.memory import HANDLES, LAUNCHED, KernelMemory, ThreadFailure, Value
 from gpu.simulator.compiled.phases import PhaseWriter
 from gpu.simulator.compiled.plan import PlannedFrame
+from gpu.simulator.compiled.strips import BitStrips
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
@@ -51,6 +52,8 @@ class ExpressionWriter:
 
     Attributes
     ----------
+    strips : BitStrips
+        What goes along strips of threads.
     accesses : AccessWriter
         What is read and written.
     phases : PhaseWriter
@@ -65,7 +68,8 @@ class ExpressionWriter:
         self._memory = memory
         self._call = call
         self._intervals = Intervals(block.shape)
-        self.accesses = AccessWriter(asm, block, memory, self.scalar)
+        self.strips = BitStrips(asm, block, memory, self.scalar)
+        self.accesses = AccessWriter(asm, block, memory, self.scalar, self.strips.subscript)
         self.phases = PhaseWriter(asm, block, memory, self.scalar)
 
     def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
@@ -99,6 +103,9 @@ class ExpressionWriter:
                 return arithmetic.unary(asm, op, operand.type, self.scalar(frame, operand))
             case ir.Binary(_, op, left, right):
                 assert isinstance(left.type, Scalar)
+                along = self.strips.value(frame, expression) if op in "&|^" else None
+                if along is not None:
+                    return along
                 quotient = self._block.quotient(frame, expression)
                 if quotient is not None:
                     return arithmetic.cast(asm, INT64, left.type, quotient)

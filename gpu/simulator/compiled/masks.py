@@ -11,7 +11,7 @@ from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 
-_LONG = 3000
+LONG = 3000
 """Instructions of a kernel after which no loop is written twice, for the first threads and for any: it takes a second
 to make machine code of so many."""
 
@@ -126,7 +126,7 @@ class MaskStack:
         code of. Where all do, `everywhere` may tell at once that all go on. `others` are not counted.
         """
         asm = self._asm
-        if self._around and asm.instructions > _LONG:
+        if self._around and asm.instructions > LONG:
             self._split_some(condition, mask, others)
             return
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
@@ -173,8 +173,7 @@ class MaskStack:
         whole, parted = asm.fresh("whole"), asm.fresh("parted")
         if self._around:
             asked = asm.fresh("asked")
-            count = asm.value(f"load i64, ptr {self._around[-1].count}")
-            asm.branch(asm.value(f"icmp eq i64 {count}, {self._block.threads}"), asked, parted)
+            asm.branch(self.everyone_takes_part(), asked, parted)
             asm.place(asked)
         asm.branch(everywhere(), whole, parted)
         asm.place(whole)
@@ -262,6 +261,13 @@ class MaskStack:
         flag = self._asm.value(f"load i8, ptr {self._flag(self._around[-1].bytes)}{self._block.access}")
         return self._asm.value(f"icmp ne i8 {flag}, 0")
 
+    def everyone_takes_part(self) -> str:
+        """Return whether all threads of the block take part."""
+        if not self._around:
+            return "true"
+        count = self._asm.value(f"load i64, ptr {self._around[-1].count}")
+        return self._asm.value(f"icmp eq i64 {count}, {self._block.threads}")
+
     def flags(self, first: str) -> str | None:
         """Return the address of whether threads take part, a byte each, from one on; None where all do."""
         if not self._around:
@@ -301,15 +307,14 @@ class MaskStack:
                 write()
             return
         asm = self._asm
-        if asm.instructions > _LONG:
+        if asm.instructions > LONG:
             self._each_of_some(write, parallel=parallel)
             return
         are_first, number = self._first_take_part()
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
         if strip:
             every, not_every = asm.fresh("every"), asm.fresh("not.every")
-            taking = asm.value(f"load i64, ptr {self._around[-1].count}")
-            asm.branch(asm.value(f"icmp eq i64 {taking}, {block.threads}"), every, not_every)
+            asm.branch(self.everyone_takes_part(), every, not_every)
             asm.place(every)
             with block.each_thread(parallel=parallel, strip=strip):
                 write()

@@ -18,6 +18,7 @@ _NAME = re.compile(r"%[\w.]+")
 _DEFINED = re.compile(r"  (%[\w.]+) = (.*)")
 _TARGET = re.compile(r"label %([\w.]+)")
 _TYPE = re.compile(r"\b(i\d+|float|double|ptr)\b")
+_BYTES = re.compile(r"\[(\d+) x i8\]")
 _CASTS = ("zext", "sext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast")
 _STAYS = ("  ret void", "llvm.stacksave")
 
@@ -106,7 +107,8 @@ class Outliner:
         used = {name for line in lines if not line.endswith(":") for name in _NAME.findall(_TARGET.sub("", line))}
         part.given = {name: self._types[name] for name in sorted(used - inside - self._known)}
         more = [
-            f"ptr noalias {name}" if name in self._allocas else f"{type} {name}" for name, type in part.given.items()
+            f"ptr noalias {_size(self._allocas[name])} {name}" if name in self._allocas else f"{type} {name}"
+            for name, type in part.given.items()
         ]
         head = f"define internal void {part.name}({', '.join([self._signature, *more])}) noinline nounwind {{"
         body = ["entry:", *own, *self._prologue, "  br label %start", "start:", *lines, "  ret void", "}"]
@@ -128,6 +130,13 @@ def _all_parts(part: OutlinedLines) -> Iterator[OutlinedLines]:
         if isinstance(line, OutlinedLines):
             yield line
             yield from _all_parts(line)
+
+
+def _size(alloca: str) -> str:
+    """Return what says that a variable may be read wherever one likes: LLVM then does so before a loop."""
+    found = _BYTES.search(alloca)
+    assert found is not None
+    return f"align 16 dereferenceable({found[1]})"
 
 
 def _without_attributes(parameter: str) -> str:

@@ -184,6 +184,7 @@ class StatementWriter:
         if self._depth >= _DEEPEST:
             raise NotCompiled("recursion")
         inner = PlannedFrame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
+        self.expressions.strips.enter(inner, frame, call)
         for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
             if not self._accesses.alias(inner, slot, frame, argument):
                 value = self.expressions.value(frame, argument)

@@ -19,6 +19,8 @@ class ThreadStrip:
     start: str
     lane: str
     threads: int
+    place: int
+    """The line before which stands what is the same for all of them."""
 
 
 class ThreadBlock:
@@ -104,6 +106,28 @@ class ThreadBlock:
             return self._asm.value(f"add nuw nsw i64 {rest}, {strip.lane}")
         return self._asm.value(f"udiv i64 {strip.start}, {found.by}")
 
+    @property
+    def in_strip(self) -> bool:
+        """Whether what is being written is of a strip of threads."""
+        return self._strip is not None
+
+    @property
+    def lane(self) -> str:
+        """The number of the thread in its strip, an i64."""
+        assert self._strip is not None
+        return self._strip.lane
+
+    @contextmanager
+    def at_start_of_strip(self) -> Iterator[None]:
+        """Write what is written inside before the loop over the strip, with threadIdx of its first thread."""
+        assert self._strip is not None
+        outer = (self._thread_index, self._strip)
+        with self._asm.inserted(self._strip.place):
+            first = self._asm.value(f"trunc nuw nsw i64 {self._strip.start} to i32", "tid")
+            self._thread_index, self._strip = [first, *self._thread_index[1:]], None
+            yield
+        self._thread_index, self._strip = outer
+
     # Loops.
 
     @contextmanager
@@ -139,8 +163,9 @@ class ThreadBlock:
         assert isinstance(count, int)
         with self._asm.loop(count // strip, "strip", self._asm.not_unrolled) as (number, _):
             start = self._asm.value(f"mul nuw nsw i64 {number}, {strip}")
+            place = len(self._asm.lines)
             with self._asm.loop(strip, "tx", *marks) as (lane, latch):
-                self._strip = ThreadStrip(start, lane, strip)
+                self._strip = ThreadStrip(start, lane, strip, place)
                 yield self._asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
 
     def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]]) -> int:

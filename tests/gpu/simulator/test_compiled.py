@@ -214,7 +214,7 @@ def test_conditions_that_hold_at_both_ends_of_a_block_may_not_hold_between(block
 
 @pytest.mark.parametrize("block", [(96,), (32, 3)], ids=["line", "rectangle"])
 def test_a_long_kernel_has_one_loop_for_whoever_takes_part(block, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(masks, "_LONG", 0)
+    monkeypatch.setattr(masks, "LONG", 0)
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     data = np.random.default_rng(7).integers(-50, 50, 64, np.int32)
     for base, end in ((0, 40), (0, 500), (-50, 3)):

@@ -1,0 +1,404 @@
+"""Where the bits of a thread's number are taken apart by what all threads agree on: `t & (stride - 1)`, `i ^ stride`.
+
+Of strips of threads side by side that start at a multiple of their length, a power of two, all values of such an
+expression follow from the first one where a mask takes all low bits or none: they rise by one from thread to thread,
+fall, or are one and the same. Whether a mask does is known when the block comes there, so that a loop over strips,
+whose accesses LLVM finds side by side, stands before the one that holds for any mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpu.simulator import ir
+from gpu.simulator.compiled import arithmetic
+from gpu.simulator.compiled.assembly import Assembly, value_type
+from gpu.simulator.compiled.memory import KernelMemory
+from gpu.simulator.compiled.plan import Bind, PlannedFrame, Region
+from gpu.simulator.compiled.rematerialize import changed_slots, values_at_birth
+from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.walking import walk
+from gpu.simulator.types import BOOL, INT64, Scalar
+
+SHORTEST_STRIP = 8
+_LENGTHS = (32, SHORTEST_STRIP)
+"""Of strips: long ones have little around them, and of short ones there are masks enough."""
+_LARGEST = 60
+"""Nodes of an expression that is looked into."""
+_LARGEST_REGION = 400
+"""Nodes of statements that are worth writing several times."""
+_DEEPEST = 6
+_BITWISE = ("&", "|", "^")
+
+
+@dataclass(frozen=True)
+class StripCourse:
+    """How a value goes along a strip.
+
+    Parameters
+    ----------
+    slope : int
+        By how much it rises from thread to thread: 1, 0, -1. One that rises starts at a multiple of the length, one
+        that falls ends there.
+    aligned : bool
+        Whether all its low bits are 0, where it is the same for all.
+    by_bits : bool
+        Whether that follows from a mask.
+    """
+
+    slope: int
+    aligned: bool = False
+    by_bits: bool = False
+
+
+Masks = Mapping[ir.Expression, bool]
+"""By masks whether they take all low bits, or none."""
+
+
+@dataclass(frozen=True)
+class StripVersion:
+    """Strips of so many threads, under what is assumed of masks."""
+
+    threads: int
+    masks: Masks
+    frame: PlannedFrame
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What a function's variables are: those of the plan's own frames, or of a function that a thread calls."""
+
+    frame: PlannedFrame
+    arguments: Mapping[int, ir.Expression | None] | None = None
+
+
+class BitStrips:
+    """Finds strips, and writes the values that go along them.
+
+    Parameters
+    ----------
+    asm : Assembly
+    block : ThreadBlock
+    memory : KernelMemory
+    scalar : callable
+        (frame, expression) -> the value of an expression, for the thread that is being written.
+    """
+
+    def __init__(
+        self,
+        asm: Assembly,
+        block: ThreadBlock,
+        memory: KernelMemory,
+        scalar: Callable[[PlannedFrame, ir.Expression], str],
+    ) -> None:
+        self._asm = asm
+        self._block = block
+        self._memory = memory
+        self._scalar = scalar
+        self._version: StripVersion | None = None
+        self._firsts: dict[ir.Expression, str] = {}
+        self._born: set[tuple[str, int]] = set()
+        self._scopes: dict[str, tuple[PlannedFrame, _Scope]] = {}
+        self._only: dict[int, tuple[dict[int, ir.Expression], frozenset[int]]] = {}
+
+    # What there is in a region.
+
+    def versions(self, region: Region) -> list[StripVersion]:
+        """Return the versions of a region that are worth writing, the best one first; none in most cases."""
+        size = 0
+        found: dict[ir.Expression, None] = {}
+        frames = {id(frame): frame for frame, _ in region.statements}
+        if len(frames) != 1 or not any(self._block.shape[0] % threads == 0 for threads in _LENGTHS):
+            return []
+        (frame,) = frames.values()
+        self._born = {
+            (frame.path, node.slot)
+            for _, statement in region.statements
+            if not isinstance(statement, Bind)
+            for node in walk(statement)
+            if isinstance(node, ir.Declare)
+        }
+        for _, statement in region.statements:
+            for scope, node in self._inside(_Scope(frame), statement, 0):
+                size += 1
+                if size > _LARGEST_REGION:
+                    return []
+                if isinstance(node, ir.Binary) and node.op in _BITWISE:
+                    expanded = self._expanded(scope, node)
+                    if expanded is not None:
+                        found[expanded] = None
+        versions: list[StripVersion] = []
+        for threads in _LENGTHS:
+            for turned in (False, True) if self._block.shape[0] % threads == 0 else ():
+                masks: dict[ir.Expression, bool] = {}
+                for each in found:
+                    self._assume(each, threads, masks, turned=turned)
+                version = StripVersion(threads, masks, frame)
+                if masks and version not in versions:
+                    versions.append(version)
+        return versions
+
+    def _inside(self, scope: _Scope, statement: Any, depth: int) -> Iterator[tuple[_Scope, Any]]:
+        """Yield the nodes of a statement, and of the functions that it calls."""
+        for node in walk(statement.value if isinstance(statement, Bind) else statement):
+            yield scope, node
+            if isinstance(node, ir.Call) and depth < _DEEPEST:
+                yield from self._inside(self._called(scope, node), node.function.body, depth + 1)
+
+    def _assume(
+        self, expression: ir.Expression, threads: int, masks: dict[ir.Expression, bool], *, turned: bool
+    ) -> None:
+        """Take note of what is best assumed of an expression's masks, but of those for which that is known already.
+
+        `turned` is whether a mask of `^` has all low bits.
+        """
+        for node in reversed(list(walk(expression))):  # what is inside comes first
+            if not (isinstance(node, ir.Binary) and node.op in _BITWISE):
+                continue
+            for one, mask in ((node.left, node.right), (node.right, node.left)):
+                if not self._is_agreed(mask) or isinstance(mask, ir.Const):
+                    continue
+                course, own = self._course(one, threads, masks), self._course(mask, threads, {})
+                if course is None or own is None or course.slope == 0 or own.aligned:
+                    continue
+                ones = turned if node.op == "^" else node.op == "&" and not _is_inverted(mask)
+                masks.setdefault(mask, ones)
+
+    # While a version is written.
+
+    @contextmanager
+    def within(self, version: StripVersion) -> Iterator[None]:
+        """Let values that are written inside go along strips as a version has them."""
+        self._version = version
+        self._firsts.clear()
+        yield
+        self._version = None
+
+    def holds(self, version: StripVersion) -> str:
+        """Return whether masks are as a version assumes."""
+        asm, found = self._asm, "true"
+        for mask, ones in version.masks.items():
+            assert isinstance(mask.type, Scalar)
+            name, low = value_type(mask.type), version.threads - 1
+            # A variable without a value that nobody reads yet is no reason for anything.
+            known = asm.value(f"freeze {name} {self._scalar(version.frame, mask)}")
+            bits = asm.value(f"and {name} {known}, {low}")
+            found = asm.value(f"and i1 {found}, {asm.value(f'icmp eq {name} {bits}, {low if ones else 0}')}")
+        return found
+
+    def enter(self, inner: PlannedFrame, frame: PlannedFrame, call: ir.Call) -> None:
+        """Take note of the frame in which a function's body is written."""
+        if self._version is not None:
+            self._scopes[inner.path] = inner, self._called(self._scope(frame), call)
+
+    def value(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
+        """Return a value that goes along the strip by the bits of masks; None of any other."""
+        found = self._along(frame, expression)
+        if found is None:
+            return None
+        first, slope = found
+        assert isinstance(expression.type, Scalar)
+        if not slope:
+            return first
+        asm, name, low = self._asm, value_type(expression.type), self._length - 1
+        lane = self._block.lane if name == "i64" else asm.value(f"trunc nuw nsw i64 {self._block.lane} to {name}")
+        if slope > 0:
+            return asm.value(f"add nuw nsw {name} {asm.value(f'and {name} {first}, {~low}')}, {lane}")
+        return asm.value(f"sub nuw nsw {name} {asm.value(f'or {name} {first}, {low}')}, {lane}")
+
+    def subscript(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
+        """Return such a value as an i64."""
+        found = self._along(frame, expression)
+        if found is None:
+            return None
+        first, slope = found
+        assert isinstance(expression.type, Scalar)
+        wide = arithmetic.cast(self._asm, expression.type, INT64, first)
+        if not slope:
+            return wide
+        return self._asm.value(f"{'add' if slope > 0 else 'sub'} nsw i64 {wide}, {self._block.lane}", "x")
+
+    @property
+    def _length(self) -> int:
+        assert self._version is not None
+        return self._version.threads
+
+    def _along(self, frame: PlannedFrame, expression: ir.Expression) -> tuple[str, int] | None:
+        """Return the value of a strip's first thread, and by how much it rises from there."""
+        version = self._version
+        if version is None or not self._block.in_strip or not _is_integer(expression.type):
+            return None
+        expanded = self._expanded(self._scope(frame), expression)
+        course = self._course(expanded, version.threads, version.masks) if expanded is not None else None
+        if expanded is None or course is None or not course.by_bits:
+            return None
+        if expanded not in self._firsts:
+            with self._block.at_start_of_strip():
+                self._firsts[expanded] = self._scalar(version.frame, expanded)
+        return self._firsts[expanded], course.slope
+
+    # What variables are made of.
+
+    def _scope(self, frame: PlannedFrame) -> _Scope:
+        known = self._scopes.get(frame.path)
+        return known[1] if known is not None and known[0] is frame else _Scope(frame)
+
+    def _called(self, scope: _Scope, call: ir.Call) -> _Scope:
+        function = call.function
+        changed = self._only_values(function)[1]
+        arguments = {
+            slot: self._expanded(scope, argument) if slot not in changed else None
+            for slot, argument in enumerate(call.arguments)
+        }
+        return _Scope(PlannedFrame("", function, function.slots), arguments)
+
+    def _only_values(self, function: ir.Function) -> tuple[dict[int, ir.Expression], frozenset[int]]:
+        """Return the values of variables that never get another one, and the variables that do."""
+        if id(function) not in self._only:
+            nodes = list(walk(function.body))
+            changed = changed_slots(function, nodes)
+            births = values_at_birth(nodes)
+            self._only[id(function)] = {key: value for key, value in births.items() if key not in changed}, changed
+        return self._only[id(function)]
+
+    def _expanded(self, scope: _Scope, expression: ir.Expression) -> ir.Expression | None:
+        """Return an expression without variables that differ between threads; None where it is more than arithmetic."""
+        expanded = self._expand(scope, expression, 0)
+        return expanded if expanded is not None and sum(1 for _ in walk(expanded)) <= _LARGEST else None
+
+    def _expand(self, scope: _Scope, expression: ir.Expression, depth: int) -> ir.Expression | None:
+        if depth > _LARGEST or not (_is_integer(expression.type) or expression.type == BOOL):
+            return None
+        match expression:
+            case ir.Const() | ir.Special():
+                return expression
+            case ir.Local(_, slot, _):
+                return self._expand_variable(scope, expression, slot, depth)
+            case ir.Call(function=function) if depth < _DEEPEST:
+                body = function.body.statements
+                if not body or not isinstance(body[-1], ir.Return) or body[-1].value is None:
+                    return None
+                if not all(isinstance(each, ir.Declare) for each in body[:-1]):
+                    return None
+                return self._expand(self._called(scope, expression), body[-1].value, depth + 1)
+            case ir.Unary(_, _, operand) | ir.Cast(_, operand):
+                inner = self._expand(scope, operand, depth + 1)
+                return None if inner is None else replace(expression, operand=inner)
+            case ir.Binary(_, op, left, right) | ir.Logical(_, op, left, right) if op not in ("/", "%"):
+                first, second = self._expand(scope, left, depth + 1), self._expand(scope, right, depth + 1)
+                return None if first is None or second is None else replace(expression, left=first, right=second)
+            case ir.Select(_, condition, chosen, other):
+                test, first, second = (self._expand(scope, each, depth + 1) for each in (condition, chosen, other))
+                if test is None or first is None or second is None:
+                    return None
+                return replace(expression, condition=test, chosen=first, other=second)
+        return None
+
+    def _expand_variable(self, scope: _Scope, local: ir.Local, slot: int, depth: int) -> ir.Expression | None:
+        only, _ = self._only_values(scope.frame.function)
+        if scope.arguments is not None:
+            if slot in scope.arguments:
+                return scope.arguments[slot]
+            return self._expand(scope, only[slot], depth + 1) if slot in only else None
+        frame = scope.frame
+        computed = self._memory.computed(frame, slot)
+        if computed is not None:
+            return self._expand(scope, computed, depth + 1)
+        if not self._memory.differs(frame, slot):
+            return local
+        if (frame.path, slot) in self._born and slot in only:
+            return self._expand(scope, only[slot], depth + 1)
+        return None
+
+    # How values go along a strip.
+
+    def _is_agreed(self, expression: ir.Expression) -> bool:
+        """Whether all threads agree on an expression that has been expanded."""
+        return not any(isinstance(node, ir.Special) and node.name == "threadIdx" for node in walk(expression))
+
+    def _course(self, expression: ir.Expression, threads: int, masks: Masks) -> StripCourse | None:
+        low = threads - 1
+        match expression:
+            case ir.Const(_, known):
+                return StripCourse(0, int(known) & low == 0)
+            case ir.Special(_, "threadIdx", 0):
+                return StripCourse(1)
+            case ir.Special(_, name, _):
+                return StripCourse(0, name == "blockDim" and self._block.shape[expression.axis] & low == 0)
+            case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
+                return self._course(operand, threads, masks)  # there are more bits than a strip counts by
+            case ir.Unary(_, "~", operand):
+                inner = self._course(operand, threads, masks)
+                return None if inner is None else replace(inner, slope=-inner.slope, aligned=False)
+            case ir.Binary(type, op, left, right) if _is_integer(type):
+                first, second = self._course(left, threads, masks), self._course(right, threads, masks)
+                if first is None or second is None:
+                    return None
+                if op in _BITWISE:
+                    return _by_mask(op, first, second, _low_bits(right, low, masks)) or _by_mask(
+                        op, second, first, _low_bits(left, low, masks)
+                    )
+                return _by_arithmetic(op, first, second, right, threads)
+        return StripCourse(0) if self._is_agreed(expression) else None
+
+
+def _by_mask(op: str, one: StripCourse, mask: StripCourse, low_bits: bool | None) -> StripCourse | None:
+    """Return the course of an operation with a mask whose low bits are all set, none, or who knows."""
+    if mask.slope:
+        return None
+    by_bits = one.by_bits or mask.by_bits
+    if not one.slope:
+        return StripCourse(0, _is_aligned(op, one, mask), by_bits)
+    taken = False if mask.aligned else low_bits
+    if taken is None:
+        return None
+    if op == "&":
+        return StripCourse(one.slope, by_bits=True) if taken else StripCourse(0, True, by_bits=True)
+    if op == "^":
+        return StripCourse(-one.slope if taken else one.slope, by_bits=True)
+    return None if taken else StripCourse(one.slope, by_bits=True)
+
+
+def _by_arithmetic(
+    op: str, first: StripCourse, second: StripCourse, right: ir.Expression, threads: int
+) -> StripCourse | None:
+    by_bits = first.by_bits or second.by_bits
+    if not first.slope and not second.slope:
+        if op == "*":
+            aligned = first.aligned or second.aligned
+        elif op == "<<":
+            aligned = first.aligned or (isinstance(right, ir.Const) and 1 << min(int(right.value), 31) >= threads)
+        else:
+            aligned = op in "+-" and first.aligned and second.aligned
+        return StripCourse(0, aligned, by_bits)
+    if op in "+-" and second.slope == 0 and second.aligned:
+        return StripCourse(first.slope, by_bits=by_bits)
+    if op == "+" and first.slope == 0 and first.aligned:
+        return StripCourse(second.slope, by_bits=by_bits)
+    return None
+
+
+def _is_aligned(op: str, one: StripCourse, other: StripCourse) -> bool:
+    """Whether an operation on two numbers that are the same for all leaves no low bits."""
+    return any((one.aligned, other.aligned)) if op == "&" else all((one.aligned, other.aligned))
+
+
+def _low_bits(mask: ir.Expression, low: int, masks: Masks) -> bool | None:
+    """Return whether all low bits of a mask are set, or none; None where that is not known."""
+    if isinstance(mask, ir.Const):
+        bits = int(mask.value) & low
+        return bits == low if bits in (0, low) else None
+    return masks.get(mask)
+
+
+def _is_inverted(mask: ir.Expression) -> bool:
+    while isinstance(mask, ir.Cast):
+        mask = mask.operand
+    return isinstance(mask, ir.Unary) and mask.op in "~-"
+
+
+def _is_integer(type: object) -> bool:
+    return isinstance(type, Scalar) and not type.is_float and type != BOOL
