@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import pickle
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from gpu.simulator import disk, ir
+from gpu.simulator.compiled.strips import SHORTEST_STRIP
 from gpu.simulator.types import Struct
 
 Function = Any
@@ -154,12 +156,17 @@ which takes two thirds of the time: no long kernel of ours is slower for it."""
 LONGEST = 600_000
 """Of a text that is longer even than that loops stay as they are, which takes a third."""
 
+_SHORT = re.compile(r"%own\.\d+ = alloca|call (float|double) @(?!llvm\.)|@llvm\.(sin|cos|exp|log|pow)")
+"""Where vectors of 64 bytes are no gain: functions that take one number after the other, and arrays of a thread's own,
+which are written in long pieces and read in short ones that lie across them."""
+
 
 def compile_text(text: str) -> bytes:
     """Return the object file of a module's text: the longer it is, the less is made of each line."""
+    machine = _machine(long_vectors=_SHORT.search(text) is None)
     module = llvm.parse_assembly(text)
-    module.triple = _machine().triple
-    module.data_layout = str(_machine().target_data)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
     module.verify()
     thoroughly = len(text) <= LONGEST
     level = 3 if len(text) <= LONG else 2 if thoroughly else 1
@@ -168,24 +175,43 @@ def compile_text(text: str) -> bytes:
     options.slp_vectorization = thoroughly
     options.loop_interleaving = thoroughly
     options.loop_unrolling = thoroughly
-    builder = llvm.create_pass_builder(_machine(), options)
+    builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    code: bytes = _machine().emit_object(module)
+    code: bytes = machine.emit_object(module)
     return code
 
 
 @cache
-def _machine() -> Any:
+def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    # Strips of so few threads are worth a vector too.
+    llvm.set_option("", f"-vectorizer-min-trip-count={SHORTEST_STRIP}")
+
+
+@cache
+def _machine(*, long_vectors: bool = False) -> Any:
+    """Return what makes machine code; `long_vectors` may have 64 bytes where the processor is good at it."""
+    _initialize()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        features=_features(long_vectors=long_vectors),
         opt=3,
         reloc="pic",
         codemodel="default",
         jit=True,
     )
+
+
+def _features(*, long_vectors: bool) -> str:
+    """Return what the processor can do.
+
+    LLVM avoids vectors of 64 bytes on all of Intel's, as the first ones that had them ran slower for it; those with
+    VBMI2 do not.
+    """
+    features = llvm.get_host_cpu_features()
+    known: str = features.flatten()
+    return f"{known},-prefer-256-bit" if long_vectors and features.get("avx512vbmi2") else known
 
 
 @cache

@@ -102,6 +102,16 @@ def test_fill_and_empty_arrays(engine: Engine, dtype: type) -> None:
         engine.free(buffer)
 
 
+def test_arrays_of_the_simulator_begin_where_those_of_cuda_do() -> None:
+    engine, values = SimulatorEngine(), np.arange(6, dtype=np.float64).reshape(2, 3)
+    buffers = [engine.allocate((size,), np.uint8) for size in (1, 100, 5000)]
+    buffers += [engine.upload(each) for each in (values, values.T, values[:, 1], values[:0], np.array(7.0))]
+    assert [buffer.data.ctypes.data % 256 for buffer in buffers if buffer.data.size] == [0] * 7
+    np.testing.assert_array_equal(engine.download(buffers[4]), values.T)
+    np.testing.assert_array_equal(engine.download(buffers[5]), values[:, 1])
+    assert engine.download(buffers[7]) == 7.0
+
+
 def test_times_are_taken_once(engine: Engine) -> None:
     scaled(engine, SCALE)
     times = engine.take_times()
