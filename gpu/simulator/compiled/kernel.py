@@ -20,7 +20,7 @@ from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.waiting import go_by_warps
-from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.walking import remembering, walk
 from gpu.simulator.types import Pointer, Type
 
 _SIGNATURE = "ptr noalias %scratch, ptr noalias %shared, ptr %args, i64 %first, i64 %blocks, i32 %gx, i32 %gy, i32 %gz"
@@ -58,7 +58,8 @@ def compile_kernel(
         Where it does what this executor leaves to the other one.
     """
     replacement = ScalarReplacement()
-    return _KernelWriter(plan(function, block, constants, replacement), replacement, block, cluster).write()
+    with remembering():
+        return _KernelWriter(plan(function, block, constants, replacement), replacement, block, cluster).write()
 
 
 class _KernelWriter:

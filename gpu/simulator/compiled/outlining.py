@@ -21,6 +21,7 @@ _TYPE = re.compile(r"\b(i\d+|float|double|ptr)\b")
 _BYTES = re.compile(r"\[(\d+) x i8\]")
 _CASTS = ("zext", "sext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast")
 _STAYS = ("  ret void", "llvm.stacksave")
+_JUMPS = ("  br ", "  switch ")
 
 
 @dataclass(eq=False)
@@ -35,10 +36,18 @@ class OutlinedLines:
 
 def can_stand_alone(lines: Sequence[str | OutlinedLines]) -> bool:
     """Whether lines lead nowhere else, and nothing in them belongs to the kernel's own frame."""
-    own = [line for line in lines if isinstance(line, str)]
-    targets = {target for line in own for target in _TARGET.findall(line)}
-    placed = {line[:-1] for line in own if line.endswith(":")}
-    return targets <= placed and not any(each in line for line in own for each in _STAYS)
+    targets: set[str] = set()
+    placed: set[str] = set()
+    for line in lines:
+        if not isinstance(line, str):
+            continue
+        if line[0] != " ":
+            placed.add(line[:-1])
+        elif line.startswith(_JUMPS):
+            targets.update(_TARGET.findall(line))
+        elif any(each in line for each in _STAYS):
+            return False
+    return targets <= placed
 
 
 class Outliner:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.compiled.walking import parts, walk
+from gpu.simulator.compiled.walking import asked_once, parts, walk
 from gpu.simulator.types import Type
 
 
@@ -223,6 +223,7 @@ def takes_out(item: Item) -> bool:
 _WAYS_OUT = ("break", "continue", "return")
 
 
+@asked_once
 def jumps(node: object) -> set[str]:
     """Return the kinds of jumps that lead out of a statement."""
     found: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.walking import asked_once, walk
 from gpu.simulator.executor.batches import reachable
 
 
@@ -15,6 +15,7 @@ def go_by_warps(kernel: ir.Function) -> bool:
     return any(each.has_phases or each.syncs_cluster or each.cluster is not None for each in functions)
 
 
+@asked_once
 def exchanges(node: Any) -> bool:
     """Whether threads wait for each other, or exchange values, somewhere inside."""
     return any(
@@ -35,6 +36,7 @@ def waits(node: Any) -> bool:
     return exchanges(node) or sees(node)
 
 
+@asked_once
 def sees(node: Any) -> bool:
     """Whether there is an access to volatile memory somewhere inside."""
     return any(isinstance(each, ir.Element) and each.volatile for each in walk(node))

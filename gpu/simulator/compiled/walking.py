@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import cache
-from typing import Any
+from contextlib import contextmanager
+from functools import cache, wraps
+from typing import Any, TypeVar
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
@@ -26,6 +27,41 @@ _fields: Callable[[type], tuple[str, ...] | None] = cache(_named)
 _is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, LEAVES) and dataclasses.is_dataclass(kind))
 
 
+Asked = TypeVar("Asked")
+
+_answers: dict[tuple[Any, int], tuple[Any, Any]] = {}
+_remembering: list[None] = []
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Ask each node only once what is `asked_once` inside: a kernel's plan asks the same of the same many times."""
+    _remembering.append(None)
+    try:
+        yield
+    finally:
+        _remembering.pop()
+        if not _remembering:
+            _answers.clear()
+
+
+def asked_once(question: Callable[[Any], Asked]) -> Callable[[Any], Asked]:
+    """Return a question about a node that remembers its answers while `remembering`."""
+
+    @wraps(question)
+    def ask(node: Any) -> Asked:
+        if not _remembering:
+            return question(node)
+        known = _answers.get((question, id(node)))
+        if known is None:
+            known = _answers[question, id(node)] = node, question(node)  # the node lives on, and keeps its number
+        answer: Asked = known[1]
+        return answer
+
+    return ask
+
+
+@asked_once
 def parts(node: Any) -> list[Any]:
     """Return the IR nodes directly inside of one."""
     found: list[Any] = []
@@ -41,6 +77,15 @@ def parts(node: Any) -> list[Any]:
 
 def walk(node: Any) -> Iterator[Any]:
     """Yield a node and all inside of it, called functions left out."""
+    return iter(_inside(node)) if _remembering else _one_by_one(node)
+
+
+@asked_once
+def _inside(node: Any) -> list[Any]:
+    return list(_one_by_one(node))
+
+
+def _one_by_one(node: Any) -> Iterator[Any]:
     left = [node]
     while left:
         each = left.pop()
