@@ -11,7 +11,7 @@ from gpu.simulator.compiled.assembly import Assembly, memory_type
 from gpu.simulator.compiled.children import launch_sites
 from gpu.simulator.compiled.plan import Plan, PlannedFrame, handed_on, places
 from gpu.simulator.compiled.planner import Planned
-from gpu.simulator.compiled.rematerialize import Assignments, Rematerializable
+from gpu.simulator.compiled.rematerialize import Assignments, Rematerializable, changed_slots
 from gpu.simulator.compiled.scalar_replacement import Part, RowShape, ScalarReplacement
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
@@ -82,6 +82,8 @@ class KernelMemory:
         self._variables: dict[tuple[str, int], str] = {}
         self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
         self._parts: dict[tuple[str, int], Part] = {}
+        self._given_shared: set[tuple[str, int]] = set()
+        self._changed: dict[int, frozenset[int]] = {}
         self._wide: set[tuple[str, int]] = set()
         self.shared_bytes = 0
         self.module_variables: dict[str, str] = {}
@@ -199,10 +201,20 @@ class KernelMemory:
         """Whether a pointer surely leads to shared memory, which only this block uses."""
         match pointer:
             case ir.Local(_, slot, _):
-                return any(shared.slot == slot for shared in frame.function.shared)
+                given = (frame.path, slot) in self._given_shared
+                return given or any(shared.slot == slot for shared in frame.function.shared)
             case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
                 return self.is_shared(frame, inner)
         return False
+
+    def give(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> None:
+        """Take note of what a function is given: of a pointer whether it surely leads to shared memory."""
+        if isinstance(argument.type, Pointer) and self.is_shared(frame, argument):
+            function = inner.function
+            if id(function) not in self._changed:
+                self._changed[id(function)] = changed_slots(function, list(walk(function.body)))
+            if slot not in self._changed[id(function)]:
+                self._given_shared.add((inner.path, slot))
 
     def local_memory(self, frame: PlannedFrame, slot: int, size: int) -> str:
         """Return the address of memory of the thread's own that comes to life."""

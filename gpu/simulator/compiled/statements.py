@@ -174,6 +174,7 @@ class StatementWriter:
     # Functions.
 
     def _bind(self, frame: PlannedFrame, bind: Bind) -> None:
+        self._memory.give(bind.frame, bind.slot, frame, bind.value)
         if not self._accesses.alias(bind.frame, bind.slot, frame, bind.value):
             place = self._memory.variable(bind.frame, bind.slot, bind.type)
             self._memory.store(place, bind.type, self.expressions.value(frame, bind.value))
@@ -186,6 +187,7 @@ class StatementWriter:
         inner = PlannedFrame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
         self.expressions.strips.enter(inner, frame, call)
         for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
+            self._memory.give(inner, slot, frame, argument)
             if not self._accesses.alias(inner, slot, frame, argument):
                 value = self.expressions.value(frame, argument)
                 self._memory.store(self._memory.variable(inner, slot, type), type, value, private=True)

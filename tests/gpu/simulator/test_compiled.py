@@ -23,6 +23,7 @@ from gpu.patterns import all_patterns
 from gpu.run.execute import run_pattern
 from gpu.simulator.compiled import masks
 from gpu.simulator.compiled.assembly import NotCompiled
+from gpu.simulator.compiled.kernel import compile_kernel
 from gpu.simulator.module import SimulatedModule
 
 pytestmark = pytest.mark.alike
@@ -258,6 +259,32 @@ def test_atomics_of_many_blocks_lose_nothing() -> None:
     both(
         text, "k", 500, (64,), np.zeros(7, np.uint32), np.zeros(2, np.int32), np.zeros(1, np.uint32), np.zeros(1, "f4")
     )
+
+
+def test_atomics_are_plain_where_a_function_is_given_shared_memory_and_nowhere_else() -> None:
+    """One thread of the host runs a block, so that nobody else is at its shared memory; all are at global memory."""
+    text = """
+    __device__ void count(int (*bins)[8], int at) { atomicAdd(&bins[at % 2][at], 1); }
+    __device__ void moved(int (*bins)[8], int (*other)[8], int at) {
+        if (at % 2) bins = other;
+        atomicAdd(&bins[0][at], 1);
+    }
+    __global__ void k(int *out) {
+        __shared__ int s[2][8];
+        int t = threadIdx.x;
+        if (t < 16) s[t / 8][t % 8] = 0;
+        __syncthreads();
+        count(s, t % 8);
+        CALLS
+        __syncthreads();
+        if (t < 16) atomicAdd(&out[t], s[t / 8][t % 8]);
+    }"""
+    atomics = {"": 1, "count((int (*)[8])out, t % 5);": 2, "moved(s, (int (*)[8])out, t % 8);": 2}
+    for calls, wanted in atomics.items():
+        made = text.replace("CALLS", calls)
+        both(made, "k", 40, (64,), np.zeros(16, np.int32))
+        written = compile_kernel(built(made).kernel("k").function, (64, 1, 1), frozenset()).text
+        assert written.count("atomicrmw") == wanted
 
 
 def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
