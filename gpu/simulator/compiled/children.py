@@ -85,8 +85,10 @@ class LaunchRecords:
         self._sizes = [parameter_offsets(site.function)[-1] for site in sites]
         self._records: list[bytes] = []
         self._own: list[tuple[int, int]] = []
-        self._callback = _taker(self._take)
-        self.taker = np.array([ctypes.cast(self._callback, ctypes.c_void_p).value], np.int64)
+        self.taker = np.zeros(1, np.int64)
+        if sites:
+            self._callback = _taker(self._take)
+            self.taker[0] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def owned(self, *memories: Array) -> None:
         """Take note of memory that is gone when the blocks have ended."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -145,7 +146,7 @@ class CompiledKernel:
         depth: int,
         grid: Sequence[int],
         block: Sequence[int],
-        words: Sequence[Array],
+        words: Sequence[bytes],
         shared_bytes: int,
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
@@ -160,8 +161,8 @@ class CompiledKernel:
             LAUNCHED: launched.taker,
         }
         memories = {**self._variables, **own}
-        addresses = [_bytes(np.int64(memories[name].ctypes.data)) for name in shape.variables]
-        packed = np.array([*words, *addresses], np.uint8).reshape(-1, 8)
+        addresses = [_address(memories[name]) for name in shape.variables]
+        packed = np.frombuffer(b"".join([*words, *addresses, bytes(WORD)]), np.uint8)
 
         def memory() -> tuple[Array, Array]:
             made = shape.memory(shared_bytes)
@@ -224,24 +225,24 @@ class CompiledKernel:
             self._shapes[block] = _LaunchShape(self._function, block, self._constants, on_compile)
         return self._shapes[block]
 
-    def _words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[Array], list[Array]]:
+    def _words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[bytes], list[Array]]:
         """Return 8 bytes for each argument, and what they point to."""
-        packed = np.zeros((len(arguments), 8), np.uint8)
+        words: list[bytes] = []
         kept: list[Array] = []
-        for place, (argument, (name, type)) in enumerate(zip(arguments, self._function.parameters, strict=True)):
-            if isinstance(type, Pointer):
-                if argument is not None:
-                    assert isinstance(argument, np.ndarray)
-                    packed[place] = _bytes(np.int64(argument.ctypes.data))
-            elif isinstance(type, Scalar) or type.size <= 8:
-                raw = _bytes(argument)
-                packed[place, : raw.size] = raw
+        for argument, (name, type) in zip(arguments, self._function.parameters, strict=True):
+            if argument is None:
+                if not isinstance(type, Pointer):
+                    raise LaunchError(f"{self._function.name}: {name} is missing.")
+                words.append(bytes(WORD))
+            elif isinstance(type, Pointer):
+                assert isinstance(argument, np.ndarray)
+                words.append(_address(argument))
+            elif isinstance(type, Scalar) or type.size <= WORD:
+                words.append(argument.tobytes().ljust(WORD, b"\0"))
             else:
-                kept.append(_bytes(argument).copy())
-                packed[place] = _bytes(np.int64(kept[-1].ctypes.data))
-            if argument is None and not isinstance(type, Pointer):
-                raise LaunchError(f"{self._function.name}: {name} is missing.")
-        return list(packed), kept
+                kept.append(np.frombuffer(argument.tobytes(), np.uint8))
+                words.append(_address(kept[-1]))
+        return words, kept
 
 
 class _LaunchShape:
@@ -293,12 +294,12 @@ def _about(compiled: CompiledText) -> dict[str, Any]:
     }
 
 
-def _words_of_child(child: ChildLaunch) -> tuple[list[Array], list[Array]]:
+def _words_of_child(child: ChildLaunch) -> tuple[list[bytes], list[Array]]:
     """Return 8 bytes for each argument of a child, and what they point to."""
     words, kept = [], []
     for given in child.arguments:
         kept.append(np.frombuffer(given, np.uint8))
-        words.append(kept[-1] if len(given) == WORD else _bytes(np.int64(kept[-1].ctypes.data)))
+        words.append(given if len(given) == WORD else _address(kept[-1]))
     return words, kept
 
 
@@ -318,10 +319,11 @@ def _aligned(size: int) -> Array:
     return whole[-whole.ctypes.data % _ALIGNMENT :]
 
 
-def _bytes(value: Any) -> Array:
-    return np.frombuffer(np.asarray(value).tobytes(), np.uint8)
+def _address(array: Array) -> bytes:
+    return int(array.ctypes.data).to_bytes(WORD, sys.byteorder)
 
 
+@cache
 def _workers() -> int:
     return os.cpu_count() or 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -69,6 +69,11 @@ class SimulatedKernel:
         """The shape of each `__shared__` array of known size, by name."""
         found = (shared for function in reachable(self._function) for shared in function.shared)
         return {shared.name: shared.shape for shared in found if shared.shape}
+
+    @cached_property
+    def _static_bytes(self) -> int:
+        """What the `__shared__` arrays of known size take up."""
+        return sum(shared.size for function in reachable(self._function) for shared in function.shared)
 
     def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
         """Return the same kernel, run by another executor."""
@@ -256,7 +261,7 @@ class SimulatedKernel:
                 f"{self.name}: a grid of {threads} threads, which has a barrier of its own; at most "
                 f"{LIMITS.resident_threads} threads are on the device together."
             )
-        static = sum(shared.size for function in reachable(self._function) for shared in function.shared)
+        static = self._static_bytes
         if shared_bytes < 0:
             raise LaunchError(f"{self.name}: a block cannot have {shared_bytes} bytes of extern shared memory.")
         if static + shared_bytes > LIMITS.shared_bytes:
