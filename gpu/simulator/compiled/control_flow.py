@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
@@ -34,6 +35,7 @@ from gpu.simulator.compiled.plan import (
 from gpu.simulator.compiled.scratch import Scratch
 from gpu.simulator.compiled.statements import StatementWriter
 from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.warp_vectors import WarpVectors
 from gpu.simulator.types import Scalar
 
 _ADVICE = "Count the arrivals of each phase, and the bytes of its copies; every thread that it counts must come."
@@ -70,6 +72,7 @@ class ControlFlow:
         self._masks = masks
         self._statements = StatementWriter(asm, block, memory, masks)
         self._expressions = self._statements.expressions
+        self._vectors = WarpVectors(asm, block, memory, self._expressions.scalar)
         self._corners = Corners(asm, block, memory, self._expressions.scalar)
 
     def run(self, items: Plan) -> None:
@@ -151,22 +154,43 @@ class ControlFlow:
             assert isinstance(argument.type, Scalar)
             kinds.append(argument.type)
             offsets.append(self._scratch.take((item, number), argument.type.size))
+        at_once = [self._is_vector(item, number) for number in range(len(kinds))]
         given = [
-            Given(kind, self._expressions.scalar(item.frame, argument) if agreed else offset)
-            for argument, kind, offset, agreed in zip(expression.arguments, kinds, offsets, item.agreed, strict=True)
+            Given(
+                kind,
+                self._expressions.scalar(item.frame, argument)
+                if agreed
+                else partial(self._vectors.value, item.frame, argument)
+                if vector
+                else offset,
+            )
+            for argument, kind, offset, agreed, vector in zip(
+                expression.arguments, kinds, offsets, item.agreed, at_once, strict=True
+            )
+        ]
+        by_itself = [
+            (argument, kind, each.value)
+            for argument, kind, each in zip(expression.arguments, kinds, given, strict=True)
+            if isinstance(each.value, int)
         ]
 
         def give_arguments() -> None:
-            for argument, kind, offset, agreed in zip(expression.arguments, kinds, offsets, item.agreed, strict=True):
-                if not agreed:
-                    place = self._scratch.element(offset, kind.size, self._block.thread)
-                    self._memory.store(place, kind, self._expressions.value(item.frame, argument))
+            for argument, kind, offset in by_itself:
+                place = self._scratch.element(offset, kind.size, self._block.thread)
+                self._memory.store(place, kind, self._expressions.value(item.frame, argument))
 
-        apart = self._memory.apart(item.frame)
-        parallel = not any(touches_one(argument, apart) for argument in expression.arguments)
-        self._masks.each_thread(give_arguments, parallel=parallel)
+        if by_itself:
+            apart = self._memory.apart(item.frame)
+            parallel = not any(touches_one(argument, apart) for argument in expression.arguments)
+            self._masks.each_thread(give_arguments, parallel=parallel)
         lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, given)
         exchanges.write(lanes, expression.op, expression.type)
+
+    def _is_vector(self, item: Exchange, number: int) -> bool:
+        """Whether all lanes of a warp compute an argument at once, in the exchange itself."""
+        if self._warp is not None or not exchanges.takes_vectors(item.expression.op):
+            return False
+        return self._vectors.holds(item.frame, item.expression.arguments[number])
 
     def _phase_test(self, item: PhaseTest) -> None:
         """Let each thread ask once; where some do so in vain, others go on before these may ask again."""

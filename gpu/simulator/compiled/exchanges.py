@@ -15,6 +15,14 @@ _BITS = f"<{WARP} x i1>"
 _WIDTHS = ("1", "2", "4", "8", "16", "32")
 
 
+_VOTES = ("__activemask", "__ballot_sync", "__any_sync", "__all_sync")
+
+
+def takes_vectors(op: str) -> bool:
+    """Whether an operation takes what a warp's lanes give as vectors, and each only once."""
+    return op in _VOTES or op.startswith("__reduce_")
+
+
 def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
     """Write an operation; `type` is that of its result."""
     if op.startswith("__shfl"):
@@ -27,7 +35,7 @@ def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
         _block_vote(lanes, op)
     elif op == "__match_any_sync":
         _match_any(lanes)
-    elif op in ("__activemask", "__ballot_sync", "__any_sync", "__all_sync"):
+    elif op in _VOTES:
         _vote(lanes, op)
     elif op.startswith("__reduce_"):
         _reduce(lanes, op.removeprefix("__reduce_").removesuffix("_sync"), type)

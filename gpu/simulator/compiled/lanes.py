@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
@@ -21,10 +21,12 @@ _NUMBERS = ", ".join(f"i32 {lane}" for lane in range(WARP))
 
 @dataclass(frozen=True)
 class Given:
-    """An argument of an exchange: what all threads give, or the offset of an array with the value of each."""
+    """An argument of an exchange: what all threads give, the offset of an array with the value of each, or what writes
+    the vector of those of a warp from a thread on, of bools a bit each.
+    """
 
     type: Scalar
-    value: str | int
+    value: str | int | Callable[[str], str]
 
 
 class ExchangeLanes:
@@ -79,6 +81,7 @@ class ExchangeLanes:
         given = self._arguments[number]
         if isinstance(given.value, str):
             return given.value
+        assert isinstance(given.value, int)
         value = self._memory.load(self._scratch.element(given.value, given.type.size, thread), given.type)
         assert isinstance(value, str)
         return value
@@ -126,6 +129,11 @@ class ExchangeLanes:
     def flags(self, first: str) -> str | None:
         """Return the address of whether threads take part, a byte each, from one on; None where all do."""
         return self._masks.flags(first)
+
+    def vector(self, number: int) -> Callable[[str], str] | None:
+        """Return what writes the vector of what a warp's lanes gave; None where that is kept, or all gave the same."""
+        value = self._arguments[number].value
+        return None if isinstance(value, str | int) else value
 
     def place(self, number: int, thread: str) -> str:
         """Return the address of what a thread gave, where threads differ."""
@@ -181,13 +189,20 @@ class WarpVector:
     def argument(self, number: int) -> str:
         """Return what the lanes gave; a bool is a byte."""
         asm, what = self._asm, memory_type(self._lanes.kind(number))
+        write = self._lanes.vector(number)
+        if write is not None:
+            vector = write(self._first)
+            return asm.value(f"zext {_BITS} {vector} to <{WARP} x i8>") if self._is_bool(number) else vector
         agreed = self._lanes.agreed(number)
         if agreed is None:
             place = self._lanes.place(number, self._first)
             return asm.value(f"load <{WARP} x {what}>, ptr {place}, align {WARP}")
-        if self._lanes.kind(number) == BOOL:
+        if self._is_bool(number):
             agreed = asm.value(f"zext i1 {agreed} to i8")
         return self._splat(agreed, what)
+
+    def _is_bool(self, number: int) -> bool:
+        return self._lanes.kind(number) == BOOL
 
     def holds(self, number: int) -> str:
         """Return for which lanes what they gave is true."""

@@ -246,6 +246,38 @@ def test_exchanges_between_lanes(block: int, seed: int) -> None:
     both(text, "k", 3, (block,), data, np.zeros(3 * block, np.uint32), np.zeros(3 * block, np.int32))
 
 
+@pytest.mark.parametrize("block", [(64,), (41,), (16, 4)], ids=str)
+def test_what_all_lanes_of_a_warp_vote_on_at_once(block: tuple[int, ...]) -> None:
+    """Each vote's argument is arithmetic on what lanes keep: of all operators and widths, with shifts by too much."""
+    votes = (
+        "x >> y & 1", "x << (y - 3)", "u >> y", "(u >> y) < 3u", "x >> 40", "w >> (x & 127)", "(long long)u * x > w",
+        "!flag", "flag && x > 3", "flag || (u & 1)", "-x", "~x == y", "(unsigned char)x > 200", "(signed char)x < 0",
+        "(short)(x * y) < (short)u", "x ^ y | 4", "u - 5 < u", "x - 5 < x", "threadIdx.x % 3 == n", "x >= y",
+        "(int)threadIdx.x - 9 < n", "w == (long long)x", "(bool)x", "n", "u < 3000000000u", "~0u >> by",
+        "1u << by", "(unsigned long long)x >> y",
+    )  # fmt: skip
+    lines = "\n".join(f"out[{number} * blockDim.x * blockDim.y + t] = " + vote for number, vote in enumerate(
+        f"__ballot_sync(0xffffffffu, {each}) + __any_sync(0xff00ff0fu, {each}) * 3 + __all_sync(~0u, {each});"
+        for each in votes
+    ))  # fmt: skip
+    sums = "__reduce_add_sync(~0u, x >> (y & 7)) + __reduce_max_sync(~0u, x - n) + (int)__reduce_xor_sync(~0u, u ^ 9u)"
+    text = f"""__global__ void k(const int *in, unsigned *out, int n) {{
+        int t = threadIdx.y * blockDim.x + threadIdx.x;
+        int x = in[2 * t], y = in[2 * t + 1];
+        unsigned u = (unsigned)x * 2654435761u;
+        long long w = (long long)x << 33 ^ y;
+        bool flag = in[t] % 3 == 0;
+        int by = t % 34;
+        {lines}
+        if (t < 40) out[t] += {sums};
+        if (t % 2 == n) out[t] += __ballot_sync(__activemask(), x >> 2 & 1);
+    }}"""
+    rng = np.random.default_rng(7)
+    values = np.concatenate([rng.integers(-40, 70, 64), rng.integers(-(2**31), 2**31, 64)]).astype(np.int32)
+    rng.shuffle(values)
+    both(text, "k", 1, block, values, np.zeros(len(votes) * 64, np.uint32), np.int32(1))
+
+
 def test_atomics_of_many_blocks_lose_nothing() -> None:
     text = """
     __global__ void k(unsigned *counts, int *sum, unsigned *turns, float *total) {
