@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 MAP = ROOT / "docs" / "architecture.md"
+LARGEST_BYTES = 1_500_000
 PRIVATE_WORDS = re.compile(r"\b(gangs?|strands?|aside)\b", re.IGNORECASE)
 
 
@@ -57,3 +58,11 @@ def test_no_word_that_only_this_project_knew_comes_back() -> None:
         if PRIVATE_WORDS.search(line)
     ]
     assert found == []
+
+
+def test_nothing_large_is_kept() -> None:
+    """A package that was downloaded to look into it, say, would stay in every clone for ever."""
+    top = [path for path in ROOT.iterdir() if not path.name.startswith(".") and path.name != "tour"]
+    kept = [path for each in top for path in (each.rglob("*") if each.is_dir() else (each,)) if path.is_file()]
+    assert len(kept) > 1000
+    assert [path.name for path in kept if path.stat().st_size > LARGEST_BYTES] == []

@@ -382,7 +382,7 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         (("run", "convolution", "--filter", "blur"), "--filter is one of box, gaussian, "),
         (("run", "convolution", "--size", "4"), "--size is a whole number from 3 to 63 in steps of 2, not '4'."),
         (("run", "convolution", "--size", "many"), "--size is a whole number from 3 to 63 in steps of 2, not 'many'."),
-        (("run", "histogram", "--bins", "0"), "--bins is a whole number from 1 to 8192, not '0'."),
+        (("run", "histogram", "--bins", "0"), "--bins is a whole number from 1 to 65536, not '0'."),
         (
             ("run", "convolution", "--coefficients", "c.csv"),
             "--coefficients: There is no file c.csv.",
