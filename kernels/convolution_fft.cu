@@ -11,8 +11,10 @@
 // registers (the four-step transform: Bailey, FFTs in External or Hierarchical Memory, 1990). Nothing is ever put into
 // its usual order: the filter's transform is in the same one, and the way back undoes it.
 
-#ifndef RADIUS
-#define RADIUS 1
+// How many rows and columns the filter has, or a part of it where all of it would leave little of a tile: what parts make
+// is added up.
+#ifndef SIZE
+#define SIZE 3
 #endif
 
 #define BORDER_ZERO 1
@@ -29,7 +31,7 @@
 #define FFT_BLOCK (SIDE * REST)
 #endif
 // Pixels of a side that a tile gives: in the others its borders meet.
-#define VALID (SIDE - 2 * RADIUS)
+#define VALID (SIDE - SIZE + 1)
 
 // Cosines of sixteenths of a turn; a sine is the cosine of a quarter less.
 __constant__ float COSINES[9] = {1.0f,          0.923879533f,  0.707106781f,  0.382683432f, 0.0f,
@@ -139,8 +141,7 @@ extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
 #pragma unroll
         for (int j = 0; j < RADIX; ++j) {
             int column = REST * j + part;
-            bool inside = row <= 2 * RADIUS && column <= 2 * RADIUS;
-            v[j] = make_float2(inside ? filter[row * (2 * RADIUS + 1) + column] : 0.0f, 0.0f);
+            v[j] = make_float2(row < SIZE && column < SIZE ? filter[row * SIZE + column] : 0.0f, 0.0f);
         }
         transform<RADIX>(v);
 #pragma unroll
@@ -178,14 +179,14 @@ __device__ float pixel(const float *plane, int x, int y, int width, int height, 
 // Idea: filter and image are real, so two tiles side by side are filtered as the real and the imaginary part of one. All
 // that is between reading pixels and writing them stays in registers and shared memory. Of 2 * K * K operations a pixel
 // about 10 * log2(SIDE) * (SIDE / VALID)^2 are left. Limit: shared memory, through which each element goes six times; and
-// a small filter costs as much as a large one.
+// a small filter costs as much as a large one. A pixel's first coefficient is for the one (across, down) from it.
 extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
     convolve_fft(const float *image, const float2 *spectrum, const float2 *roots, float *out, int width, int height,
-                 int border) {
+                 int across, int down, int add, int border) {
     extern __shared__ float2 tile[];
     const float *plane = image + blockIdx.z * width * height;
-    int left = blockIdx.x * 2 * VALID - RADIUS;
-    int top = blockIdx.y * VALID - RADIUS;
+    int left = blockIdx.x * 2 * VALID + across;
+    int top = blockIdx.y * VALID + down;
     bool within = left >= 0 && left + VALID + SIDE <= width && top >= 0 && top + SIDE <= height;
     // phase: load, rows
     for (unsigned int i = threadIdx.x; i < SIDE * REST; i += FFT_BLOCK) {
@@ -255,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
     __syncthreads();
     // phase: write
     for (unsigned int i = threadIdx.x; i < VALID * REST; i += FFT_BLOCK) {
-        int y = top + RADIUS + i / REST;
+        int y = top - down + i / REST;
         float2 v[RADIX];
 #pragma unroll
         for (int j = 0; j < RADIX; ++j)
@@ -267,9 +268,9 @@ extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
 #pragma unroll
         for (int j = 0; j < RADIX; ++j) {
             int column = REST * j + i % REST;
-            int x = left + RADIUS + column;
-            if (column < VALID && x < width) row[x] = v[j].x;
-            if (column < VALID && x + VALID < width) row[x + VALID] = v[j].y;
+            int x = left - across + column;
+            if (column < VALID && x < width) row[x] = v[j].x + (add ? row[x] : 0.0f);
+            if (column < VALID && x + VALID < width) row[x + VALID] = v[j].y + (add ? row[x + VALID] : 0.0f);
         }
     }
 }

@@ -56,6 +56,15 @@ def _tile(size: int, height: int, width: int, shared_bytes: int) -> _Tile:
     return whole[0] if whole else fitting[-1 if size >= _LARGE or len(fitting) < len(_TILES) else -2]
 
 
+def _parts(tile: _Tile, size: int, height: int, width: int) -> int:
+    """Return into how many parts a filter's rows are divided, and its columns.
+
+    One, where a tile holds the image; else parts leave half of a tile, which one of many rows would not where shared
+    memory has no room for a larger one.
+    """
+    return 1 if tile.pixels(size) >= max(height, width) else -(-2 * size // tile.side)
+
+
 def _roots(side: int) -> Array:
     """Return the powers of exp(-2 pi i / side): float32, shape (side, 2)."""
     powers = np.exp(-2j * np.pi * np.arange(side) / side)
@@ -69,26 +78,35 @@ def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, N
     planes = planes_of(inputs["image"], np.float32)
     channels, height, width = planes.shape
     tile = _tile(size, height, width, engine.device.most_shared_bytes)
-    defines = {"RADIUS": size // 2, "SIDE": tile.side, "RADIX": tile.radix, "FFT_BLOCK": tile.threads}
+    parts = _parts(tile, size, height, width)
+    rows = -(-size // parts)
+    padded = np.zeros((parts * rows, parts * rows), np.float32)
+    padded[:size, :size] = weights
+    defines = {"SIZE": rows, "SIDE": tile.side, "RADIX": tile.radix, "FFT_BLOCK": tile.threads}
     module = engine.build(FILE, defines)
-    block = (tile.threads, 1, 1)
+    to_spectrum, kernel = module.kernel("transform_filter"), module.kernel("convolve_fft")
+    block, shared_bytes = (tile.threads, 1, 1), tile.shared_bytes
 
-    image, taps, roots = engine.upload(planes), engine.upload(weights), engine.upload(_roots(tile.side))
+    image, roots = engine.upload(planes), engine.upload(_roots(tile.side))
     del planes
     spectrum = engine.allocate((tile.side, tile.side, 2), np.float32)
     out = engine.allocate(image.shape, np.float32)
     yield Progress(0.1, "uploaded")
 
-    shared_bytes = tile.shared_bytes
-    engine.launch(module.kernel("transform_filter"), (1, 1, 1), block, taps, roots, spectrum, shared_bytes=shared_bytes)
-    engine.free(taps)
-    yield Progress(0.2, "transformed the filter")
-    side = tile.pixels(size)
+    side = tile.pixels(rows)
     grid = (-(-width // (2 * side)), -(-height // side), channels)
     extent = (np.int32(width), np.int32(height))
     border = np.int32(BORDERS.index(params["border"]))
-    kernel = module.kernel("convolve_fft")
-    engine.launch(kernel, grid, block, image, spectrum, roots, out, *extent, border, shared_bytes=shared_bytes)
+    for number, (down, across) in enumerate(np.ndindex(parts, parts)):
+        first = (down * rows, across * rows)
+        taps = engine.upload(np.ascontiguousarray(padded[first[0] : first[0] + rows, first[1] : first[1] + rows]))
+        engine.launch(to_spectrum, (1, 1, 1), block, taps, roots, spectrum, shared_bytes=shared_bytes)
+        engine.free(taps)
+        yield Progress(0.1 + 0.8 * number / parts**2, "transformed the filter")
+        begins = (np.int32(first[1] - size // 2), np.int32(first[0] - size // 2), np.int32(number > 0))
+        engine.launch(
+            kernel, grid, block, image, spectrum, roots, out, *extent, *begins, border, shared_bytes=shared_bytes
+        )
     for buffer in (image, spectrum, roots):
         engine.free(buffer)
     yield Progress(0.9, "convolved")

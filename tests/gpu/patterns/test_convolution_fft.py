@@ -62,8 +62,8 @@ def test_a_filter_of_one_coefficient_is_left_to_others(engine: Engine) -> None:
         run(engine, "convolution", "fft", np.zeros((4, 4), np.uint8), filter="custom", coefficients=np.ones((1, 1)))
 
 
-@pytest.mark.parametrize(("opt_in", "sides"), [(0, (16, 64, 64, 64)), (232_448, (16, 64, 128, 128))])
-def test_tiles_are_as_large_as_the_filter_wants_and_a_block_can_have(opt_in: int, sides: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("opt_in", "large", "parts"), [(0, 64, 2), (232_448, 128, 1)])
+def test_tiles_and_parts_suit_the_filter_and_a_blocks_shared_memory(opt_in: int, large: int, parts: int) -> None:
     asked: list[tuple[int, int]] = []
 
     class Asking(NullEngine):
@@ -75,16 +75,16 @@ def test_tiles_are_as_large_as_the_filter_wants_and_a_block_can_have(opt_in: int
     engine = Asking()
     engine.device = replace(engine.device, shared_bytes_opt_in=opt_in)
     pattern = find_pattern("convolution")
-    for side, size in ((14, 3), (512, 9), (512, 31), (512, 63)):
+    cases = {(14, 3): (16, 1), (512, 9): (64, 1), (512, 31): (large, 1), (512, 63): (large, parts)}
+    for (side, size), (tile, divided) in cases.items():
+        asked.clear()
         inputs = {"image": np.zeros((side, side), np.uint8), "maxval": np.array(255)}
         params = pattern.check({"filter": "box", "size": size})
         drive(engine, pattern.variant("fft"), inputs, params, lambda progress: None)
-        (shared, one), (again, blocks) = asked[-2:]
-        tile = sides[{3: 0, 9: 1, 31: 2, 63: 3}[size]]
-        assert shared == again == 8 * tile * (tile + {16: 4, 64: 8, 128: 8}[tile])
+        shared = 8 * tile * (tile + {16: 4, 64: 8, 128: 8}[tile])
         assert shared <= max(49152, opt_in)
-        assert one == 1
-        assert blocks == -(-side // (tile - size + 1)) * -(-side // (2 * (tile - size + 1)))
+        kept = tile - -(-size // divided) + 1
+        assert asked == divided**2 * [(shared, 1), (shared, -(-side // kept) * -(-side // (2 * kept)))]
 
 
 @pytest.mark.parametrize("variant", ["separable", "register-tiled", "peak"])
