@@ -41,6 +41,8 @@
 // The radius in values, rounded up to whole loads; and the pixels of a row that a thread needs.
 #define REACH ((RADIUS * CHANNELS + PIXELS - 1) / PIXELS * PIXELS)
 #define WINDOW (PIXELS + 2 * REACH)
+// What one store writes; of bytes twice as many.
+#define STORED (sizeof(PIXEL) == 1 ? 2 * PIXELS : PIXELS)
 
 // The register-tiled rung: a thread makes RUN neighboring pixels. Lanes lie in 8 rows by 4 runs, warps one under the
 // other. Rows of the tile are apart by an odd multiple of 16 bytes, so the loads of 8 lanes never share a bank.
@@ -208,7 +210,7 @@ __device__ unsigned int gathered(const unsigned char *a, const unsigned char *b,
 }
 
 // The level nearest to a sum, of two the even one; what is negative becomes 0 on its way to unsigned numbers.
-__device__ unsigned char level(float sum) { return min(__float2uint_rn(sum + LEVELS[0]), (unsigned int)LEVELS[1]); }
+__device__ unsigned int level(float sum) { return min(__float2uint_rn(sum + LEVELS[0]), (unsigned int)LEVELS[1]); }
 
 // Write PIXELS sums to row y from place x on, as far as the row goes.
 __device__ void store_row(float *plane, const float *sums, int x, int y, int width) {
@@ -222,17 +224,24 @@ __device__ void store_row(float *plane, const float *sums, int x, int y, int wid
     }
 }
 
+// The same of STORED levels.
 __device__ void store_row(unsigned char *image, const float *sums, int x, int y, int width) {
-    unsigned char *out = image + y * width * CHANNELS + x;
-    uchar4 levels = make_uchar4(level(sums[0]), level(sums[1]), level(sums[2]), level(sums[3]));
-    if (width * CHANNELS % PIXELS == 0) {
-        *(uchar4 *)out = levels;
+    int length = width * CHANNELS;
+    unsigned char *out = image + y * length + x;
+    unsigned int levels[2 * PIXELS];
+#pragma unroll
+    for (int p = 0; p < 2 * PIXELS; ++p) levels[p] = level(sums[p]);
+    unsigned int low = levels[0] | levels[1] << 8 | levels[2] << 16 | levels[3] << 24;
+    unsigned int high = levels[4] | levels[5] << 8 | levels[6] << 16 | levels[7] << 24;
+    if (length % (2 * PIXELS) == 0) {
+        *(uint2 *)out = make_uint2(low, high);
+    } else if (length % PIXELS == 0) {
+        *(unsigned int *)out = low;
+        if (x + PIXELS < length) *(unsigned int *)(out + PIXELS) = high;
     } else {
-        int left = width * CHANNELS - x;
-        out[0] = levels.x;
-        if (left > 1) out[1] = levels.y;
-        if (left > 2) out[2] = levels.z;
-        if (left > 3) out[3] = levels.w;
+#pragma unroll
+        for (int p = 0; p < 2 * PIXELS; ++p)
+            if (x + p < length) out[p] = levels[p];
     }
 }
 
@@ -356,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
     if (y >= height) return;
     // phase: write
 #pragma unroll
-    for (int p = 0; p < RUN; p += PIXELS)
+    for (int p = 0; p < RUN; p += STORED)
         if (x + p < length) store_row(out + blockIdx.z * width * height, sums + p, x + p, y, width);
 }
 
@@ -388,8 +397,8 @@ __device__ void put_border(float *window, int left, int y, int width, int height
 // multiplies the first: what counts is how many bytes are on their way. There is no loop, no barrier and no shared memory:
 // what neighbors fetch too comes from the cache, and a coefficient is an operand that a multiply-add takes from constant
 // memory. (To walk down a strip, keeping sums and asking for one row ahead, had 0.83 to 0.95 of this speed; to hand
-// pixels from lane to lane by shuffles instead of fetching them twice, 0.95 to 0.99.) Limit: memory's bandwidth; registers
-// hold all only of small filters.
+// pixels from lane to lane by shuffles instead of fetching them twice, 0.95 to 0.99.) Limit: memory's bandwidth, of bytes
+// the instructions that convert them; registers hold all only of small filters.
 extern "C" __global__ void __launch_bounds__(AT_ONCE_BLOCK, AT_ONCE_RESIDENT)
     convolve_peak(const PIXEL *image, PIXEL *out, int width, int height, int border) {
     int x = (blockIdx.x * blockDim.x + threadIdx.x) * ACROSS;
@@ -463,7 +472,7 @@ extern "C" __global__ void __launch_bounds__(AT_ONCE_BLOCK, AT_ONCE_RESIDENT)
 #pragma unroll
     for (int j = 0; j < AT_ONCE; ++j)
 #pragma unroll
-        for (int p = 0; p < ACROSS; p += PIXELS)
+        for (int p = 0; p < ACROSS; p += STORED)
             if (top + j < height && x + p < length)
                 store_row(out + blockIdx.z * width * height, sums[j] + p, x + p, top + j, width);
 }

@@ -14,25 +14,19 @@ from gpu.patterns.convolution.filters import BORDERS, filter_of
 
 FILE = "convolution_fft.cu"
 
-_MOST_THREADS = 512
-
 
 @dataclass(frozen=True)
 class _Tile:
-    """A tile's side, and how many of a line's elements a thread holds: `SIDE` and `RADIX` in the kernel file."""
+    """A tile's side, how many of a line's elements a thread holds, and a block's threads: see the kernel file."""
 
     side: int
     radix: int
+    threads: int
 
     @property
     def rest(self) -> int:
         """Elements of a line that the second pass takes together."""
         return self.side // self.radix
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return min(self.side * self.rest, _MOST_THREADS)
 
     @property
     def shared_bytes(self) -> int:
@@ -44,9 +38,9 @@ class _Tile:
         return self.side - size + 1
 
 
-_TILES = (_Tile(16, 4), _Tile(32, 8), _Tile(64, 8), _Tile(128, 16))
-# Filters from this size on are faster in the largest tiles, others in the next.
-_LARGE = 21
+# What was fastest on an H200: so many threads; filters from this size on in the largest tiles, others in the next.
+_TILES = (_Tile(16, 4, 64), _Tile(32, 8, 128), _Tile(64, 8, 256), _Tile(128, 16, 1024))
+_LARGE = 17
 
 
 def _tile(size: int, height: int, width: int, shared_bytes: int) -> _Tile:

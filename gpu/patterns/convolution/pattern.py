@@ -64,7 +64,7 @@ _AT_ONCE_BLOCK = (32, 4, 1)
 # Wider ones are faster in tiles.
 _WIDEST_AT_ONCE = 5
 # Of bytes a thread makes so many of a row, and so many rows.
-_BYTES_ACROSS, _BYTES_ROWS = 8, 8
+_BYTES_ACROSS, _BYTES_ROWS = 8, 4
 
 # The register-tiled rung's block, and the pixels that it makes: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
 _RUN_WIDTH = 64
