@@ -168,13 +168,16 @@ def compile_text(text: str) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     module.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3 if len(text) <= LONG else 2)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
-    options.loop_interleaving = True
-    options.loop_unrolling = True
+    thoroughly = len(text) <= LONGEST
+    options = llvm.create_pipeline_tuning_options(speed_level=3 if len(text) <= LONG else 2 if thoroughly else 1)
+    options.loop_vectorization = thoroughly
+    options.slp_vectorization = thoroughly
+    options.loop_interleaving = thoroughly
+    options.loop_unrolling = thoroughly
     builder = llvm.create_pass_builder(machine, options)
-    passes = builder.getModulePassManager() if len(text) <= LONGEST else _few_passes()
+    # Coroutines become functions in passes that are only to be had with all of a level.
+    whole = thoroughly or "@llvm.coro." in text
+    passes = builder.getModulePassManager() if whole else _few_passes()
     passes.run(module, builder)
     code: bytes = machine.emit_object(module)
     return code

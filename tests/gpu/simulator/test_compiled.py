@@ -21,7 +21,7 @@ from gpu.engines.base import KERNELS
 from gpu.errors import LaunchError
 from gpu.patterns import all_patterns
 from gpu.run.execute import run_pattern
-from gpu.simulator.compiled import masks
+from gpu.simulator.compiled import masks, native
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.kernel import compile_kernel
 from gpu.simulator.module import SimulatedModule
@@ -221,6 +221,26 @@ def test_a_long_kernel_has_one_loop_for_whoever_takes_part(block, monkeypatch, t
     for base, end in ((0, 40), (0, 500), (-50, 3)):
         numbers = map(np.int32, (base, end, end % 33, end % 4, 3))
         both(f"{_PARTED}// in one loop", "k", 1, block, np.zeros(96, np.int32), data, *numbers)
+
+
+def test_the_longest_kernels_go_through_few_passes_and_warps_on_their_own_through_all(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(native, "LONGEST", 0)
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    data = np.random.default_rng(7).integers(-50, 50, 64, np.int32)
+    numbers = map(np.int32, (0, 40, 7, 0, 3))
+    both(f"{_PARTED}// in few passes", "k", 1, (96,), np.zeros(96, np.int32), data, *numbers)
+    by_warps = """
+    #include <cuda/barrier>
+    __global__ void k(int *data) {
+        __shared__ cuda::barrier<cuda::thread_scope_block> met;
+        __shared__ int s[64];
+        if (threadIdx.x == 0) init(&met, 64);
+        __syncthreads();
+        s[threadIdx.x] = data[threadIdx.x];
+        met.arrive_and_wait();
+        data[threadIdx.x] = s[63 - threadIdx.x];
+    }"""
+    both(by_warps, "k", 1, (64,), data)
 
 
 @settings(max_examples=12, deadline=None)
