@@ -23,8 +23,8 @@ from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, INT64, Scalar
 
-SHORTEST_STRIP = 8
-_LENGTHS = (32, SHORTEST_STRIP)
+SHORTEST_STRIP = 4
+_LENGTHS = (32, 8, SHORTEST_STRIP)
 """Of strips: long ones have little around them, and of short ones there are masks enough."""
 _LARGEST = 60
 """Nodes of an expression that is looked into."""
