@@ -153,7 +153,7 @@ def _linker() -> Any:
 LONG = 100_000
 """Characters of a text that LLVM may take all the time for that it wants. Of a longer one it writes out fewer loops,
 which takes two thirds of the time: no long kernel of ours is slower for it."""
-LONGEST = 600_000
+LONGEST = 500_000
 """Of a text that is longer even than that loops stay as they are, which takes a sixth."""
 
 _SHORT = re.compile(r"%own\.\d+ = alloca|call (float|double) @(?!llvm\.)|@llvm\.(sin|cos|exp|log|pow)")
