@@ -92,7 +92,7 @@ import gpu, gui, main, tools
 rooms = [pkgutil.walk_packages(room.__path__, room.__name__ + ".") for room in (gpu, gui, tools)]
 # What imports PyCUDA or Dask: both need not be there, and psutil, which Dask needs, is made for each system.
 optional = {"gpu.engines.cuda", "gpu.engines.lead", "gpu.engines.streams"}
-optional |= {f"gpu.distributed.{name}" for name in ("execute", "run", "streamed", "tasks", "worker")}
+optional |= {f"gpu.distributed.{name}" for name in ("execute", "played", "run", "streamed", "tasks", "worker")}
 optional |= {f"gpu.bench.cluster.{name}" for name in ("cases", "command", "disk", "held", "measure", "overhead")}
 names = [found.name for room in rooms for found in room if found.name not in optional]
 for name in names:

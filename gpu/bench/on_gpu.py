@@ -37,9 +37,9 @@ def measure_cases(of: str, seed: int, repetitions: int) -> Iterator[Measurement]
     """Measure ours, then the peers, on all patterns' cases of a kind: "gpu", or "beside" those over sizes."""
     amounts: dict[str, tuple[float, str]] = {}
     cases = [(pattern, case) for pattern in all_patterns().values() for case in cases_of(pattern, of)]
-    with tempfile.TemporaryDirectory() as folder:
-        programs = Programs([case for _, case in cases], folder)  # they are compiled while ours are measured
-        engine = engines.create("cuda")
+    engine = engines.create("cuda")
+    # Peers' programs are compiled while ours are measured.
+    with tempfile.TemporaryDirectory() as folder, Programs([case for _, case in cases], folder) as programs:
         try:
             for prepared in prepared_ahead(cases, seed, _AHEAD):
                 for row in measure(engine, prepared, repetitions):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
+from typing import Self
 
 from gpu.bench.measurement import Measurement
 from gpu.declaration.benchmark import Case, CudaProgram
@@ -20,19 +21,14 @@ _Build = tuple[str, tuple[str, ...]]
 """A file, and the options that it is compiled with."""
 
 
-NEWEST = "nvidia-cuda-cccl"
-"""The package whose CUB and Thrust are newer than the installed toolkit's, as a user has them from PyPI."""
-
-_HEADER = "cub/version.cuh"
+_NEWEST = "nvidia/*/include/cccl/cub/version.cuh"
+"""Where PyPI's nvidia-cuda-cccl puts a CUB that is newer than the installed toolkit's."""
 
 
 def newest_headers() -> Path | None:
-    """Return the folder of headers of `NEWEST`; None where it is not installed."""
-    try:
-        found = next((each for each in files(NEWEST) or () if each.as_posix().endswith(_HEADER)), None)
-    except PackageNotFoundError:
-        return None
-    return Path(str(found.locate())).resolve().parents[1] if found is not None else None
+    """Return the folder of nvidia-cuda-cccl's headers; None where it is not installed."""
+    found = (header for folder in sys.path for header in sorted(Path(folder).glob(_NEWEST)))
+    return next((header.resolve().parents[1] for header in found), None)
 
 
 def _builds(program: CudaProgram) -> tuple[_Build, ...]:
@@ -42,7 +38,7 @@ def _builds(program: CudaProgram) -> tuple[_Build, ...]:
 
 
 class Programs:
-    """Every program of some cases, being compiled.
+    """Every program of some cases, being compiled until they are left.
 
     Parameters
     ----------
@@ -60,6 +56,15 @@ class Programs:
                 for build in _builds(program):
                     if build not in self._compiling:
                         self._compiling[build] = self._compile(build)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._compiling.values():
+            if not isinstance(each, OSError):
+                each.kill()
+                each.communicate()
 
     def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"

@@ -251,15 +251,13 @@ def test_a_program_with_a_version_is_measured_with_the_newest_headers_too(tmp_pa
                         'printf "#!/bin/sh\\necho ${at:-0} 1\\n" > "$last"\nchmod +x "$last"\n')  # fmt: skip
     compiler.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(compiler))
-    known = tmp_path / "site" / "nvidia_cuda_cccl-99.0.dist-info"
-    known.mkdir(parents=True)
-    (known / "METADATA").write_text("Metadata-Version: 2.1\nName: nvidia-cuda-cccl\nVersion: 99.0\n")
-    (known / "RECORD").write_text("nvidia/cu99/include/cccl/cub/version.cuh,,\n")
+    headers = tmp_path / "site" / "nvidia" / "cu99" / "include" / "cccl"
+    (headers / "cub").mkdir(parents=True)
+    (headers / "cub" / "version.cuh").touch()
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     case = Case(
         "work", programs=(CudaProgram("CUB", "cub.cu", (), versioned=True), CudaProgram("who", "gravity.cu", ()))
     )
-    headers = tmp_path / "site" / "nvidia" / "cu99" / "include" / "cccl"
     rows = [*Programs((case,), tmp_path).run({}, 1, 2)]
     assert [row.who for row in rows] == ["CUB 0", f"CUB -I{headers.resolve()}", "who"]
 

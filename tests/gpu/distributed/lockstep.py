@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -42,9 +43,10 @@ class LockstepEngine(SimulatorEngine):
         return self.upload(np.fromfile(handle.decode(), dtype).reshape(shape))
 
     def launch(self, kernel, grid, block, *arguments, shared_bytes=0):
-        if LOSE in self.sources and Path(self.sources[LOSE]).exists():
-            Path(self.sources[LOSE]).unlink(missing_ok=True)
-            raise EngineLostError("An illegal address was met.")
+        if LOSE in self.sources:
+            with suppress(FileNotFoundError):
+                Path(self.sources[LOSE]).unlink()
+                raise EngineLostError("An illegal address was met.")
         super().launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
 
 

@@ -223,7 +223,7 @@ def test_floats_and_their_bits():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("wgmma.fence.sync.aligned;", "the instruction wgmma.fence.sync.aligned"),
+        ("tcgen05.wait.ld.sync.aligned;", "the instruction tcgen05.wait.ld.sync.aligned"),
         ("L: bra L;", "a jump, or what is no PTX, within asm"),
         ("bar.sync 1, 64;", "a barrier of some of a block's threads"),
         ("mul.f16 %0, %0, %0;", "the instruction mul.f16"),

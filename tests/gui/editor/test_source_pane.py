@@ -168,14 +168,16 @@ def found(pane, *lines, severity="error"):
 
 
 def test_problems_are_underlined_told_and_gone_through(qtbot, pane):
-    found(pane, 70, 72)
+    lines = pane.document.text.splitlines()
+    first, second, *_ = (number for number, line in enumerate(lines, 1) if line.startswith("__constant__"))
+    found(pane, first, second)
     assert pane.strip.isVisible()
-    assert pane.strip.message.text() == "Line 70: wrong in 70"
+    assert pane.strip.message.text() == f"Line {first}: wrong in {first}"
     waves = [each for each in pane.code.extraSelections() if each.format.underlineStyle() == WAVE]
-    assert [each.cursor.blockNumber() + 1 for each in waves] == [72, 70]
+    assert [each.cursor.blockNumber() + 1 for each in waves] == [second, first]
     assert {each.cursor.selectionEnd() - each.cursor.selectionStart() for each in waves} == {4}
     put_cursor(pane, "#ifndef", behind=False)
-    for line in (70, 72, 70):
+    for line in (first, second, first):
         qtbot.mouseClick(pane.strip.more, Qt.MouseButton.LeftButton)
         assert pane.code.textCursor().blockNumber() + 1 == line
         assert pane.strip.message.text() == f"Line {line}: wrong in {line}"
