@@ -99,4 +99,5 @@ def _open(begun: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_open(float(sys.argv[1])))
+    # At once: Python's own end, so soon after a window's first picture, crashed once when all had been measured.
+    os._exit(_open(float(sys.argv[1])))
