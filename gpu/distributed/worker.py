@@ -268,7 +268,7 @@ def _opened(value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, re
 
     def look_at(piece: Piece) -> None:
         if call.accept:
-            _accept(find_pattern(call.pattern), piece, call.params)
+            _accept(find_pattern(call.pattern), call.variant, piece, call.params)
 
     match value:
         case Chunk():
@@ -293,13 +293,15 @@ def _sizes(result: Any) -> tuple[tuple[str, int], ...]:
     return tuple((name, math.prod(each.shape) * each.dtype.itemsize) for name, each in named.items())
 
 
-def _accept(pattern: Pattern, piece: Piece, params: Mapping[str, Any]) -> None:
-    """Raise InputError where a chunk is none that a pattern takes, which counts from the chunk's first element."""
+def _accept(pattern: Pattern, variant: str, piece: Piece, params: Mapping[str, Any]) -> None:
+    """Raise InputError where a chunk is none that a pattern takes, by its first element's place, or none for a rung."""
     try:
         pattern.accept(piece.inputs, params)
     except InputError as error:
         first = piece.start - piece.before
         raise InputError(f"In the chunk from {first} on: {error.message}", advice=error.advice) from None
+    if obstacle := pattern.variant(variant).obstacle(piece.inputs, params):
+        raise InputError(obstacle)
 
 
 def _kept(plugin: EnginePlugin, engine: Engine, result: Any, elsewhere: Collection[str], part: str = "") -> Any:

@@ -46,7 +46,6 @@ _TILES = ("32x8", "16x16", "8x8", "6x6", "4x4")
 _BLOCK = (32, 16, 1)
 # What kernels read and write.
 _FLOATS, _BYTES = "float32", "uint8"
-_NO_BYTES = "This rung reads and writes float32; 8-bit pixels are taken by Register-tiled and Peak."
 # The largest filter, and the largest of rungs that are unrolled over one of its rows: the kernel's `WIDEST_UNROLLED`.
 _LARGEST, _LARGEST_UNROLLED = 63, 31
 
@@ -256,7 +255,7 @@ def _obstacle(largest: int = _LARGEST, *, why: str = "", takes_bytes: bool = Fal
         if size > largest:
             return f"{why} This filter is {size} x {size}."
         if params["pixels"] == _BYTES and not takes_bytes:
-            return _NO_BYTES
+            return "This rung reads and writes float32; 8-bit pixels are taken by Register-tiled and Peak."
         return ""
 
     return obstacle
@@ -293,12 +292,10 @@ def _passes(params: Params) -> tuple[Params, ...]:
     return tuple({**params, "filter": name} for name in SOBELS)
 
 
-def _in_each(program: HostProgram, *, takes_bytes: bool = False) -> HostProgram:
+def _in_each(program: HostProgram) -> HostProgram:
     """Return a host program that filters by both Sobels for a gradient, whose length the host works out."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        if params["pixels"] == _BYTES and not takes_bytes:
-            raise InputError(_NO_BYTES)  # who streams has asked nobody for an obstacle
         filtered = []
         for each in _passes(params):
             outputs = yield from program(engine, inputs, each)
@@ -547,7 +544,7 @@ PATTERN = Pattern(
         Variant(
             "register-tiled",
             "Register-tiled",
-            run=_in_each(_register_tiled, takes_bytes=True),
+            run=_in_each(_register_tiled),
             idea="A thread makes sixteen pixels from a row of the tile that it holds in registers.",
             limit="K x K multiply-adds a pixel; where the filter is small, the detour through shared memory.",
             kernels=("convolve_register_tiled",),
@@ -568,7 +565,7 @@ PATTERN = Pattern(
         Variant(
             "peak",
             "Peak",
-            run=_in_each(_peak, takes_bytes=True),
+            run=_in_each(_peak),
             idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE} a thread asks for all that its pixels need before it "
             "multiplies the first; wider filters go through the register tiles.",
             limit="Memory's bandwidth for small filters, arithmetic for large ones.",

@@ -154,6 +154,8 @@ def test_a_tiled_image_is_filtered_by_rows_of_tiles(cluster, tmp_path):
     np.testing.assert_array_equal(tifffile.imread(tmp_path / "bytes.tif"), tifffile.imread(tmp_path / "out.tif"))
     with pytest.raises(InputError, match="8-bit pixels are taken by Register-tiled and Peak"):
         streamed(*given, rung="tiled", size=3, pixels="uint8")
+    with pytest.raises(InputError, match="does not separate into a row and a column"):
+        streamed(*given, rung="separable", size=3, filter="laplacian")
     assert sorted(record.elements for record in run.done.tasks) == [(0, 256), (256, 300)], "no two write one tile"
     with pytest.raises(InputError, match="--chunks with it are multiples of 256"):
         streamed(cluster, "convolution", tmp_path / "in.tif", tmp_path / "out.tif", (100, 200), size=3)
