@@ -31,12 +31,6 @@ def newest_headers() -> Path | None:
     return next((header.resolve().parents[1] for header in found), None)
 
 
-def _builds(program: CudaProgram) -> tuple[_Build, ...]:
-    """Return how a program is compiled: what has a version with the toolkit's headers, and with newer ones."""
-    own, headers = (program.file, program.options), newest_headers() if program.versioned else None
-    return (own,) if headers is None else (own, (program.file, (*program.options, f"-I{headers}")))
-
-
 class Programs:
     """Every program of some cases, being compiled until they are left.
 
@@ -50,12 +44,11 @@ class Programs:
     def __init__(self, cases: Sequence[Case], folder: str | Path) -> None:
         self._cases = cases
         self._folder = Path(folder)
+        self._newest = newest_headers()
         self._compiling: dict[_Build, subprocess.Popen[str] | OSError] = {}
-        for case in cases:
-            for program in case.programs:
-                for build in _builds(program):
-                    if build not in self._compiling:
-                        self._compiling[build] = self._compile(build)
+        programs = (program for case in cases for program in case.programs)
+        for build in dict.fromkeys(build for program in programs for build in self._builds(program)):
+            self._compiling[build] = self._compile(build)
 
     def __enter__(self) -> Self:
         return self
@@ -63,8 +56,15 @@ class Programs:
     def __exit__(self, *_: object) -> None:
         for each in self._compiling.values():
             if not isinstance(each, OSError):
-                each.kill()
-                each.communicate()
+                with each:  # which closes what is open, and waits
+                    each.kill()
+
+    def _builds(self, program: CudaProgram) -> tuple[_Build, ...]:
+        """Return how a program is compiled: what has a version with the toolkit's headers, and with newer ones."""
+        own = program.file, program.options
+        if not program.versioned or self._newest is None:
+            return (own,)
+        return own, (program.file, (*program.options, f"-I{self._newest}"))
 
     def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -85,7 +85,7 @@ class Programs:
         refused = {build: reason for build in self._compiling if (reason := self._refusal(build))}
         for case in self._cases:
             for program in case.programs:
-                for build in _builds(program):
+                for build in self._builds(program):
                     if build in refused:
                         yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[build]}")
                     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -230,6 +231,21 @@ def test_a_program_tells_its_times(tmp_path, monkeypatch, versioned) -> None:
     case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=versioned),))
     (row,) = Programs((case,), tmp_path).run({"work": (3.0, "GB/s")}, 1, 2)
     assert row == Measurement("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
+
+
+def test_what_is_left_early_compiles_no_more_and_what_was_run_is_left_in_peace(tmp_path, monkeypatch) -> None:
+    compiler = tmp_path / "nvcc"
+    compiler.write_text('#!/bin/sh\nfor last; do :; done\nprintf "#!/bin/sh\\necho 1\\n" > "$last"\nchmod +x "$last"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(compiler))
+    case = Case("work", programs=(CudaProgram("who", "gravity.cu", ()),))
+    with Programs((case,), tmp_path) as programs:
+        assert [row.times_ms for row in programs.run({}, 1, 2)] == [(1.0,)]
+    compiler.write_text("#!/bin/sh\nexec sleep 60\n")
+    begun = time.monotonic()
+    with Programs((case,), tmp_path):
+        pass
+    assert time.monotonic() - begun < 30
 
 
 def test_a_program_is_compiled_with_its_own_options(tmp_path, monkeypatch) -> None:
