@@ -551,6 +551,16 @@ PATTERN = Pattern(
             obstacle=_UNROLLED_OBSTACLE,
         ),
         Variant(
+            "peak",
+            "Peak",
+            run=_in_each(_peak),
+            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE} a thread asks for all that its pixels need before it "
+            "multiplies the first; wider filters go through the register tiles.",
+            limit="Memory's bandwidth for small filters, arithmetic for large ones.",
+            kernels=("convolve_peak", "convolve_register_tiled"),
+            obstacle=_UNROLLED_OBSTACLE,
+        ),
+        Variant(
             "fft",
             "Fourier transforms",
             run=_in_each(fft.run),
@@ -561,16 +571,6 @@ PATTERN = Pattern(
             obstacle=_why_no_transform,
             textbook=_textbook_of_transforms,
             file=fft.FILE,
-        ),
-        Variant(
-            "peak",
-            "Peak",
-            run=_in_each(_peak),
-            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE} a thread asks for all that its pixels need before it "
-            "multiplies the first; wider filters go through the register tiles.",
-            limit="Memory's bandwidth for small filters, arithmetic for large ones.",
-            kernels=("convolve_peak", "convolve_register_tiled"),
-            obstacle=_UNROLLED_OBSTACLE,
         ),
     ),
     benchmark=BENCHMARK,
