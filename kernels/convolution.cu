@@ -168,28 +168,6 @@ extern "C" __global__ void convolve_tiled(const float *image, float *out, int wi
     out[blockIdx.z * width * height + y * width + x] = sum;
 }
 
-// Fetch `count` neighboring pixels of row y from column `left` on, both multiples of PIXELS: by loads of 16 bytes where
-// all lie inside and rows begin at multiples of 16 bytes, which they do when the width is a multiple of PIXELS.
-__device__ void load_row(float *pixels, int count, const float *plane, int left, int y, int width, int height,
-                         int border) {
-    int row = min(max(y, 0), height - 1);
-    if (width % PIXELS == 0 && left >= 0 && left + count <= width) {
-        const float4 *vectors = (const float4 *)(plane + row * width + left);
-        bool zero = row != y && border == BORDER_ZERO;
-#pragma unroll
-        for (int i = 0; i < count / PIXELS; ++i) {
-            float4 loaded = zero ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : vectors[i];
-            pixels[PIXELS * i] = loaded.x;
-            pixels[PIXELS * i + 1] = loaded.y;
-            pixels[PIXELS * i + 2] = loaded.z;
-            pixels[PIXELS * i + 3] = loaded.w;
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < count; ++i) pixels[i] = pixel(plane, left + i, y, width, height, border);
-    }
-}
-
 // PIXELS values of a vector. A byte becomes the lowest of a float's bits whose others say 2^23, which is then taken away:
 // to be converted it would have to wait for a slower unit.
 __device__ float4 values_of(float4 vector) { return vector; }
@@ -200,6 +178,15 @@ __device__ float4 values_of(unsigned int bytes) {
                        __uint_as_float(__byte_perm(bytes, 0x4b000000, 0x7443)) - 8388608.0f);
 }
 
+// What was loaded, as values beside each other.
+__device__ void spread(float *values, float4 loaded) {
+    values[0] = loaded.x;
+    values[1] = loaded.y;
+    values[2] = loaded.z;
+    values[3] = loaded.w;
+}
+__device__ void spread(float *values, unsigned int loaded) { spread(values, values_of(loaded)); }
+
 // PIXELS values as a vector, from places that need not follow each other.
 __device__ float4 gathered(const float *a, const float *b, const float *c, const float *d) {
     return make_float4(*a, *b, *c, *d);
@@ -209,8 +196,28 @@ __device__ unsigned int gathered(const unsigned char *a, const unsigned char *b,
     return *a | *b << 8 | *c << 16 | *d << 24;
 }
 
+// Fetch `count` neighboring pixels of row y from column `left` on, both multiples of PIXELS: by loads of 16 bytes where
+// all lie inside and rows begin at multiples of 16 bytes, which they do when the width is a multiple of PIXELS.
+__device__ void load_row(float *pixels, int count, const float *plane, int left, int y, int width, int height,
+                         int border) {
+    int row = min(max(y, 0), height - 1);
+    if (width % PIXELS == 0 && left >= 0 && left + count <= width) {
+        const float4 *vectors = (const float4 *)(plane + row * width + left);
+        bool zero = row != y && border == BORDER_ZERO;
+#pragma unroll
+        for (int i = 0; i < count / PIXELS; ++i)
+            spread(pixels + PIXELS * i, zero ? make_float4(0.0f, 0.0f, 0.0f, 0.0f) : vectors[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i) pixels[i] = pixel(plane, left + i, y, width, height, border);
+    }
+}
+
 // The level nearest to a sum, of two the even one; what is negative becomes 0 on its way to unsigned numbers.
 __device__ unsigned int level(float sum) { return min(__float2uint_rn(sum + LEVELS[0]), (unsigned int)LEVELS[1]); }
+
+__device__ void store_value(float *out, float sum) { *out = sum; }
+__device__ void store_value(unsigned char *out, float sum) { *out = level(sum); }
 
 // Write PIXELS sums to row y from place x on, as far as the row goes.
 __device__ void store_row(float *plane, const float *sums, int x, int y, int width) {
@@ -314,8 +321,15 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
     int top = blockIdx.y * RUN_HEIGHT - RADIUS;
     // phase: load tile and halo
     const int COLUMNS = RUN_TILE_WIDTH / PIXELS;
-    if (length % PIXELS == 0 && left >= 0 && left + RUN_TILE_WIDTH <= length && top >= 0 &&
-        top + RUN_TILE_HEIGHT <= height) {
+    bool whole_vectors = length % PIXELS == 0;
+    if (!whole_vectors) {
+        // Lanes fetch what lies beside each other, as rows begin anywhere.
+        for (int i = threadIdx.x; i < RUN_TILE_WIDTH * RUN_TILE_HEIGHT; i += RUN_BLOCK) {
+            int column = i % RUN_TILE_WIDTH;
+            float *values = (float *)tile[i / RUN_TILE_WIDTH];
+            values[column] = pixel(plane, left + column, top + i / RUN_TILE_WIDTH, width, height, border);
+        }
+    } else if (left >= 0 && left + RUN_TILE_WIDTH <= length && top >= 0 && top + RUN_TILE_HEIGHT <= height) {
         const PIXEL *corner = plane + top * length + left;
 #pragma unroll 4
         for (int i = threadIdx.x; i < COLUMNS * RUN_TILE_HEIGHT; i += RUN_BLOCK)
@@ -325,7 +339,7 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
         for (int i = threadIdx.x; i < COLUMNS * RUN_TILE_HEIGHT; i += RUN_BLOCK) {
             int x = left + i % COLUMNS * PIXELS;
             int y = top + i / COLUMNS;
-            bool inside = length % PIXELS == 0 && x >= 0 && x + PIXELS <= length && y >= 0 && y < height;
+            bool inside = x >= 0 && x + PIXELS <= length && y >= 0 && y < height;
             tile[i / COLUMNS][i % COLUMNS] = inside ? values_of(*(const VECTOR *)(plane + y * length + x))
                                                     : make_float4(pixel(plane, x, y, width, height, border),
                                                                   pixel(plane, x + 1, y, width, height, border),
@@ -346,13 +360,8 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
         // phase: row {dy} of the filter
         float window[RUN + 2 * REACH];
 #pragma unroll
-        for (int i = 0; i < (RUN + 2 * REACH) / PIXELS; ++i) {
-            float4 loaded = tile[row + dy][run * (RUN / PIXELS) + i];
-            window[PIXELS * i] = loaded.x;
-            window[PIXELS * i + 1] = loaded.y;
-            window[PIXELS * i + 2] = loaded.z;
-            window[PIXELS * i + 3] = loaded.w;
-        }
+        for (int i = 0; i < (RUN + 2 * REACH) / PIXELS; ++i)
+            spread(window + PIXELS * i, tile[row + dy][run * (RUN / PIXELS) + i]);
 #pragma unroll
         for (int dx = 0; dx < DIAMETER; ++dx)
 #pragma unroll
@@ -362,11 +371,27 @@ extern "C" __global__ void __launch_bounds__(RUN_BLOCK, RUN_RESIDENT)
 
     int x = blockIdx.x * RUN_WIDTH + run * RUN;
     int y = blockIdx.y * RUN_HEIGHT + row;
-    if (y >= height) return;
-    // phase: write
+    PIXEL *to = out + blockIdx.z * width * height;
+    if (whole_vectors) {
+        // phase: write
 #pragma unroll
-    for (int p = 0; p < RUN; p += STORED)
-        if (x + p < length) store_row(out + blockIdx.z * width * height, sums + p, x + p, y, width);
+        for (int p = 0; p < RUN; p += STORED)
+            if (y < height && x + p < length) store_row(to, sums + p, x + p, y, width);
+        return;
+    }
+    __syncthreads();
+    // phase: hand over, so that lanes write what lies beside each other
+#pragma unroll
+    for (int p = 0; p < RUN; p += PIXELS)
+        tile[row][(run * RUN + p) / PIXELS] = make_float4(sums[p], sums[p + 1], sums[p + 2], sums[p + 3]);
+    __syncthreads();
+    // phase: write
+    for (int i = threadIdx.x; i < RUN_WIDTH * RUN_HEIGHT; i += RUN_BLOCK) {
+        int column = blockIdx.x * RUN_WIDTH + i % RUN_WIDTH;
+        int line = blockIdx.y * RUN_HEIGHT + i / RUN_WIDTH;
+        const float *values = (const float *)tile[i / RUN_WIDTH];
+        if (column < length && line < height) store_value(to + line * length + column, values[i % RUN_WIDTH]);
+    }
 }
 
 #endif
@@ -448,13 +473,7 @@ extern "C" __global__ void __launch_bounds__(AT_ONCE_BLOCK, AT_ONCE_RESIDENT)
     for (int r = 0; r < AT_ONCE + 2 * RADIUS; ++r) {
         float window[ACROSS + 2 * REACH];
 #pragma unroll
-        for (int i = 0; i < ACROSS + 2 * REACH; i += PIXELS) {
-            float4 four = values_of(vectors[r][i / PIXELS]);
-            window[i] = four.x;
-            window[i + 1] = four.y;
-            window[i + 2] = four.z;
-            window[i + 3] = four.w;
-        }
+        for (int i = 0; i < ACROSS + 2 * REACH; i += PIXELS) spread(window + i, vectors[r][i / PIXELS]);
         if (!inside) put_border(window, left, top - RADIUS + r, width, height, border);
 #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j) {

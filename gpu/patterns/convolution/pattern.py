@@ -60,8 +60,8 @@ _FEWEST_ROWS, _MOST_ROWS = 8, 128
 # Small filters, whose threads fetch all that they need at once: so many rows for each of the filter's radius.
 _ROWS_BY_RADIUS = 2
 _AT_ONCE_BLOCK = (32, 4, 1)
-# Wider ones are faster in tiles.
-_WIDEST_AT_ONCE = 5
+# Wider ones are faster in tiles, of colors beside each other sooner, as more of a row is halo.
+_WIDEST_AT_ONCE, _WIDEST_AT_ONCE_BESIDE = 5, 3
 # Of bytes a thread makes so many of a row, and so many rows.
 _BYTES_ACROSS, _BYTES_ROWS = 8, 4
 
@@ -224,9 +224,13 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
     return {"result": result}
 
 
+def _beside_each_other(inputs: Inputs, params: Params) -> bool:
+    """Return whether a kernel sees several channels of a pixel beside each other."""
+    return params["pixels"] == _BYTES and _channels(inputs["image"]) > 1
+
+
 def _register_tiled(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    beside = params["pixels"] == _BYTES and _channels(inputs["image"]) > 1
-    warps = _COLOR_RUN_WARPS if beside else _RUN_WARPS
+    warps = _COLOR_RUN_WARPS if _beside_each_other(inputs, params) else _RUN_WARPS
     block, tile = (warps * WARP, 1, 1), (_RUN_WIDTH, warps * _ROWS_OF_WARP, 1)
     run = _host_program("convolve_register_tiled", block=block, tile=tile, defines={"RUN_WARPS": warps})
     return (yield from run(engine, inputs, params))
@@ -243,7 +247,8 @@ def _at_once(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progre
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    host_program = _at_once if filter_of(params).shape[0] <= _WIDEST_AT_ONCE else _register_tiled
+    widest = _WIDEST_AT_ONCE_BESIDE if _beside_each_other(inputs, params) else _WIDEST_AT_ONCE
+    host_program = _at_once if len(filter_of(params)) <= widest else _register_tiled
     return (yield from host_program(engine, inputs, params))
 
 
@@ -554,8 +559,9 @@ PATTERN = Pattern(
             "peak",
             "Peak",
             run=_in_each(_peak),
-            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE} a thread asks for all that its pixels need before it "
-            "multiplies the first; wider filters go through the register tiles.",
+            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE}, with 8-bit colors {_WIDEST_AT_ONCE_BESIDE} x "
+            f"{_WIDEST_AT_ONCE_BESIDE}, a thread asks for all that its pixels need before it multiplies the first; "
+            "wider filters go through the register tiles.",
             limit="Memory's bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),
             obstacle=_UNROLLED_OBSTACLE,
