@@ -27,6 +27,18 @@ def inputs_of(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str
 
 
 @dataclass(frozen=True)
+class Exact:
+    """What is right, and how far from it a correct result may be: of many elements both take long, so once for all."""
+
+    reference: Array
+    tolerance: float | Array
+
+    @classmethod
+    def of(cls, pattern: Pattern, inputs: Inputs, params: Params) -> Exact:
+        return cls(pattern.reference(inputs, params), pattern.tolerance(inputs, params))
+
+
+@dataclass(frozen=True)
 class Prepared:
     """What a case is measured on, and what is right."""
 
@@ -34,13 +46,13 @@ class Prepared:
     case: Case
     inputs: Inputs
     params: dict[str, Any]
-    reference: Array
+    exact: Exact
 
 
 def prepare(pattern: Pattern, case: Case, seed: int) -> Prepared:
-    """Make a case's inputs, and compute the reference, which of many elements takes longer than all that is timed."""
+    """Make a case's inputs, and compute what is right, which of many elements takes longer than all that is timed."""
     inputs, params = inputs_of(pattern, case, seed)
-    return Prepared(pattern, case, inputs, params, pattern.reference(inputs, params))
+    return Prepared(pattern, case, inputs, params, Exact.of(pattern, inputs, params))
 
 
 def prepared_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, ahead: int) -> Iterator[Prepared]:
@@ -71,7 +83,7 @@ def measure(engine: Engine, prepared: Prepared, repetitions: int) -> Iterator[Me
                 variant,
                 inputs,
                 params,
-                prepared.reference,
+                prepared.exact,
                 repetitions=repetitions,
                 anew=case.anew,
             )
@@ -95,12 +107,12 @@ def timed(
     variant: Variant,
     inputs: Inputs,
     params: Params,
-    reference: Array,
+    exact: Exact,
     *,
     repetitions: int,
     anew: bool,
 ) -> tuple[bool, tuple[float, ...]]:
-    """Run a variant, compare its result with the reference, and only if it is right time its launches again.
+    """Run a variant, compare its result with what is right, and only if it is right time its launches again.
 
     Returns
     -------
@@ -119,8 +131,8 @@ def timed(
         result = _run(recorder, variant, inputs, params)[pattern.result]
         _, verified = verify.compare(
             variant.comparable(params, result),
-            variant.comparable(params, reference),
-            pattern.tolerance(inputs, params),
+            variant.comparable(params, exact.reference),
+            exact.tolerance,
         )
         del result
         return verified, recorder.replay(repetitions, anew=anew) if verified else ()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from gpu.bench.ladder import timed
+from gpu.bench.ladder import Exact, timed
 from gpu.bench.recorded import RecordedRun
 from gpu.declaration.benchmark import random_image
 from gpu.declaration.pattern import Pattern
@@ -82,7 +82,7 @@ def _at(
     params = pattern.check(changed)
     given = random_image(size, size)(np.random.default_rng(seed)) if image else {}
     inputs = pattern.inputs(given, params, seed)
-    reference = pattern.reference(inputs, params)
+    exact = Exact.of(pattern, inputs, params)
     work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
     for variant in pattern.variants:
         if variant.cautionary or variant.name in left_out or variant.obstacle(inputs, params):
@@ -91,7 +91,7 @@ def _at(
             continue
         try:
             verified, times = timed(
-                engine, pattern, variant, inputs, params, reference, repetitions=repetitions, anew=curve.anew
+                engine, pattern, variant, inputs, params, exact, repetitions=repetitions, anew=curve.anew
             )
         except (CompileError, LaunchError) as error:
             tell(f"{pattern.name} {variant.name} {size}: {error.message}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -93,13 +94,25 @@ def test_cases_are_prepared_in_order_and_so_many_of_them_before_they_are_measure
 
     found = prepared_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
     first = next(found)
-    assert (first.case.work, first.inputs["image"].shape, int(first.reference.sum())) == ("1", (1, 1), 1)
+    assert (first.case.work, first.inputs["image"].shape, int(first.exact.reference.sum())) == ("1", (1, 1), 1)
     assert [each.case.work for each in found] == ["2", "3", "4", "5", "6"]
     del begun[:]
     found = prepared_ahead([(pattern, sized(side)) for side in range(1, 7)], 1, 2)
     next(found)
     found.close()
     assert sorted(begun) == [1, 2, 3]
+
+
+def test_what_is_right_is_worked_out_once_for_all_variants() -> None:
+    pattern, asked = find_pattern("scan"), []
+
+    def tolerance(inputs: Any, params: Any) -> Any:
+        asked.append(params["n"])
+        return pattern.tolerance(inputs, params)
+
+    prepared = prepare(dataclasses.replace(pattern, tolerance=tolerance), Case("small", {"n": 40}), 1)
+    assert len(list(measure(engines.create("simulator"), prepared, 1))) > 3
+    assert asked == [40]
 
 
 def test_a_wrong_result_is_not_timed(monkeypatch) -> None:
