@@ -253,3 +253,15 @@ def test_filters_have_sizes_of_their_own() -> None:
 def test_an_even_filter_is_refused_with_the_reason(given: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="With an even number of rows none is in the middle"):
         find_pattern("convolution").check(given)
+
+
+@pytest.mark.parametrize("size", [13, 15, 63])
+@pytest.mark.parametrize("border", MODES)
+def test_what_is_right_of_a_large_filter_is_its_sum(size: int, border: str) -> None:
+    pattern, rng = find_pattern("convolution"), np.random.default_rng(size)
+    weights = rng.uniform(-1, 1, (size, size)).astype(np.float32)
+    params = pattern.check({"filter": "custom", "coefficients": weights.tolist(), "border": border})
+    for shape in [(1, 1), (5, 70), (300, 41), (257, 6, 3)]:
+        image = rng.integers(0, 256, shape, np.uint8)
+        right = pattern.reference({"image": image, "maxval": np.array(255)}, params)
+        np.testing.assert_allclose(right, expected(image, weights, border), rtol=0, atol=1e-9)
