@@ -163,7 +163,11 @@ class _Sample:
     longest : _LongestBlock or None
         The block with the longest warp, where they do not do the same and all could be counted.
     ends : sequence of SampledPath
-        The grid's first block and its last one, where all run at once and these do something else: all wait for them.
+        The grid's first block, its last one and that which does most of those all over it, where all run at once and
+        these do something else: all wait for them.
+    last : tuple of SampledPath
+        What the first of these blocks would do if it were the last one to end and knew it by a number that it draws,
+        and what it does as it is; nothing where that is the same way.
     cached : mapping of int to CachedRequest
         What each request misses in the first cache, by its id.
     traffic : LaunchTraffic
@@ -185,6 +189,7 @@ class _Sample:
     uneven: float
     longest: _LongestBlock | None
     ends: Sequence[SampledPath]
+    last: Sequence[SampledPath]
     cached: Mapping[int, CachedRequest]
     traffic: caches.LaunchTraffic
     share: Mapping[tuple[int, int], float]
@@ -327,12 +332,29 @@ class LaunchModel:
         ends = []
         if slots < shape.blocks and per_machine <= held.blocks and self._depends_on_data:
             alike = self._slots(path, slots)
-            both = (self._path_of(shape, parameters, [block], memory) for block in (0, shape.blocks - 1))
-            ends = [each for each in both if self._slots(each, 1)[0] not in alike]
+            others = [0, shape.blocks - 1]
+            if wide is not None:
+                others.append(wide.blocks[int(self._slots(wide, len(wide.blocks)).argmax())])
+            apart = (self._path_of(shape, parameters, [block], memory) for block in dict.fromkeys(others))
+            ends = [each for each in apart if self._slots(each, 1)[0] not in alike]
+        last = self._last_to_end(shape, parameters, path, memory)
         return _Sample(
-            shape, held, slots, per_machine, path, wide, of_wide, uneven, longest, ends, cached, traffic, share, rates,
-            atomics, uneven * hot_us, uneven * atomic_us,
+            shape, held, slots, per_machine, path, wide, of_wide, uneven, longest, ends, last, cached, traffic, share,
+            rates, atomics, uneven * hot_us, uneven * atomic_us,
         )  # fmt: skip
+
+    def _last_to_end(
+        self, shape: GridShape, parameters: Array, path: SampledPath, memory: SampledMemory
+    ) -> Sequence[SampledPath]:
+        """Return what the first block does if it draws the last numbers, and as it is; nothing if that is the same."""
+        if not path.tickets:
+            return ()
+        for address, (dtype, each) in path.tickets.items():
+            place = np.array([address])
+            memory.store(place, memory.load(place, dtype) + dtype.type((shape.blocks - 1) * int(each)), dtype)
+        last = self._path_of(shape, parameters, path.blocks[:1], memory)
+        ways = ({visit.block for visit, _ in caches.visits(each.steps)} for each in (last, path))
+        return (last, self._path_of(shape, parameters, path.blocks[:1], memory)) if next(ways) - next(ways) else ()
 
     def _through_first_cache(
         self, path: SampledPath, shape: GridShape, blocks: int, slots: int
@@ -419,11 +441,16 @@ class LaunchModel:
         instructions = counted["slots"] if executed is None else executed
         active = min(total, gpu.multiprocessors)
         clock = gpu.clock_ghz
-        cycles = sample.uneven * self._cycles(sample)
+        # Blocks that all run at once are waited for, also for those that do more than the others.
+        at_once = sample.per_machine <= sample.held.blocks
+        cycles = (max(1.0, sample.uneven) if at_once else sample.uneven) * self._cycles(sample)
         if sample.longest is not None:
             cycles = max(cycles, sample.longest.before * cycles + self._cycles_alone(sample, sample.longest.path, 1))
         for path_of_end in sample.ends:
             cycles = max(cycles, self._cycles_alone(sample, path_of_end, active))
+        if sample.last:
+            last, usual = (self._cycles_alone(sample, each, 1) for each in sample.last)
+            cycles += max(0.0, last - usual)
         loaded = sum(each.loaded for each in traffic.arrays.values())
         slower = sum(sample.rates.alone * each.alone * each.loaded for each in traffic.arrays.values())
         stored = sum(each.stored for each in traffic.arrays.values())

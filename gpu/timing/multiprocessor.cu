@@ -208,6 +208,8 @@ extern "C" __global__ void multiprocessor(
         int visit = path[at_step[w]], block = visit_block[visit], end = first_operation[block + 1], o = at_operation[w];
         double *own = ready + w * registers;
         unsigned char *own_late = late + w * registers;
+        // Where lanes have parted, what the others wait for is still to come: who reads it later waits for both.
+        bool parted = active[path[at_step[w]] * SAMPLED_WARPS + sampled[w]] > 1;
         // Operations that cost nothing pass on when their operands are there.
         while (o < end && kinds[o] == ALIAS) {
             double latest = 0;
@@ -218,7 +220,7 @@ extern "C" __global__ void multiprocessor(
                     reason = own_late[reads[r]];
                 }
             }
-            if (written[o] >= 0) {
+            if (written[o] >= 0 && (!parted || latest > own[written[o]])) {
                 own[written[o]] = latest;
                 own_late[written[o]] = reason;
             }
@@ -237,6 +239,11 @@ extern "C" __global__ void multiprocessor(
                 operands = own[reads[r]];
                 reason = own_late[reads[r]];
             }
+        }
+        // What a load is still to bring comes before what is written there next.
+        if (written[o] >= 0 && !parted && own_late[written[o]] >= ON_MEMORY && own[written[o]] > operands) {
+            operands = own[written[o]];
+            reason = own_late[written[o]];
         }
         if (operands > now) {
             next[w] = operands;
@@ -276,12 +283,10 @@ extern "C" __global__ void multiprocessor(
         scheduler_free[s] = now + slots[o];
         next[w] = now + slots[o];
         ACCOUNT(w, next[w], ISSUES, o);
-        if (written[o] >= 0) {
-            own_late[written[o]] = kinds[o] != MEMORY ? ON_RESULT : request_space[o] == 1 ? ON_SHARED : ON_MEMORY;
-        }
+        double result = 0;
         if (kinds[o] == COMPUTE) {
             pipe_free[s * PIPES + pipe] = now + busy[o];
-            if (written[o] >= 0) own[written[o]] = now + latencies[o];
+            result = now + latencies[o];
         } else if (kinds[o] == JUMP) {
             next[w] = now + JUMP_COST;
             ACCOUNT(w, next[w], ON_RESULT, o);
@@ -330,10 +335,14 @@ extern "C" __global__ void multiprocessor(
                     }
                 }
             }
-            if (written[o] >= 0) own[written[o]] = done;
+            result = done;
         } else if (kinds[o] == BARRIER) {
             state[w] = 2;
             ++arrived[slot];
+        }
+        if (written[o] >= 0 && (!parted || result > own[written[o]])) {
+            own[written[o]] = result;
+            own_late[written[o]] = kinds[o] != MEMORY ? ON_RESULT : request_space[o] == 1 ? ON_SHARED : ON_MEMORY;
         }
         at_operation[w] = o + 1;
         if (o + 1 >= end) {

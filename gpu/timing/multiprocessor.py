@@ -202,8 +202,10 @@ def run(
     passes = np.ones((rows, warps), np.float32)  # also where no lane asks for anything
     from_last = np.zeros((rows, warps), np.float32)
     active = np.zeros((max(len(visits), 1), warps), np.uint8)
+    everyone = np.max([visit.lanes[:warps] for visit in visits] or [np.zeros(warps)], axis=0)
     for number, visit in enumerate(visits):
-        active[number] = visit.lanes[:warps] > 0
+        lanes = visit.lanes[:warps]
+        active[number] = np.where(lanes < everyone, 2, 1) * (lanes > 0)
         places = code.requests[visit.block]
         for place, request in zip(visit.places, visit.requests, strict=True):
             if place not in places:

@@ -157,8 +157,12 @@ class PtxMachine:
                 if join != frame.place:
                     frame = _Meeting(join)
                     frames.append(frame)
-                frame.pending.append((behind, other))
-                at, live = target, taken
+                # Who jumps on waits for those who do not: of an H200 and an H100. Who goes round again does not wait.
+                first, later = (target, taken), (behind, other)
+                if target > at:
+                    first, later = later, first
+                frame.pending.append(later)
+                at, live = first
 
     def _visit(self, run: SampledBlocks, at: int, mask: SampleLanes) -> tuple[SampleLanes | None, SampleLanes | None]:
         """Run a basic block; return the lanes that its jump takes along, and the others."""
@@ -842,9 +846,12 @@ class PtxMachine:
             state.ask(place, kind, kind_of, places, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform)
             if not decides:
                 return
-            old = state.atomic(kind, mode, places, [get(state) for get in gets], dtype, mask)
+            values = [get(state) for get in gets]
+            old = state.atomic(kind, mode, places, values, dtype, mask)
             if put is not None:
                 put(state, mask, old)
+                if kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
+                    state.draw(mode, places, values[0], dtype, mask)
 
         return run
 

@@ -99,9 +99,12 @@ class SampledPath:
     steps : list
     ended : bool
         Whether they came to their end, rather than to the most steps that are looked at.
+    tickets : dict of int to (dtype, number)
+        By the address of a whole number: what each block adds to it once, and finds there how many did so before it.
     """
 
     blocks: tuple[int, ...]
     warps_per_block: int
     steps: list[Step] = field(default_factory=list)
     ended: bool = True
+    tickets: dict[int, tuple[np.dtype[Any], Any]] = field(default_factory=dict)

@@ -263,6 +263,14 @@ class SampledBlocks:
         spread[mask.numbers] = old
         return spread
 
+    def draw(self, mode: str, places: Value, value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> None:
+        """Take note of a word in global memory that a thread of each block adds the same to, and reads."""
+        flat = self._flat("global", places, mask)
+        added = np.unique(value[mask.numbers] if mode == "add" and value.ndim else value if mode == "add" else 1)
+        of_blocks = np.unique(self._block[mask.numbers])
+        if added.size == 1 and of_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
+            self.path.tickets[int(flat[0])] = dtype, added[0]
+
     def _held(self, kind: str, flat: Array, dtype: np.dtype[Any]) -> Array:
         if kind in ("global", "const"):
             return self._memory.load(flat, dtype)
