@@ -101,7 +101,8 @@ def assemble(
         options.append("-rdc=true")
     headers = [str(path.stat().st_mtime_ns) for folder in include_dirs for path in sorted(folder.glob("*.*h"))]
     file = Path(name).name
-    key = hashlib.sha256(json.dumps([text, file, options, headers, _version(nvcc)]).encode()).hexdigest()
+    about = [text, file, options, _assembling(options), headers, _version(nvcc)]
+    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()
     place = disk.folder() / f"{key}.sass"
     kept = disk.kept(place, key)
     if kept is not None:
@@ -117,6 +118,11 @@ def _version(nvcc: str) -> str:
     return done.stdout
 
 
+def _assembling(options: Sequence[str]) -> list[str]:
+    """Return the assembler's options: other code, of more registers, is made of what is still to be linked."""
+    return ["-v", "-lineinfo", *(["-c"] if "-rdc=true" in options else [])]
+
+
 def _compiled(text: str, nvcc: str, options: Sequence[str], capability: str, name: str) -> AssembledFile:
     with tempfile.TemporaryDirectory() as folder:
         source, ptx, image = (Path(folder) / f"kernel.{kind}" for kind in ("cu", "ptx", "cubin"))
@@ -125,7 +131,7 @@ def _compiled(text: str, nvcc: str, options: Sequence[str], capability: str, nam
         _run([nvcc, "-ptx", *options, str(source), "-o", str(ptx)], name)
         ptxas = Path(nvcc).with_name("ptxas" + Path(nvcc).suffix)
         architecture = next(option for option in options if option.startswith("-arch"))
-        log = _run([str(ptxas), "-v", "-lineinfo", "-c", architecture, str(ptx), "-o", str(image)], name)
+        log = _run([str(ptxas), *_assembling(options), architecture, str(ptx), "-o", str(image)], name)
         code = cubin.read(image.read_bytes(), name, capability)
         needs = _needs(log)
         made = {

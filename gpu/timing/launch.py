@@ -347,7 +347,7 @@ class LaunchModel:
         self, shape: GridShape, parameters: Array, path: SampledPath, memory: SampledMemory
     ) -> Sequence[SampledPath]:
         """Return what the first block does if it draws the last numbers, and as it is; nothing if that is the same."""
-        if not path.tickets:
+        if not path.tickets or self._machine.waits_for_others:  # who waits for others has little left to do behind them
             return ()
         for address, (dtype, each) in path.tickets.items():
             place = np.array([address])

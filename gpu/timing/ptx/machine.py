@@ -77,6 +77,11 @@ class PtxMachine:
             for block in kernel.blocks
         ]
 
+    @property
+    def waits_for_others(self) -> bool:
+        """Whether there are loops that go round until another block has stored something."""
+        return bool(self._waiting)
+
     @staticmethod
     def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
         """Return the instructions whose values are wanted."""
