@@ -75,8 +75,6 @@ class ModeledRun:
     @property
     def error(self) -> validation.KnownError | None:
         """What is known of how far such times are from measured ones; None where nothing is."""
-        if any(launch.estimate is not None and launch.estimate.tensor_cores for launch in self.launches):
-            return None  # of the cases that were measured, none uses them
         known = validation.find(self.gpu.key, self.source) if self.gpu.validated else None
         return known.error(self.pattern) if known is not None else None
 

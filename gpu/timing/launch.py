@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu.timing import caches, multiprocessor, unrolling
 from gpu.timing.caches import CachedRequest, GridSharing
-from gpu.timing.costs import BARRIER, PIPES, TENSOR
+from gpu.timing.costs import BARRIER, PIPES
 from gpu.timing.gpus import GpuDescription
 from gpu.timing.occupancy import Occupancy, occupancy
 from gpu.timing.ptx.census import GridCensus
@@ -91,8 +91,6 @@ class LaunchEstimate:
     under_way : LoadsUnderWay
     shared_bytes : int
         Of a block, static and dynamic.
-    tensor_cores : bool
-        Whether any of it is for tensor cores.
     """
 
     time_us: float
@@ -109,7 +107,6 @@ class LaunchEstimate:
     breakdown: Mapping[str, float] = field(default_factory=dict)
     under_way: LoadsUnderWay = NO_LOADS
     shared_bytes: int = 0
-    tensor_cores: bool = False
 
     @property
     def bound_by(self) -> str:
@@ -479,7 +476,7 @@ class LaunchModel:
             memory_sectors * _SECTOR + _FETCHED_BYTES + self._code_bytes, counted["passes"], counted["conflicts"],
             len(path.blocks), total, breakdown,
             loads_under_way(self._unrolled, self._code, path.steps, sample.slots * shape.warps),
-            self._machine.kernel.shared_bytes + shape.shared_bytes, bool(np.any(self._code.pipes == TENSOR)),
+            self._machine.kernel.shared_bytes + shape.shared_bytes,
         )  # fmt: skip
 
     def _last_cache_sectors(self, path: SampledPath, traffic: caches.LaunchTraffic, atomics: float) -> float:
