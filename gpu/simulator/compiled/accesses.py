@@ -46,6 +46,8 @@ class AccessWriter:
 
     def read(self, frame: PlannedFrame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
+        if isinstance(place, ir.Local) and (known := self._memory.value(frame, place.slot)) is not None:
+            return known
         apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
         if apart is None or isinstance(type, Scalar | Pointer):
             return self._memory.load(self.address(frame, place), type)

@@ -137,6 +137,8 @@ def cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
     if target == BOOL:
         if source.is_float:
             return asm.value(f"fcmp une {before} {operand}, 0.0")
+        if operand.isdigit():
+            return "true" if int(operand) else "false"
         return asm.value(f"icmp ne {before} {operand}, 0")
     if source.is_float and target.is_float:
         return asm.value(f"{'fpext' if target.size > source.size else 'fptrunc'} {before} {operand} to {after}")
@@ -146,9 +148,18 @@ def cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
         return asm.value(f"{'sitofp' if source.is_signed else 'uitofp'} {before} {operand} to {after}")
     if source.size == target.size and source != BOOL:
         return operand
+    if operand.lstrip("-").isdigit():
+        return str(_wrapped(_wrapped(int(operand), source), target))
     if source != BOOL and target.size < source.size:
         return asm.value(f"trunc {before} {operand} to {after}")
     return asm.value(f"{'sext' if source.is_signed else 'zext'} {before} {operand} to {after}")
+
+
+def _wrapped(number: int, type: Scalar) -> int:
+    """Return what a type makes of a whole number."""
+    bits = 8 * type.size
+    low = number & ((1 << bits) - 1)
+    return low - (1 << bits) if type.is_signed and low >> (bits - 1) else low
 
 
 def _saturate(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:

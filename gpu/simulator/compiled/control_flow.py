@@ -148,31 +148,22 @@ class ControlFlow:
     def _exchange(self, item: Exchange) -> None:
         """Let each thread compute its arguments, then exchange them."""
         expression = item.expression
-        kinds: list[Scalar] = []
-        offsets: list[int] = []
+        given: list[Given] = []
+        by_itself: list[tuple[ir.Expression, Scalar, int]] = []
         for number, argument in enumerate(expression.arguments):
-            assert isinstance(argument.type, Scalar)
-            kinds.append(argument.type)
-            offsets.append(self._scratch.take((item, number), argument.type.size))
-        at_once = [self._is_vector(item, number) for number in range(len(kinds))]
-        given = [
-            Given(
-                kind,
-                self._expressions.scalar(item.frame, argument)
-                if agreed
-                else partial(self._vectors.value, item.frame, argument)
-                if vector
-                else offset,
-            )
-            for argument, kind, offset, agreed, vector in zip(
-                expression.arguments, kinds, offsets, item.agreed, at_once, strict=True
-            )
-        ]
-        by_itself = [
-            (argument, kind, each.value)
-            for argument, kind, each in zip(expression.arguments, kinds, given, strict=True)
-            if isinstance(each.value, int)
-        ]
+            kind = argument.type
+            assert isinstance(kind, Scalar)
+            kept = self._memory.kept_at(item.frame, argument)
+            if item.agreed[number] and not exchanges.takes_places(expression.op, number):
+                given.append(Given(kind, self._expressions.scalar(item.frame, argument)))
+            elif self._is_vector(item, number):
+                given.append(Given(kind, partial(self._vectors.value, item.frame, argument)))
+            elif kept is not None:
+                given.append(Given(kind, kept))
+            else:
+                offset = self._scratch.take((item, number), kind.size)
+                given.append(Given(kind, offset))
+                by_itself.append((argument, kind, offset))
 
         def give_arguments() -> None:
             for argument, kind, offset in by_itself:

@@ -50,6 +50,8 @@ class WarpThreads(ThreadBlock):
         self.cluster = tuple(cluster)
         self.of_block = self.threads
         self.threads, self.in_line = WARP, True
+        self._in_row = shape[0] % WARP == 0
+        self._first_index: list[str] | None = None
 
     @property
     def warps(self) -> int:
@@ -82,6 +84,7 @@ class WarpThreads(ThreadBlock):
             start = asm.value(f"mul i64 {asm.value(box)}, {of}")
             places.append(asm.value(f"add i64 {start}, {asm.value(at)}"))
         self._block_index = [asm.value(f"trunc i64 {place} to i32", "bid") for place in places]
+        self._first_index = super().index_of(asm.value(f"mul nuw nsw i64 %warp, {WARP}")) if self._in_row else None
 
     def special(self, name: str, axis: int) -> str:
         """Return a value of threadIdx, blockIdx, blockDim, gridDim or clusterDim: i32."""
@@ -89,6 +92,10 @@ class WarpThreads(ThreadBlock):
 
     def index_of(self, thread: str) -> list[str]:
         """Return threadIdx of a lane."""
+        if self._first_index is not None:
+            x, *others = self._first_index
+            lane = self._asm.value(f"trunc nuw nsw i64 {thread} to i32")
+            return [self._asm.value(f"add nuw nsw i32 {x}, {lane}", "tid"), *others]
         first = self._asm.value(f"mul nuw nsw i64 %warp, {WARP}")
         return super().index_of(self._asm.value(f"add nuw nsw i64 {first}, {thread}"))
 

@@ -7,6 +7,7 @@ import numpy as np
 from gpu.simulator.compiled import arithmetic
 from gpu.simulator.compiled.assembly import NotCompiled, value_type
 from gpu.simulator.compiled.lanes import ExchangeLanes
+from gpu.simulator.compiled.matrix_products import write_product
 from gpu.simulator.intrinsics import MATRIX_PRODUCTS, WHOLE_WARP
 from gpu.simulator.types import Scalar
 from gpu.warp import WARP
@@ -16,6 +17,11 @@ _WIDTHS = ("1", "2", "4", "8", "16", "32")
 
 
 _VOTES = ("__activemask", "__ballot_sync", "__any_sync", "__all_sync")
+
+
+def takes_places(op: str, number: int) -> bool:
+    """Whether an operation takes what lanes give by its number where it is, even if all give the same."""
+    return op in MATRIX_PRODUCTS and number > 0
 
 
 def takes_vectors(op: str) -> bool:
@@ -206,32 +212,18 @@ def _whole_warps(lanes: ExchangeLanes) -> None:
 
 
 def _matrix_product(lanes: ExchangeLanes, type: Scalar) -> None:
-    """Add products one by one, floats as float64, in the order of `executor.exchanges`."""
-    asm, what = lanes.asm, value_type(type)
-    wide = "double" if type.is_float else what
-    length = (lanes.arguments - 2) // 2
-
-    def widened(number: int, thread: str) -> str:
-        given = lanes.argument(number, thread)
-        return asm.value(f"fpext float {given} to double") if what == "float" else given
-
-    with asm.loop(lanes.threads - lanes.threads % WARP, "lane", asm.not_unrolled) as (thread, after):
+    """Let whole warps multiply: their lanes are all here, or none is."""
+    asm = lanes.asm
+    with asm.loop(lanes.threads // WARP, "warp", asm.not_unrolled) as (warp, after):
+        first = "0" if warp == "0" else asm.value(f"mul nuw nsw i64 {warp}, {WARP}")
         taking = asm.fresh("taking")
-        asm.branch(lanes.here(thread), taking, after)
+        asm.branch(lanes.here(first), taking, after)
         asm.place(taking)
-        column = asm.value(f"zext i32 {lanes.argument(0, thread)} to i64")
-        row_at = asm.value(f"and i64 {thread}, -4")
-        in_quad = asm.value(f"and i64 {thread}, 3")
-        quad = asm.value(f"add i64 {asm.value(f'shl i64 {in_quad}, 1')}, {column}")
-        column_at = asm.value(f"add i64 {asm.value(f'and i64 {thread}, {-WARP}')}, {asm.value(f'shl i64 {quad}, 2')}")
-        total = widened(1, thread)
-        for number in range(length):
-            for turn in range(4):
-                left = widened(2 + number, asm.value(f"or i64 {row_at}, {turn}"))
-                right = widened(2 + length + number, asm.value(f"or i64 {column_at}, {turn}"))
-                times, plus = ("fmul", "fadd") if type.is_float else ("mul", "add")
-                total = asm.value(f"{plus} {wide} {total}, {asm.value(f'{times} {wide} {left}, {right}')}")
-        lanes.give(thread, asm.value(f"fptrunc double {total} to float") if what == "float" else total)
+        result = lanes.result(first)
+        if result is not None:
+            column = asm.value(f"zext i32 {lanes.argument(0, first)} to i64")
+            places = [lanes.place(number, first) for number in range(1, lanes.arguments)]
+            write_product(asm, type, column, places, result)
 
 
 def _block_vote(lanes: ExchangeLanes, op: str) -> None:

@@ -90,6 +90,9 @@ class ExpressionWriter:
                 computed = self._memory.computed(frame, slot)
                 if computed is not None:
                     return self.value(frame, computed)
+                known = self._memory.value(frame, slot)
+                if known is not None:
+                    return known
                 array = self._memory.array(frame, slot)
                 if array is not None:
                     return array
@@ -206,6 +209,8 @@ class ExpressionWriter:
     ) -> Value:
         asm = self._asm
         decided = self.scalar(frame, condition)
+        if decided in ("true", "false"):
+            return self.value(frame, chosen if decided == "true" else other)
         if isinstance(type, Scalar | Pointer) and _is_cheap(chosen) and _is_cheap(other):
             first, second = self.scalar(frame, chosen), self.scalar(frame, other)
             return asm.value(f"select i1 {decided}, {value_type(type)} {first}, {value_type(type)} {second}")

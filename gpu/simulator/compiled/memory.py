@@ -27,6 +27,29 @@ LAUNCHED = "lockstep.launched"
 HANDLES = "lockstep.handles"
 """The variable that counts the handles that were given, 8 bytes."""
 
+# Leaves word of a failure: of many threads that fail the first one is named. It is rarely run, and written once.
+_FAILS = (
+    """define internal void
+@thread.fails(ptr %word, i64 %number, i32 %axis.0, i32 %axis.1, i32 %axis.2, i32 %axis.3, i32 %axis.4, i32 %axis.5)
+noinline cold nounwind {
+  %pair = cmpxchg ptr %word, i64 0, i64 %number seq_cst seq_cst
+  %first = extractvalue { i64, i1 } %pair, 1
+  br i1 %first, label %tell, label %leave
+tell:
+"""
+    + "".join(
+        f"""  %wide.{axis} = zext i32 %axis.{axis} to i64
+  %place.{axis} = getelementptr i64, ptr %word, i64 {axis + 1}
+  store i64 %wide.{axis}, ptr %place.{axis}
+"""
+        for axis in range(6)
+    )
+    + """  br label %leave
+leave:
+  ret void
+}"""
+)
+
 Value = str | tuple[str, ...]
 """What an instruction gives; of a struct, one for each leaf."""
 
@@ -80,6 +103,7 @@ class KernelMemory:
         }
         self._shared: dict[object, int] = {}
         self._variables: dict[tuple[str, int], str] = {}
+        self._values: dict[tuple[str, int], Value] = {}
         self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
         self._parts: dict[tuple[str, int], Part] = {}
         self._given_shared: set[tuple[str, int]] = set()
@@ -133,6 +157,17 @@ class KernelMemory:
             return self._computed[key]
         return self._rematerializable[frame.path].value(slot) if key in self._varying and key in self._wide else None
 
+    def begin(self, frame: PlannedFrame, slot: int, type: Type, value: Value) -> None:
+        """Let a parameter of a function that a thread calls come to life with a value."""
+        if slot in self._changed_slots(frame.function):
+            self.store(self.variable(frame, slot, type), type, value, private=True)
+        else:
+            self._values[frame.path, slot] = value
+
+    def value(self, frame: PlannedFrame, slot: int) -> Value | None:
+        """Return the value of a parameter that never gets another one; None of any other variable."""
+        return self._values.get((frame.path, slot))
+
     def variable(self, frame: PlannedFrame, slot: int, type: Type) -> str:
         """Return the address of a variable."""
         key = (frame.path, slot)
@@ -152,6 +187,16 @@ class KernelMemory:
         """Whether a variable is an array of a value for each thread, whole warps of them: it outlives a place."""
         return (frame.path, slot) in self._varying and (frame.path, slot) in self._wide
 
+    def kept_at(self, frame: PlannedFrame, expression: ir.Expression) -> int | None:
+        """Return the offset of the array of a variable that outlives a place; None of any other expression."""
+        if isinstance(expression, ir.Load) and isinstance(expression.place, ir.Local):
+            expression = expression.place
+        if not isinstance(expression, ir.Local) or not self.is_wide(frame, expression.slot):
+            return None
+        if self.computed(frame, expression.slot) is not None or self.array(frame, expression.slot) is not None:
+            return None
+        return self._scratch.take((frame.path, expression.slot), expression.type.size)
+
     def variable_of_module(self, name: str) -> str:
         """Return the address of a `__constant__` or `__device__` variable."""
         return self.module_variables.setdefault(name, f"%module.{len(self.module_variables)}")
@@ -168,12 +213,9 @@ class KernelMemory:
         """Leave word of a failure, if nobody has, and end the worker; `thread` is threadIdx."""
         asm = self._asm
         self.failures.append(failure)
-        word, number = self.variable_of_module(FAILED), len(self.failures)
-        pair = asm.value(f"cmpxchg ptr {word}, i64 0, i64 {number} seq_cst seq_cst")
-        with asm.when(asm.value(f"extractvalue {{ i64, i1 }} {pair}, 1")):
-            axes = [*thread, *(self._block.special("blockIdx", axis) for axis in range(3))]
-            for place, axis in enumerate(axes, start=1):
-                asm.emit(f"store i64 {asm.value(f'zext i32 {axis} to i64')}, ptr {asm.offset(word, 8 * place)}")
+        asm.define(_FAILS)
+        axes = ", ".join(f"i32 {each}" for each in (*thread, *(self._block.special("blockIdx", i) for i in range(3))))
+        asm.emit(f"call void @thread.fails(ptr {self.variable_of_module(FAILED)}, i64 {len(self.failures)}, {axes})")
         asm.emit(asm.way_out)
         asm.ended = True
 
@@ -209,12 +251,15 @@ class KernelMemory:
 
     def give(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> None:
         """Take note of what a function is given: of a pointer whether it surely leads to shared memory."""
-        if isinstance(argument.type, Pointer) and self.is_shared(frame, argument):
-            function = inner.function
-            if id(function) not in self._changed:
-                self._changed[id(function)] = changed_slots(function, list(walk(function.body)))
-            if slot not in self._changed[id(function)]:
-                self._given_shared.add((inner.path, slot))
+        if not isinstance(argument.type, Pointer) or not self.is_shared(frame, argument):
+            return
+        if slot not in self._changed_slots(inner.function):
+            self._given_shared.add((inner.path, slot))
+
+    def _changed_slots(self, function: ir.Function) -> frozenset[int]:
+        if id(function) not in self._changed:
+            self._changed[id(function)] = changed_slots(function, list(walk(function.body)))
+        return self._changed[id(function)]
 
     def local_memory(self, frame: PlannedFrame, slot: int, size: int) -> str:
         """Return the address of memory of the thread's own that comes to life."""

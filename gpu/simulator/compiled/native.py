@@ -153,7 +153,7 @@ def _linker() -> Any:
 LONG = 100_000
 """Characters of a text that LLVM may take all the time for that it wants. Of a longer one it writes out fewer loops,
 which takes two thirds of the time: no long kernel of ours is slower for it."""
-LONGEST = 500_000
+LONGEST = 300_000
 """Of a text that is longer even than that loops stay as they are, which takes a sixth."""
 
 _SHORT = re.compile(r"%own\.\d+ = alloca|call (float|double) @(?!llvm\.)|@llvm\.(sin|cos|exp|log|pow)")
@@ -168,29 +168,35 @@ def compile_text(text: str) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     module.verify()
-    thoroughly = len(text) <= LONGEST
-    options = llvm.create_pipeline_tuning_options(speed_level=3 if len(text) <= LONG else 2 if thoroughly else 1)
-    options.loop_vectorization = thoroughly
-    options.slp_vectorization = thoroughly
-    options.loop_interleaving = thoroughly
-    options.loop_unrolling = thoroughly
-    builder = llvm.create_pass_builder(machine, options)
-    # Coroutines become functions in passes that are only to be had with all of a level.
-    whole = thoroughly or "@llvm.coro." in text
-    passes = builder.getModulePassManager() if whole else _few_passes()
-    passes.run(module, builder)
+    if len(text) <= LONGEST:
+        _run_level(module, machine, 3 if len(text) <= LONG else 2)
+    else:
+        _run_few_passes(module, machine)
+        if "@llvm.coro." in text:
+            # Coroutines become functions in passes that are only to be had with all of a level: the lowest has little
+            # else. They keep less over a wait where variables are in registers before, and that is tidied up after.
+            _run_level(module, machine, 0)
+            _run_few_passes(module, machine)
     code: bytes = machine.emit_object(module)
     return code
 
 
-def _few_passes() -> Any:
-    """Return what puts variables into registers and takes away what nobody needs, and no more."""
+def _run_level(module: Any, machine: Any, level: int) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = options.slp_vectorization = level > 1
+    options.loop_interleaving = options.loop_unrolling = level > 1
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _run_few_passes(module: Any, machine: Any) -> None:
+    """Put variables into registers and take away what nobody needs, and no more."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
-    return passes
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
 
 
 @cache

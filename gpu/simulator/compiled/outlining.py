@@ -17,11 +17,11 @@ LONG = 1500
 _NAME = re.compile(r"%[\w.]+")
 _DEFINED = re.compile(r"  (%[\w.]+) = (.*)")
 _TARGET = re.compile(r"label %([\w.]+)")
+_PLACED = re.compile(r"^([\w.]+):$", re.MULTILINE)
 _TYPE = re.compile(r"\b(i\d+|float|double|ptr)\b")
 _BYTES = re.compile(r"\[(\d+) x i8\]")
 _CASTS = ("zext", "sext", "trunc", "fpext", "fptrunc", "sitofp", "uitofp", "fptosi", "fptoui", "bitcast")
 _STAYS = ("  ret void", "llvm.stacksave")
-_JUMPS = ("  br ", "  switch ")
 
 
 @dataclass(eq=False)
@@ -36,18 +36,8 @@ class OutlinedLines:
 
 def can_stand_alone(lines: Sequence[str | OutlinedLines]) -> bool:
     """Whether lines lead nowhere else, and nothing in them belongs to the kernel's own frame."""
-    targets: set[str] = set()
-    placed: set[str] = set()
-    for line in lines:
-        if not isinstance(line, str):
-            continue
-        if line[0] != " ":
-            placed.add(line[:-1])
-        elif line.startswith(_JUMPS):
-            targets.update(_TARGET.findall(line))
-        elif any(each in line for each in _STAYS):
-            return False
-    return targets <= placed
+    text = "\n".join(line for line in lines if isinstance(line, str))
+    return not any(each in text for each in _STAYS) and set(_TARGET.findall(text)) <= set(_PLACED.findall(text))
 
 
 class Outliner:

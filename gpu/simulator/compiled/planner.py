@@ -119,6 +119,7 @@ class _Planner:
         self.frames: dict[str, PlannedFrame] = {}
         self._assignments = assignments
         self._rematerializable: dict[str, Rematerializable] = {}
+        self._kept_whole: dict[int, set[int]] = {}
 
     # Which variables differ between threads.
 
@@ -328,22 +329,22 @@ class _Planner:
         inside = list(walk(loop.body))
         if self._replacement.parts_ways(frame.function, loop):
             return False
-        if any(self._is_whole(frame, node) for node in inside):
+        if not self._whole(frame).isdisjoint(node.slot for node in inside if isinstance(node, ir.Local)):
             return False
         if is_unrolled(loop) and self._alike(frame, loop) is None:
             return False
         steps = isinstance(loop.step, ir.Update) and self._uniformity.holds(frame, loop.step.value)
         return self._uniformity.holds(frame, loop.condition) or (steps and _touches_memory(loop.body))
 
-    def _is_whole(self, frame: PlannedFrame, node: Any) -> bool:
-        """Whether a node uses an array of the thread's own that is not taken apart: it is best kept in registers."""
-        return isinstance(node, ir.Local) and any(
-            isinstance(each, ir.DeclareMemory)
-            and each.slot == node.slot
-            and each.slot not in self._replacement.taken_apart(frame.function)
-            and each.slot not in self._replacement.in_rows(frame.function)
-            for each in self._of_function(frame)[0].nodes
-        )
+    def _whole(self, frame: PlannedFrame) -> set[int]:
+        """Return the slots of the thread's own arrays that are not taken apart: they are best kept in registers."""
+        function = frame.function
+        if id(function) not in self._kept_whole:
+            apart = {*self._replacement.taken_apart(function), *self._replacement.in_rows(function)}
+            nodes = self._of_function(frame)[0].nodes
+            owned = {node.slot for node in nodes if isinstance(node, ir.DeclareMemory)}
+            self._kept_whole[id(function)] = owned - apart
+        return self._kept_whole[id(function)]
 
     def _if(self, frame: PlannedFrame, statement: ir.If, planned: Plan) -> None:
         condition = self._hoisted(frame, statement.condition, planned)

@@ -43,6 +43,8 @@ class Scratch:
 
     def element(self, offset: int, size: int, thread: str) -> str:
         """Return the address of a thread's element."""
+        if thread.isdigit():
+            return self.address(offset + size * int(thread))
         start = self.address(offset)
         if size in (1, 2, 4, 8):
             return self._asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {thread}", "p")

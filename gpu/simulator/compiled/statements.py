@@ -13,6 +13,7 @@ from gpu.simulator.compiled.masks import MaskStack
 from gpu.simulator.compiled.memory import KernelMemory, Value
 from gpu.simulator.compiled.plan import Bind, PlannedFrame
 from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.walking import returned_last
 from gpu.simulator.types import VOID, Scalar, Type
 
 _DEEPEST = 24
@@ -79,8 +80,15 @@ class StatementWriter:
             case ir.DeclareMemory(slot, size, values, zeroed):
                 self._declare_memory(frame, slot, size, values, zeroed)
             case ir.If(condition, then, orelse):
+                holds = self.expressions.scalar(frame, condition)
+                if holds in ("true", "false"):
+                    # Of a condition that is a constant one side is all there is.
+                    side = then if holds == "true" else orelse
+                    if side is not None:
+                        self._statement(frame, side)
+                    return
                 labels = [asm.fresh(part) for part in ("then", "else", "after")]
-                asm.branch(self.expressions.scalar(frame, condition), labels[0], labels[1])
+                asm.branch(holds, labels[0], labels[1])
                 for label, side in ((labels[0], then), (labels[1], orelse)):
                     asm.place(label)
                     if side is not None:
@@ -189,19 +197,26 @@ class StatementWriter:
         for slot, ((_, type), argument) in enumerate(zip(call.function.parameters, call.arguments, strict=True)):
             self._memory.give(inner, slot, frame, argument)
             if not self._accesses.alias(inner, slot, frame, argument):
-                value = self.expressions.value(frame, argument)
-                self._memory.store(self._memory.variable(inner, slot, type), type, value, private=True)
-        place = asm.alloca(call.type.size, "result")
+                self._memory.begin(inner, slot, type, self.expressions.value(frame, argument))
+        outer, self._depth = self._targets, self._depth + 1
+        result = self._body(inner, call.function.body, call.type)
+        self._targets, self._depth = outer, self._depth - 1
+        return result
+
+    def _body(self, frame: PlannedFrame, body: ir.Block, type: Type) -> Value:
+        """Write the body of a function, and return what it returns."""
+        asm = self._asm
+        last = returned_last(body)
+        if last is not None:
+            self._targets = _Targets()
+            for each in body.statements[:-1]:
+                self._statement(frame, each)
+            return self.expressions.value(frame, last)
+        place = asm.alloca(type.size, "result")
         end = asm.fresh("returned")
-        outer, self._targets = (
-            self._targets,
-            _Targets(returns=end, result=lambda value, type: self._memory.store(place, type, value, private=True)),
+        self._targets = _Targets(
+            returns=end, result=lambda value, type: self._memory.store(place, type, value, private=True)
         )
-        self._depth += 1
-        self._statement(inner, call.function.body)
-        self._depth -= 1
-        self._targets = outer
+        self._statement(frame, body)
         asm.place(end)
-        if call.type == VOID:
-            return "0"
-        return self._memory.load(place, call.type, private=True)
+        return "0" if type == VOID else self._memory.load(place, type, private=True)

@@ -145,14 +145,22 @@ class ThreadBlock:
             asm.loop(y, "ty", asm.not_unrolled) as (j, _),
             self._along_x(first if first is not None else x, strip, marks) as (i, latch),
         ):
-            row = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {k}, {y}')}, {j}")
-            self.thread = asm.value(f"add nuw nsw i64 {asm.value(f'mul nuw nsw i64 {row}, {x}')}, {i}", "t")
-            self._thread_index = [asm.value(f"trunc nuw nsw i64 {axis} to i32", "tid") for axis in (i, j, k)]
+            self.thread = self._after(self._after(k, y, j), x, i)
+            self._thread_index = [
+                axis if axis == "0" else asm.value(f"trunc nuw nsw i64 {axis} to i32", "tid") for axis in (i, j, k)
+            ]
             self.latch = latch
             yield
         self.thread, self._thread_index, self.latch = outer
         self._strip = None
         self.access = ""
+
+    def _after(self, rows: str, length: int, place: str) -> str:
+        """Return the number of a place behind so many rows of a length."""
+        if rows == "0":
+            return place
+        before = self._asm.value(f"mul nuw nsw i64 {rows}, {length}")
+        return before if place == "0" else self._asm.value(f"add nuw nsw i64 {before}, {place}", "t")
 
     @contextmanager
     def _along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:

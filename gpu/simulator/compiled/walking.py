@@ -93,6 +93,13 @@ def _one_by_one(node: Any) -> Iterator[Any]:
         left += reversed(parts(each))
 
 
+@asked_once
+def returned_last(body: ir.Block) -> ir.Expression | None:
+    """Return what a function gives that returns at its end and nowhere else; None of any other."""
+    returns = [node for node in walk(body) if isinstance(node, ir.Return)]
+    return returns[0].value if returns and returns == [body.statements[-1]] else None
+
+
 def is_unrolled(loop: ir.Loop) -> bool:
     """Whether a loop has so few rounds that a thread had better run it by itself, written out."""
     rounds = _rounds(loop)

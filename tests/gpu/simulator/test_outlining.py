@@ -63,3 +63,42 @@ def test_a_kernel_in_parts_gives_what_lockstep_gives(
         kernel.launch((2, 1, 1), (64, 1, 1), [data.view(np.uint8), np.int32(6)])
         results.append(data.tolist())
     assert results[1] == results[0]
+
+
+_BY_WARPS = """
+#include <cuda/barrier>
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+__global__ void k(int *data, int n) {
+    __shared__ int s[96];
+    __shared__ Barrier all;
+    int t = threadIdx.x, own = data[blockIdx.x * 96 + t];
+    if (t == 0) init(&all, blockDim.x);
+    __syncthreads();
+    for (int round = 0; round < n; ++round) {
+        s[t] = own * 3 + round;
+        Barrier::arrival_token token = all.arrive();
+        int kept = own ^ round;
+        all.wait(token);
+        own = s[(t + 35) % 96] + kept;
+        own += __shfl_xor_sync(0xffffffff, own, 1 << round % 5);
+        all.arrive_and_wait();
+    }
+    data[blockIdx.x * 96 + t] = own;
+}
+"""
+
+
+def test_warps_that_go_their_own_ways_are_compiled_with_few_passes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
+    monkeypatch.setattr("gpu.simulator.compiled.native.LONGEST", 0)
+    module = SimulatedModule(_BY_WARPS, Path("k.cu"), {})
+    text = compile_kernel(module.kernel("k").function, (96, 1, 1), frozenset()).text
+    assert "presplitcoroutine" in text
+    results = []
+    for kernel in (module.kernel("k"), module.compiled("k")):
+        data = np.random.default_rng(5).integers(0, 50, 192, np.int32)
+        kernel.launch((2, 1, 1), (96, 1, 1), [data.view(np.uint8), np.int32(6)])
+        results.append(data.tolist())
+    assert results[1] == results[0]
