@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.memory import KernelMemory, Value
+from gpu.simulator.compiled.memory import Value
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.scalar_replacement import Part, Reached, place_reached, reached
-from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import BOOL, INT64, Pointer, Scalar, Type, leaves
 
 _SUBSCRIPT = {"+": "add nsw", "-": "sub nsw", "*": "mul nsw"}
@@ -21,40 +20,26 @@ class AccessWriter:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
-    scalar : callable
-        (frame, expression) -> the value of an expression that is no struct, such as an index.
+    thread : WrittenThread
     along : callable
         (frame, index) -> the index in 64 bits, where it goes along a strip of threads; None of any other.
     """
 
-    def __init__(
-        self,
-        asm: Assembly,
-        block: ThreadBlock,
-        memory: KernelMemory,
-        scalar: Callable[[PlannedFrame, ir.Expression], str],
-        along: Callable[[PlannedFrame, ir.Expression], str | None],
-    ) -> None:
-        self._asm = asm
-        self._block = block
-        self._memory = memory
-        self._scalar = scalar
+    def __init__(self, thread: WrittenThread, along: Callable[[PlannedFrame, ir.Expression], str | None]) -> None:
+        self._thread = thread
         self._along = along
 
     def read(self, frame: PlannedFrame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
-        if isinstance(place, ir.Local) and (known := self._memory.value(frame, place.slot)) is not None:
+        if isinstance(place, ir.Local) and (known := self._thread.memory.value(frame, place.slot)) is not None:
             return known
         apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
         if apart is None or isinstance(type, Scalar | Pointer):
-            return self._memory.load(self.address(frame, place), type)
+            return self._thread.memory.load(self.address(frame, place), type)
         member = self._members(frame, *apart)
         values: list[str] = []
         for offset, leaf in leaves(type):
-            value = self._memory.load(member(offset, leaf.size), leaf)
+            value = self._thread.memory.load(member(offset, leaf.size), leaf)
             assert isinstance(value, str)
             values.append(value)
         return tuple(values)
@@ -63,7 +48,7 @@ class AccessWriter:
         """Write a value to a place."""
         apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
         if apart is None or isinstance(type, Scalar | Pointer):
-            self._memory.store(self.address(frame, place), type, value)
+            self._thread.memory.store(self.address(frame, place), type, value)
         else:
             self._write_members(self._members(frame, *apart), type, value)
 
@@ -74,55 +59,55 @@ class AccessWriter:
     def address(self, frame: PlannedFrame, place: ir.Place) -> str:
         """Return where a place is."""
         if isinstance(place, ir.Local):
-            return self._memory.variable(frame, place.slot, place.type)
+            return self._thread.memory.variable(frame, place.slot, place.type)
         apart = self._apart(frame, place_reached(place))
         if apart is not None:
             return self._members(frame, *apart)(0, place.type.size)
-        start = self._scalar(frame, place.pointer)
+        start = self._thread.scalar(frame, place.pointer)
         return self.moved(frame, start, place.index, place.type.size) if place.index is not None else start
 
     def moved(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
         """Return an address so many elements further, of so many bytes each."""
         at = self._subscript(frame, index)
         if size in (1, 2, 4, 8):
-            return self._asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {at}", "p")
-        return self._asm.offset(start, self._asm.value(f"mul nsw i64 {at}, {size}"))
+            return self._thread.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {at}", "p")
+        return self._thread.asm.offset(start, self._thread.asm.value(f"mul nsw i64 {at}, {size}"))
 
     def alias(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> bool:
         """Make a parameter an alias of memory that is taken apart, where its argument is; return whether it is."""
         apart = self._apart(frame, reached(argument)) if isinstance(argument.type, Pointer) else None
         if apart is None:
             return False
-        self._memory.alias_to(inner, slot, apart[0])
+        self._thread.memory.alias_to(inner, slot, apart[0])
         return True
 
     def _apart(self, frame: PlannedFrame, found: Reached | None) -> tuple[Part, Reached] | None:
         """Return the part of memory that is taken apart and that a pointer leads to."""
-        part = self._memory.part(frame, found.slot) if found is not None else None
+        part = self._thread.memory.part(frame, found.slot) if found is not None else None
         return (part.moved(found.offset), found) if part is not None and found is not None else None
 
     def _members(self, frame: PlannedFrame, part: Part, found: Reached) -> Callable[[int, int], str]:
         """Return what gives the address of a member, so many bytes further and so many bytes long."""
         if not found.indices:
             return self._members_of(part)
-        rows = self._memory.rows(part)
+        rows = self._thread.memory.rows(part)
         assert rows is not None
         row = str(part.offset // rows.width)
         for index, by in found.indices:
-            at = self._asm.value(f"mul nsw i64 {self._subscript(frame, index)}, {by // rows.width}")
-            row = self._asm.value(f"add nsw i64 {row}, {at}")
+            at = self._thread.asm.value(f"mul nsw i64 {self._subscript(frame, index)}, {by // rows.width}")
+            row = self._thread.asm.value(f"add nsw i64 {row}, {at}")
         width = rows.width
-        return lambda offset, size: self._memory.in_row(
-            part, self._asm.value(f"add nsw i64 {row}, {offset // width}") if offset else row
+        return lambda offset, size: self._thread.memory.in_row(
+            part, self._thread.asm.value(f"add nsw i64 {row}, {offset // width}") if offset else row
         )
 
     def _members_of(self, part: Part) -> Callable[[int, int], str]:
-        return lambda offset, size: self._memory.member(part.moved(offset), size)
+        return lambda offset, size: self._thread.memory.member(part.moved(offset), size)
 
     def _write_members(self, member: Callable[[int, int], str], type: Type, value: Value) -> None:
         given = value if isinstance(value, tuple) else (value,)
         for (offset, leaf), each in zip(leaves(type), given, strict=True):
-            self._memory.store(member(offset, leaf.size), leaf, each)
+            self._thread.memory.store(member(offset, leaf.size), leaf, each)
 
     def _subscript(self, frame: PlannedFrame, index: ir.Expression) -> str:
         """Return an index in 64 bits. Sums and products of indices that fit no 32 bits point outside of any array, so
@@ -134,13 +119,13 @@ class AccessWriter:
         match index:
             case ir.Const(_, known):
                 return str(int(known))
-            case ir.Local(_, slot, _) if (computed := self._memory.computed(frame, slot)) is not None:
+            case ir.Local(_, slot, _) if (computed := self._thread.memory.computed(frame, slot)) is not None:
                 return self._subscript(frame, computed)
-            case ir.Binary() if (quotient := self._block.quotient(frame, index)) is not None:
+            case ir.Binary() if (quotient := self._thread.block.quotient(frame, index)) is not None:
                 return quotient
             case ir.Binary(Scalar(name), "+" | "-" | "*" as op, left, right) if name.endswith(("32", "64")):
                 first, second = self._subscript(frame, left), self._subscript(frame, right)
-                return self._asm.value(f"{_SUBSCRIPT[op]} i64 {first}, {second}", "x")
+                return self._thread.asm.value(f"{_SUBSCRIPT[op]} i64 {first}, {second}", "x")
             case ir.Cast(Scalar() as target, operand) if (
                 isinstance(operand.type, Scalar)
                 and not operand.type.is_float
@@ -149,5 +134,5 @@ class AccessWriter:
             ):
                 return self._subscript(frame, operand)
         assert isinstance(index.type, Scalar)
-        value = self._scalar(frame, index)
-        return value if index.type.size == 8 else arithmetic.cast(self._asm, index.type, INT64, value)
+        value = self._thread.scalar(frame, index)
+        return value if index.type.size == 8 else arithmetic.cast(self._thread.asm, index.type, INT64, value)

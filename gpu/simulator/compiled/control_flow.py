@@ -72,8 +72,8 @@ class ControlFlow:
         self._masks = masks
         self._statements = StatementWriter(asm, block, memory, masks)
         self._expressions = self._statements.expressions
-        self._vectors = WarpVectors(asm, block, memory, self._expressions.scalar)
-        self._corners = Corners(asm, block, memory, self._expressions.scalar)
+        self._vectors = WarpVectors(self._expressions.thread)
+        self._corners = Corners(self._expressions.thread)
 
     def run(self, items: Plan) -> None:
         """Write items of a plan."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpu.simulator import ir
-from gpu.simulator.compiled.assembly import Assembly, value_type
+from gpu.simulator.compiled.assembly import value_type
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.memory import KernelMemory
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.rematerialize import constant
-from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import BOOL, Scalar
 
 Slope = tuple[int, int, int]
@@ -30,25 +29,12 @@ class Corners:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
-    scalar : callable
-        (frame, expression) -> the value of an expression, for the thread that is being written.
+    thread : WrittenThread
     """
 
-    def __init__(
-        self,
-        asm: Assembly,
-        block: ThreadBlock,
-        memory: KernelMemory,
-        scalar: Callable[[PlannedFrame, ir.Expression], str],
-    ) -> None:
-        self._asm = asm
-        self._block = block
-        self._memory = memory
-        self._scalar = scalar
-        self._intervals = Intervals(block.shape)
+    def __init__(self, thread: WrittenThread) -> None:
+        self._thread = thread
+        self._intervals = Intervals(thread.block.shape)
 
     def everywhere(self, frame: PlannedFrame, condition: ir.Expression) -> Callable[[], str] | None:
         """Return what writes whether a condition surely holds for all threads, None where corners do not tell."""
@@ -59,7 +45,7 @@ class Corners:
         def write() -> str:
             found = "true"
             for comparison in comparisons:
-                found = self._asm.value(f"and i1 {found}, {self._holds(frame, comparison)}")
+                found = self._thread.asm.value(f"and i1 {found}, {self._holds(frame, comparison)}")
             return found
 
         return write
@@ -79,25 +65,27 @@ class Corners:
         return None
 
     def _span(self, slope: Slope) -> int:
-        return sum(abs(by) * (threads - 1) for by, threads in zip(slope, self._block.shape, strict=True))
+        return sum(abs(by) * (threads - 1) for by, threads in zip(slope, self._thread.block.shape, strict=True))
 
     def _holds(self, frame: PlannedFrame, comparison: ir.Binary) -> str:
         """Write a comparison at the corners where its sides are least and greatest, and that nothing wraps between."""
-        asm, side = self._asm, comparison.left
+        asm, side = self._thread.asm, comparison.left
         slope = self._slope(frame, side)
         if slope == _LEVEL:
             side = comparison.right
             slope = self._slope(frame, side)
         assert slope is not None
         ends = [
-            tuple((threads - 1) * ((by > 0) == last) for by, threads in zip(slope, self._block.shape, strict=True))
+            tuple(
+                (threads - 1) * ((by > 0) == last) for by, threads in zip(slope, self._thread.block.shape, strict=True)
+            )
             for last in (False, True)
         ]
         values, found = [], "true"
         for end in ends if slope != _LEVEL else ends[:1]:
-            with self._block.at(end):
-                found = asm.value(f"and i1 {found}, {self._scalar(frame, comparison)}")
-                values.append(self._scalar(frame, side))
+            with self._thread.block.at(end):
+                found = asm.value(f"and i1 {found}, {self._thread.scalar(frame, comparison)}")
+                values.append(self._thread.scalar(frame, side))
         if len(values) == 2:
             assert isinstance(side.type, Scalar)
             order = "sle" if side.type.is_signed else "ule"
@@ -115,9 +103,9 @@ class Corners:
             case ir.Special():
                 return _LEVEL
             case ir.Local(type, slot, _):
-                if (computed := self._memory.computed(frame, slot)) is not None:
+                if (computed := self._thread.memory.computed(frame, slot)) is not None:
                     return self._slope(frame, computed)
-                return _LEVEL if _is_integer(type) and not self._memory.differs(frame, slot) else None
+                return _LEVEL if _is_integer(type) and not self._thread.memory.differs(frame, slot) else None
             case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
                 inner = self._slope(frame, operand)
                 keeps = target.size == operand.type.size or self._intervals.of(frame, operand) is not None

@@ -17,6 +17,7 @@ from gpu.simulator.compiled.phases import PhaseWriter
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.strips import BitStrips
 from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
 _PLAIN = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
@@ -52,6 +53,8 @@ class ExpressionWriter:
 
     Attributes
     ----------
+    thread : WrittenThread
+        The one that is written, for who writes what it does with others.
     strips : BitStrips
         What goes along strips of threads.
     accesses : AccessWriter
@@ -68,9 +71,10 @@ class ExpressionWriter:
         self._memory = memory
         self._call = call
         self._intervals = Intervals(block.shape)
-        self.strips = BitStrips(asm, block, memory, self.scalar)
-        self.accesses = AccessWriter(asm, block, memory, self.scalar, self.strips.subscript)
-        self.phases = PhaseWriter(asm, block, memory, self.scalar)
+        self.thread = WrittenThread(asm, block, memory, self.scalar)
+        self.strips = BitStrips(self.thread)
+        self.accesses = AccessWriter(self.thread, self.strips.subscript)
+        self.phases = PhaseWriter(self.thread)
 
     def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         """Return the value of an expression that is no struct."""

@@ -5,14 +5,11 @@ Copies arrive when they are started, which is as soon as they may: who waits for
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly
-from gpu.simulator.compiled.memory import KernelMemory, ThreadFailure
+from gpu.simulator.compiled.memory import ThreadFailure
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.executor.phase_words import (
     BYTES_BITS,
     COUNT_BITS,
@@ -60,45 +57,32 @@ class PhaseWriter:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
-    scalar : callable
-        (frame, expression) -> the value of an expression that is no struct.
+    thread : WrittenThread
     """
 
-    def __init__(
-        self,
-        asm: Assembly,
-        block: ThreadBlock,
-        memory: KernelMemory,
-        scalar: Callable[[PlannedFrame, ir.Expression], str],
-    ) -> None:
-        self._asm = asm
-        self._block = block
-        self._memory = memory
-        self._scalar = scalar
+    def __init__(self, thread: WrittenThread) -> None:
+        self._thread = thread
 
     def change(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
         """Write all but a test, and return the parity of the phase in which the thread came."""
-        at, count = self._scalar(frame, expression.pointer), self._wide(frame, expression.argument)
+        at, count = self._thread.scalar(frame, expression.pointer), self._wide(frame, expression.argument)
         match expression.op:
             case "init":
                 return self._init(at, count, expression)
             case "bind":
                 # Its copies are there: it arrives, and where it was not expected to, that changes nothing.
-                expected = self._asm.value(f"icmp eq i64 {count}, 0")
-                return self._change(at, expression, arrivals=self._asm.value(f"zext i1 {expected} to i64"))
+                expected = self._thread.asm.value(f"icmp eq i64 {count}, 0")
+                return self._change(at, expression, arrivals=self._thread.asm.value(f"zext i1 {expected} to i64"))
             case "expect":
                 return self._change(at, expression, count=count)
             case "complete":
-                return self._change(at, expression, count=self._asm.value(f"sub i64 0, {count}"))
+                return self._change(at, expression, count=self._thread.asm.value(f"sub i64 0, {count}"))
         return self._change(at, expression, arrivals=count, fewer=count if expression.op == "drop" else "0")
 
     def is_over(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
         """Return whether the phase of a parity is over, an i1."""
-        asm = self._asm
-        word = asm.value(f"load i64, ptr {self._scalar(frame, expression.pointer)}")
+        asm = self._thread.asm
+        word = asm.value(f"load i64, ptr {self._thread.scalar(frame, expression.pointer)}")
         self._check(asm.value(f"icmp sgt i64 {word}, 0"), UNINITIALIZED, expression)
         parity = asm.value(f"lshr i64 {word}, {PARITY_BIT}")
         differs = asm.value(f"xor i64 {parity}, {self._wide(frame, expression.argument)}")
@@ -106,16 +90,20 @@ class PhaseWriter:
 
     def bring(self, frame: PlannedFrame, copy: ir.BulkCopy) -> str:
         """Write a copy in bulk, and its arrival."""
-        asm = self._asm
-        to, source, size = self._scalar(frame, copy.to), self._scalar(frame, copy.source), self._wide(frame, copy.bytes)
+        asm = self._thread.asm
+        to, source, size = (
+            self._thread.scalar(frame, copy.to),
+            self._thread.scalar(frame, copy.source),
+            self._wide(frame, copy.bytes),
+        )
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
         if copy.barrier is not None:
-            self._change(self._scalar(frame, copy.barrier), copy, count=asm.value(f"sub i64 0, {size}"))
+            self._change(self._thread.scalar(frame, copy.barrier), copy, count=asm.value(f"sub i64 0, {size}"))
         return "0"
 
     def _init(self, at: str, count: str, expression: ir.BarrierPhase) -> str:
-        asm = self._asm
+        asm = self._thread.asm
         fits = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {count}, 1')}, {MOST_ARRIVALS}")
         self._check(fits, f"initializes a barrier for no arrivals, or more than {MOST_ARRIVALS}", expression)
         both = asm.value(f"mul i64 {count}, {1 + (1 << COUNT_BITS)}")
@@ -131,7 +119,7 @@ class PhaseWriter:
         fewer: str = "0",
         count: str = "0",
     ) -> str:
-        asm = self._asm
+        asm = self._thread.asm
         asm.define(_CHANGE)
         given = f"ptr {at}, ptr %progress, i64 {arrivals}, i64 {fewer}, i64 {count}"
         old = asm.value(f"call i64 @phase.change({given})")
@@ -142,14 +130,14 @@ class PhaseWriter:
         return asm.value(f"lshr i64 {old}, {PARITY_BIT}")
 
     def _check(self, holds: str, otherwise: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
-        asm = self._asm
+        asm = self._thread.asm
         right, wrong = asm.fresh("right"), asm.fresh("wrong")
         asm.branch(holds, right, wrong)
         asm.place(wrong)
         failure = ThreadFailure(otherwise, expression.position, advice=MISUSE_ADVICE)
-        self._memory.fail(failure, self._block.thread_index)
+        self._thread.memory.fail(failure, self._thread.block.thread_index)
         asm.place(right)
 
     def _wide(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
-        return arithmetic.cast(self._asm, expression.type, INT64, self._scalar(frame, expression))
+        return arithmetic.cast(self._thread.asm, expression.type, INT64, self._thread.scalar(frame, expression))

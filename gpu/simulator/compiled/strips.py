@@ -8,19 +8,18 @@ whose accesses LLVM finds side by side, stands before the one that holds for any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly, value_type
-from gpu.simulator.compiled.memory import KernelMemory
+from gpu.simulator.compiled.assembly import value_type
 from gpu.simulator.compiled.plan import Bind, PlannedFrame, Region
 from gpu.simulator.compiled.rematerialize import changed_slots, values_at_birth
-from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import walk
+from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import BOOL, INT64, Scalar
 
 SHORTEST_STRIP = 4
@@ -80,24 +79,11 @@ class BitStrips:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
-    scalar : callable
-        (frame, expression) -> the value of an expression, for the thread that is being written.
+    thread : WrittenThread
     """
 
-    def __init__(
-        self,
-        asm: Assembly,
-        block: ThreadBlock,
-        memory: KernelMemory,
-        scalar: Callable[[PlannedFrame, ir.Expression], str],
-    ) -> None:
-        self._asm = asm
-        self._block = block
-        self._memory = memory
-        self._scalar = scalar
+    def __init__(self, thread: WrittenThread) -> None:
+        self._thread = thread
         self._version: StripVersion | None = None
         self._firsts: dict[ir.Expression, str] = {}
         self._born: set[tuple[str, int]] = set()
@@ -111,7 +97,7 @@ class BitStrips:
         size = 0
         found: dict[ir.Expression, None] = {}
         frames = {id(frame): frame for frame, _ in region.statements}
-        if len(frames) != 1 or not any(self._block.shape[0] % threads == 0 for threads in _LENGTHS):
+        if len(frames) != 1 or not any(self._thread.block.shape[0] % threads == 0 for threads in _LENGTHS):
             return []
         (frame,) = frames.values()
         self._born = {
@@ -132,7 +118,7 @@ class BitStrips:
                         found[expanded] = None
         versions: list[StripVersion] = []
         for threads in _LENGTHS:
-            for turned in (False, True) if self._block.shape[0] % threads == 0 else ():
+            for turned in (False, True) if self._thread.block.shape[0] % threads == 0 else ():
                 masks: dict[ir.Expression, bool] = {}
                 for each in found:
                     self._assume(each, threads, masks, turned=turned)
@@ -179,12 +165,12 @@ class BitStrips:
 
     def holds(self, version: StripVersion) -> str:
         """Return whether masks are as a version assumes."""
-        asm, found = self._asm, "true"
+        asm, found = self._thread.asm, "true"
         for mask, ones in version.masks.items():
             assert isinstance(mask.type, Scalar)
             name, low = value_type(mask.type), version.threads - 1
             # A variable without a value that nobody reads yet is no reason for anything.
-            known = asm.value(f"freeze {name} {self._scalar(version.frame, mask)}")
+            known = asm.value(f"freeze {name} {self._thread.scalar(version.frame, mask)}")
             bits = asm.value(f"and {name} {known}, {low}")
             found = asm.value(f"and i1 {found}, {asm.value(f'icmp eq {name} {bits}, {low if ones else 0}')}")
         return found
@@ -203,8 +189,12 @@ class BitStrips:
         assert isinstance(expression.type, Scalar)
         if not slope:
             return first
-        asm, name, low = self._asm, value_type(expression.type), self._length - 1
-        lane = self._block.lane if name == "i64" else asm.value(f"trunc nuw nsw i64 {self._block.lane} to {name}")
+        asm, name, low = self._thread.asm, value_type(expression.type), self._length - 1
+        lane = (
+            self._thread.block.lane
+            if name == "i64"
+            else asm.value(f"trunc nuw nsw i64 {self._thread.block.lane} to {name}")
+        )
         if slope > 0:
             return asm.value(f"add nuw nsw {name} {asm.value(f'and {name} {first}, {~low}')}, {lane}")
         return asm.value(f"sub nuw nsw {name} {asm.value(f'or {name} {first}, {low}')}, {lane}")
@@ -216,10 +206,10 @@ class BitStrips:
             return None
         first, slope = found
         assert isinstance(expression.type, Scalar)
-        wide = arithmetic.cast(self._asm, expression.type, INT64, first)
+        wide = arithmetic.cast(self._thread.asm, expression.type, INT64, first)
         if not slope:
             return wide
-        return self._asm.value(f"{'add' if slope > 0 else 'sub'} nsw i64 {wide}, {self._block.lane}", "x")
+        return self._thread.asm.value(f"{'add' if slope > 0 else 'sub'} nsw i64 {wide}, {self._thread.block.lane}", "x")
 
     @property
     def _length(self) -> int:
@@ -229,15 +219,15 @@ class BitStrips:
     def _along(self, frame: PlannedFrame, expression: ir.Expression) -> tuple[str, int] | None:
         """Return the value of a strip's first thread, and by how much it rises from there."""
         version = self._version
-        if version is None or not self._block.in_strip or not _is_integer(expression.type):
+        if version is None or not self._thread.block.in_strip or not _is_integer(expression.type):
             return None
         expanded = self._expanded(self._scope(frame), expression)
         course = self._course(expanded, version.threads, version.masks) if expanded is not None else None
         if expanded is None or course is None or not course.by_bits:
             return None
         if expanded not in self._firsts:
-            with self._block.at_start_of_strip():
-                self._firsts[expanded] = self._scalar(version.frame, expanded)
+            with self._thread.block.at_start_of_strip():
+                self._firsts[expanded] = self._thread.scalar(version.frame, expanded)
         return self._firsts[expanded], course.slope
 
     # What variables are made of.
@@ -304,10 +294,10 @@ class BitStrips:
                 return scope.arguments[slot]
             return self._expand(scope, only[slot], depth + 1) if slot in only else None
         frame = scope.frame
-        computed = self._memory.computed(frame, slot)
+        computed = self._thread.memory.computed(frame, slot)
         if computed is not None:
             return self._expand(scope, computed, depth + 1)
-        if not self._memory.differs(frame, slot):
+        if not self._thread.memory.differs(frame, slot):
             return local
         if (frame.path, slot) in self._born and slot in only:
             return self._expand(scope, only[slot], depth + 1)
@@ -327,7 +317,7 @@ class BitStrips:
             case ir.Special(_, "threadIdx", 0):
                 return StripCourse(1)
             case ir.Special(_, name, _):
-                return StripCourse(0, name == "blockDim" and self._block.shape[expression.axis] & low == 0)
+                return StripCourse(0, name == "blockDim" and self._thread.block.shape[expression.axis] & low == 0)
             case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
                 return self._course(operand, threads, masks)  # there are more bits than a strip counts by
             case ir.Unary(_, "~", operand):

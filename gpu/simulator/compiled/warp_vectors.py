@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gpu.simulator import ir
 from gpu.simulator.compiled import arithmetic
-from gpu.simulator.compiled.assembly import Assembly, memory_type, value_type
-from gpu.simulator.compiled.memory import KernelMemory
+from gpu.simulator.compiled.assembly import memory_type, value_type
 from gpu.simulator.compiled.plan import PlannedFrame
-from gpu.simulator.compiled.thread_block import ThreadBlock
+from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import BOOL, Scalar
 from gpu.warp import WARP
 
@@ -23,24 +20,11 @@ class WarpVectors:
 
     Parameters
     ----------
-    asm : Assembly
-    block : ThreadBlock
-    memory : KernelMemory
-    scalar : callable
-        (frame, expression) -> the value of an expression, for the thread that is being written.
+    thread : WrittenThread
     """
 
-    def __init__(
-        self,
-        asm: Assembly,
-        block: ThreadBlock,
-        memory: KernelMemory,
-        scalar: Callable[[PlannedFrame, ir.Expression], str],
-    ) -> None:
-        self._asm = asm
-        self._block = block
-        self._memory = memory
-        self._scalar = scalar
+    def __init__(self, thread: WrittenThread) -> None:
+        self._thread = thread
 
     def holds(self, frame: PlannedFrame, expression: ir.Expression) -> bool:
         """Whether an expression is of that kind: no lane minds if it is computed for another one that takes no part."""
@@ -50,12 +34,12 @@ class WarpVectors:
             case ir.Const():
                 return True
             case ir.Special():
-                return self._block.in_line
+                return self._thread.block.in_line
             case ir.Local(_, slot, _):
-                computed = self._memory.computed(frame, slot)
+                computed = self._thread.memory.computed(frame, slot)
                 if computed is not None:
                     return self.holds(frame, computed)
-                return self._memory.is_wide(frame, slot) or not self._memory.differs(frame, slot)
+                return self._thread.memory.is_wide(frame, slot) or not self._thread.memory.differs(frame, slot)
             case ir.Unary(_, op, operand):
                 return op in "~-!" and self.holds(frame, operand)
             case ir.Cast(_, operand):
@@ -69,7 +53,7 @@ class WarpVectors:
 
     def value(self, frame: PlannedFrame, expression: ir.Expression, first: str) -> str:
         """Write a vector of the values of the lanes from a thread on; of what is true or not, one bit each."""
-        asm = self._asm
+        asm = self._thread.asm
         assert isinstance(expression.type, Scalar)
         many = _many(expression.type)
         match expression:
@@ -97,22 +81,22 @@ class WarpVectors:
             case ir.Logical(_, op, left, right):
                 one, other = self.value(frame, left, first), self.value(frame, right, first)
                 return asm.value(f"{'and' if op == '&&' else 'or'} {many} {one}, {other}")
-        return self._splat(self._scalar(frame, expression), value_type(expression.type))
+        return self._splat(self._thread.scalar(frame, expression), value_type(expression.type))
 
     def _variable(self, frame: PlannedFrame, expression: ir.Local, type: Scalar, slot: int, first: str) -> str:
-        asm = self._asm
-        computed = self._memory.computed(frame, slot)
+        asm = self._thread.asm
+        computed = self._thread.memory.computed(frame, slot)
         if computed is not None:
             return self.value(frame, computed, first)
-        if not self._memory.is_wide(frame, slot):
-            return self._splat(self._scalar(frame, expression), value_type(type))
-        with self._block.as_thread(first):
-            place = self._memory.variable(frame, slot, type)
+        if not self._thread.memory.is_wide(frame, slot):
+            return self._splat(self._thread.scalar(frame, expression), value_type(type))
+        with self._thread.block.as_thread(first):
+            place = self._thread.memory.variable(frame, slot, type)
         loaded = asm.value(f"load <{WARP} x {memory_type(type)}>, ptr {place}, align {WARP}")
         return asm.value(f"icmp ne <{WARP} x i8> {loaded}, zeroinitializer") if type == BOOL else loaded
 
     def _binary(self, op: str, type: Scalar, one: str, other: str) -> str:
-        asm, many, bits = self._asm, _many(type), 8 * type.size
+        asm, many, bits = self._thread.asm, _many(type), 8 * type.size
         if op in _PLAIN:
             return asm.value(f"{_PLAIN[op]} {many} {one}, {other}")
         if op in _COMPARED:
@@ -130,7 +114,7 @@ class WarpVectors:
         return asm.value(f"select <{WARP} x i1> {inside}, {many} {shifted}, {many} zeroinitializer")
 
     def _cast(self, source: Scalar, target: Scalar, given: str) -> str:
-        asm, before, after = self._asm, _many(source), _many(target)
+        asm, before, after = self._thread.asm, _many(source), _many(target)
         if before == after:
             return given
         if target == BOOL:
@@ -141,8 +125,8 @@ class WarpVectors:
 
     def _splat(self, value: str, what: str) -> str:
         many = f"<{WARP} x {what}>"
-        one = self._asm.value(f"insertelement {many} poison, {what} {value}, i64 0")
-        return self._asm.value(f"shufflevector {many} {one}, {many} poison, <{WARP} x i32> zeroinitializer")
+        one = self._thread.asm.value(f"insertelement {many} poison, {what} {value}, i64 0")
+        return self._thread.asm.value(f"shufflevector {many} {one}, {many} poison, <{WARP} x i32> zeroinitializer")
 
 
 def _is_whole(type: object) -> bool:
