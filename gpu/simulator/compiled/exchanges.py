@@ -192,22 +192,14 @@ def _whole_warps(lanes: ExchangeLanes) -> None:
     asm = lanes.asm
     if lanes.everyone_is_here and not lanes.threads % WARP:
         return
-    counted = asm.alloca(8, "present")
-    with asm.loop(_warps(lanes), "warp", asm.not_unrolled) as (warp, _):
-        first = asm.value(f"mul nuw nsw i64 {warp}, {WARP}")
-        left = asm.value(f"sub i64 {lanes.threads}, {first}")
-        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {WARP}')}, i64 {left}, i64 {WARP}")
-        asm.emit(f"store i64 0, ptr {counted}")
-        with asm.loop(count, "lane", asm.not_unrolled) as (lane, _):
-            here = lanes.here(asm.value(f"add nuw nsw i64 {first}, {lane}"))
-            asm.update(counted, "i64", "add", asm.value(f"zext i1 {here} to i64"))
-        present = asm.value(f"load i64, ptr {counted}")
-        some = asm.value(f"icmp ne i64 {present}, 0")
-        apart = asm.value(f"and i1 {some}, {asm.value(f'icmp ne i64 {present}, {WARP}')}")
+    with lanes.each_warp() as warp:
+        word = asm.value(f"bitcast {_BITS} {warp.takes_part()} to i32")
+        # Of a whole warp all bits are set, or none: one more is 0 or 1.
+        apart = asm.value(f"icmp ugt i32 {asm.value(f'add i32 {word}, 1')}, 1")
         fails, holds = asm.fresh("fails"), asm.fresh("holds")
         asm.branch(apart, fails, holds)
         asm.place(fails)
-        lanes.fail("all 32 lanes of the warp are here", first)
+        lanes.fail("all 32 lanes of the warp are here", warp.first)
         asm.place(holds)
 
 

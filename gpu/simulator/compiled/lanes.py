@@ -124,7 +124,7 @@ class ExchangeLanes:
     def each_warp(self) -> Iterator[WarpVector]:
         """Run what is written inside for every warp, whose lanes are the elements of vectors."""
         with self.asm.loop(-(-self.threads // WARP), "warp", self.asm.not_unrolled) as (warp, _):
-            yield WarpVector(self, self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
+            yield WarpVector(self, "0" if warp == "0" else self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
 
     def flags(self, first: str) -> str | None:
         """Return the address of whether threads take part, a byte each, from one on; None where all do."""
@@ -163,21 +163,25 @@ class WarpVector:
     lanes : ExchangeLanes
     first : str
         The number of the warp's first thread, an i64.
+
+    Attributes
+    ----------
+    first : str
     """
 
     def __init__(self, lanes: ExchangeLanes, first: str) -> None:
         self._lanes = lanes
         self._asm = lanes.asm
-        self._first = first
+        self.first = first
 
     def takes_part(self) -> str:
         """Return which lanes there are, are here, and are named by the mask that they give, where there is one."""
         asm, lanes = self._asm, self._lanes
         found = "splat (i1 true)"
         if lanes.threads % WARP:
-            left = asm.value(f"trunc i64 {asm.value(f'sub i64 {lanes.threads}, {self._first}')} to i32")
+            left = asm.value(f"trunc i64 {asm.value(f'sub i64 {lanes.threads}, {self.first}')} to i32")
             found = asm.value(f"icmp sgt <{WARP} x i32> {self._splat(left, 'i32')}, <{_NUMBERS}>")
-        flags = lanes.flags(self._first)
+        flags = lanes.flags(self.first)
         if flags is not None:
             here = asm.value(f"load <{WARP} x i8>, ptr {flags}, align {WARP}")
             found = asm.value(f"and {_BITS} {found}, {asm.value(f'icmp ne <{WARP} x i8> {here}, splat (i8 0)')}")
@@ -191,11 +195,11 @@ class WarpVector:
         asm, what = self._asm, memory_type(self._lanes.kind(number))
         write = self._lanes.vector(number)
         if write is not None:
-            vector = write(self._first)
+            vector = write(self.first)
             return asm.value(f"zext {_BITS} {vector} to <{WARP} x i8>") if self._is_bool(number) else vector
         agreed = self._lanes.agreed(number)
         if agreed is None:
-            place = self._lanes.place(number, self._first)
+            place = self._lanes.place(number, self.first)
             return asm.value(f"load <{WARP} x {what}>, ptr {place}, align {WARP}")
         if self._is_bool(number):
             agreed = asm.value(f"zext i1 {agreed} to i8")
@@ -216,7 +220,7 @@ class WarpVector:
 
     def give(self, value: str) -> None:
         """Let all lanes have the same result."""
-        place, what = self._lanes.result(self._first), value_type(self._lanes.type)
+        place, what = self._lanes.result(self.first), value_type(self._lanes.type)
         if place is not None:
             # In a register once: LLVM would rather copy the bits of a vote from mask to mask, and store those.
             value = self._asm.value(f'call {what} asm "", "=r,0"({what} {value})')

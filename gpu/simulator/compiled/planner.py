@@ -29,7 +29,7 @@ from gpu.simulator.compiled.rematerialize import Assignments, Rematerializable, 
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement
 from gpu.simulator.compiled.uniformity import Uniformity
 from gpu.simulator.compiled.waiting import exchanges, go_by_warps, sees, waits
-from gpu.simulator.compiled.walking import LEAVES, is_unrolled, outermost_loops, walk
+from gpu.simulator.compiled.walking import LEAVES, decided, is_unrolled, outermost_loops, taken, walk
 from gpu.simulator.executor.batches import reachable
 from gpu.simulator.intrinsics import BLOCK_VOTES
 from gpu.simulator.types import Scalar, Type, Void
@@ -236,6 +236,10 @@ class _Planner:
                 planned.append(ClusterMeeting(barrier))
             case ir.Evaluate(ir.Fence(_, "__syncwarp")):
                 planned.append(Region())
+            case ir.If(condition, then, orelse) if (known := decided(condition)) is not None:
+                side = then if known else orelse
+                if side is not None:
+                    self._statement(frame, side, planned)
             case ir.If() if self._is_planned(frame, statement):
                 self._if(frame, statement, planned)
             case ir.Loop() if self._is_planned(frame, statement):
@@ -471,11 +475,12 @@ class _Planner:
             else:
                 self.found.add((inner.path, slot))
                 self._run(frame, bind, planned)
-        *body, last = function.body.statements or (ir.Block(()),)
+        left = taken(function.body)
+        *body, last = left.statements or (ir.Block(()),)
         if any(
             isinstance(node, ir.Return) and node is not last for statement in (*body, last) for node in walk(statement)
         ):
-            return self._inline_left_early(frame, inner, call, planned)
+            return self._inline_left_early(frame, inner, call, left, planned)
         for statement in body:
             self._statement(inner, statement, planned)
         if not isinstance(last, ir.Return):
@@ -489,7 +494,7 @@ class _Planner:
         return ir.Local(call.type, slot, function.name)
 
     def _inline_left_early(
-        self, frame: PlannedFrame, inner: PlannedFrame, call: ir.Call, planned: Plan
+        self, frame: PlannedFrame, inner: PlannedFrame, call: ir.Call, body: ir.Block, planned: Plan
     ) -> ir.Expression:
         """Plan the body of a function that some threads leave while others go on."""
         result: ir.Expression = _zero(Scalar("int32"))
@@ -498,7 +503,7 @@ class _Planner:
             self.found.add((frame.path, slot))
             inner.result = frame, slot, call.type
             result = ir.Local(call.type, slot, call.function.name)
-        planned.append(PlannedCall(inner, self._under(self._mask(masked=True), inner, call.function.body)))
+        planned.append(PlannedCall(inner, self._under(self._mask(masked=True), inner, body)))
         return result
 
 

@@ -208,10 +208,10 @@ class StatementWriter:
         asm = self._asm
         last = returned_last(body)
         if last is not None:
+            before, value = last
             self._targets = _Targets()
-            for each in body.statements[:-1]:
-                self._statement(frame, each)
-            return self.expressions.value(frame, last)
+            self._statement(frame, before)
+            return self.expressions.value(frame, value)
         place = asm.alloca(type.size, "result")
         end = asm.fresh("returned")
         self._targets = _Targets(

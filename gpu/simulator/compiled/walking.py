@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from gpu.errors import SourcePosition
 from gpu.simulator import ir
-from gpu.simulator.types import Type
+from gpu.simulator.types import BOOL, Type
 
 _LARGEST_UNROLLED = 9
 
@@ -93,11 +93,55 @@ def _one_by_one(node: Any) -> Iterator[Any]:
         left += reversed(parts(each))
 
 
+def decided(condition: Any) -> bool | None:
+    """Return what a condition always is, as that of `if constexpr`; None where that is not plain."""
+    match condition:
+        case ir.Const(_, known):
+            return bool(known)
+        case ir.Cast(type, operand) if type == BOOL:
+            return decided(operand)
+        case ir.Unary(_, "!", operand):
+            found = decided(operand)
+            return None if found is None else not found
+        case ir.Logical(_, op, left, right):
+            sides = decided(left), decided(right)
+            if sides[0] is (op == "||"):
+                return sides[0]
+            return None if None in sides else sides[1]
+    return None
+
+
+def taken(body: ir.Block) -> ir.Block:
+    """Return a function's body without the sides that are never taken, and without what follows a return."""
+    kept: list[ir.Statement] = []
+    for statement in _flat(body):
+        kept.append(statement)
+        if isinstance(statement, ir.Return):
+            break
+    return ir.Block(tuple(kept))
+
+
+def _flat(statement: ir.Statement | None) -> Iterator[ir.Statement]:
+    match statement:
+        case None:
+            return
+        case ir.Block(statements):
+            for inner in statements:
+                yield from _flat(inner)
+        case ir.If(condition, then, orelse) if (known := decided(condition)) is not None:
+            yield from _flat(then if known else orelse)
+        case _:
+            yield statement
+
+
 @asked_once
-def returned_last(body: ir.Block) -> ir.Expression | None:
-    """Return what a function gives that returns at its end and nowhere else; None of any other."""
-    returns = [node for node in walk(body) if isinstance(node, ir.Return)]
-    return returns[0].value if returns and returns == [body.statements[-1]] else None
+def returned_last(body: ir.Block) -> tuple[ir.Block, ir.Expression] | None:
+    """Return what a function runs, and what it then gives, where it returns nowhere else; None of any other."""
+    *before, last = taken(body).statements or (ir.Block(()),)
+    if not isinstance(last, ir.Return) or last.value is None:
+        return None
+    leaves = any(isinstance(node, ir.Return) for statement in before for node in walk(statement))
+    return None if leaves else (ir.Block(tuple(before)), last.value)
 
 
 def is_unrolled(loop: ir.Loop) -> bool:

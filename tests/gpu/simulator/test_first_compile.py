@@ -9,7 +9,9 @@ from gpu.simulator.compiled.kernel import compile_kernel
 from gpu.simulator.module import SimulatedModule
 
 
-@pytest.mark.parametrize(("kernel", "most"), [("matmul_wgmma", 9_500), ("matmul_halves", 10_600)])
+@pytest.mark.parametrize(
+    ("kernel", "most"), [("matmul_wgmma", 9_500), ("matmul_halves", 10_600), ("matmul_tensor", 4_300)]
+)
 def test_a_long_kernel_has_few_lines(kernel: str, most: int) -> None:
     """What all of its places do alike, such as a product of tiles, stands in a function: see `bench simulator`."""
     path = KERNELS / f"{kernel}.cu"
