@@ -313,10 +313,11 @@ __device__ VALUE look_back(const volatile unsigned long long *states, int tile, 
 
 // Idea: one launch moves each element once. A block scans a tile, says at once what its elements come to, and then asks
 // the tiles before, which have said theirs or soon will: decoupled look-back, as tiles.cuh has it. A warp's lanes load
-// VECTORS times 16 bytes each, side by side, and scan every round of loads by itself.
+// VECTORS times 16 bytes each, side by side, and scan every round of loads by itself. `carry` is what comes before the
+// first element: the identity, or, of a chunk of a longer array, what the chunks before come to.
 // Limit: memory's bandwidth.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
-    scan_look_back(const VALUE *in, VALUE *out, unsigned long long *states, int n, int exclusive) {
+    scan_look_back(const VALUE *in, VALUE *out, unsigned long long *states, int n, int exclusive, VALUE carry) {
     __shared__ int tile_of_block;
     __shared__ unsigned int number_of_launch;
     __shared__ VALUE of_warp[WARPS];
@@ -352,7 +353,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         VALUE warps = scan_warp(lane < WARPS ? of_warp[lane] : IDENTITY);
         VALUE total = __shfl_sync(ALL_LANES, warps, WARPS - 1);
         if (lane == 0 && tile > 0) publish(&states[1 + tile], launch, TILE_ALONE, TO_BITS(total));
-        VALUE before = look_back(states + 1, tile, launch);
+        VALUE before = carry;
+        if (tile > 0) before = look_back(states + 1, tile, launch);
         if (lane == 0) publish(&states[1 + tile], launch, TILE_AND_BEFORE, TO_BITS(COMBINE(before, total)));
         if (lane == 0) before_tile = before;
         if (lane < WARPS) of_warp[lane] = warps;

@@ -1,10 +1,10 @@
-// Scan over several devices: each has scanned its chunk by a kernel of scan.cu, as a block scans a section there. What a
-// chunk comes to is scanned with what the others come to, and goes back to each: the three-kernel scan one level up.
-// Least traffic of the last step: 8 bytes an element, read once and written once.
+// Scan over several devices, one level above the blocks of scan.cu: devices reduce their chunks, and each scans its own
+// from what the chunks before come to. scan_look_back begins with that by itself; after the other kernels of scan.cu it is
+// combined with each element. Least traffic of that: 8 bytes an element, read once and written once.
 //
-// kernel            idea
-// scan_chunk_total  what all of a chunk come to, out of its scan
-// scan_carry        what the chunks before come to, combined with each element
+// kernel          idea
+// scan_chunk_end  what a chunk comes to with all before it, out of its scan: where the next one begins
+// scan_carry      what the chunks before come to, combined with each element
 
 #include "operators.cuh"
 
@@ -12,11 +12,10 @@
 #define BLOCK_SIZE 256
 #endif
 
-// Idea: the last element of an inclusive scan is the total; of an exclusive one it lacks the last element. One thread has
-// it all to do.
-extern "C" __global__ void scan_chunk_total(const VALUE *in, const VALUE *scanned, VALUE *total, int n, int exclusive) {
+// Idea: an inclusive scan ends with it; an exclusive one lacks the last element. One thread has it all to do.
+extern "C" __global__ void scan_chunk_end(const VALUE *in, const VALUE *scanned, VALUE *end, int n, int exclusive) {
     VALUE last = scanned[n - 1];
-    total[0] = exclusive ? COMBINE(last, in[n - 1]) : last;
+    end[0] = exclusive ? COMBINE(last, in[n - 1]) : last;
 }
 
 // Idea: scan_add_back between devices, four elements at a time. It writes elsewhere, so that it can be done again when a

@@ -156,6 +156,14 @@ class Tasks(Protocol):
         ...
 
     @property
+    def shares(self) -> Sequence[Sequence[int]]:
+        """The places of chunks by the device whose they are: those of each follow each other; a device without is none.
+
+        What is known of one device's chunks takes no exchange, and its tasks wait for each other anyway.
+        """
+        ...
+
+    @property
     def beside(self) -> Mapping[str, Sequence[Made]]:
         """Inputs that are divided by themselves: the chunks of each, at most as many as there are of the input."""
         ...

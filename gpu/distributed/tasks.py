@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 from weakref import WeakSet
 
@@ -103,17 +104,25 @@ class Named:
             self._value, self._whole, self._kept = found[self.value.key], None, True
 
     def followed(self, step: Step, *taken: Any) -> Named:
-        """Return what a step makes of this where it is made, in the same task: nobody else has this then."""
-        submit, self._submit = self._submit, None
+        """Have a step take this where it is made, in the same task; what it returns has this name from now on.
+
+        Nobody has what was made before then. Of several things that a task makes one can be followed.
+        """
+        assert self.taken is not None, "no task makes a chunk"
+        (self._whole or self).lead_to(Then(step, taken, self.taken.part))
+        return self
+
+    def lead_to(self, then: Then) -> None:
+        """Take down what follows this, or one of the things that it is."""
+        submit = self._submit
         assert submit is not None, "somebody has it already"
-        return Named(self._tasks, lambda then: submit(Then(step, taken)), self.taken, self.depth)
+        self._submit = lambda nothing: submit(then)
 
     def __getitem__(self, name: str) -> Named:
         assert self.taken is not None, "a chunk is one thing"
         key = f"{self._tasks.topic}-{self.taken.task}-{name}"
 
         def submit(then: Then | None) -> Any:
-            assert then is None, "who makes several things is followed by nobody"
             return self._tasks.take_down(key, picked(self.value, name, key), self.depth)
 
         taken = Taken(self.taken.task, name)
@@ -122,10 +131,11 @@ class Named:
 
 @dataclass(frozen=True)
 class Then:
-    """A step that takes what another has just made, and more."""
+    """A step that takes what another has just made, or one of several things, `part`, and more."""
 
     step: Step
     taken: tuple[Any, ...]
+    part: str = ""
 
 
 @dataclass
@@ -241,6 +251,13 @@ class RunTasks:
         self.variant, self.params = variant, dict(params)
         self._call = (self.pattern, variant, self.params, dict(sources))
 
+    @property
+    def shares(self) -> tuple[tuple[int, ...], ...]:
+        """The places of each worker's chunks."""
+        count = len(self.chunks)
+        by_home = groupby(range(count), key=lambda place: home_of(self.cluster, place, count))
+        return tuple(tuple(places) for _, places in by_home)
+
     def divide(self, chunks: Sequence[Chunk]) -> None:
         """Take other chunks, for the tasks that are named from now on."""
         self.chunks = tuple(map(self._chunk, chunks))
@@ -259,7 +276,7 @@ class RunTasks:
         def submit(then: Then | None) -> Any:
             self.count += 1
             more = then.taken if then is not None else ()
-            following = (then.step, len(more)) if then is not None else None
+            following = (then.step, len(more), then.part) if then is not None else None
             every = (*taken, *more)
             call = TaskCall(
                 self.topic, name, step, *self._call, place, _taken(every), self._accept, following, elsewhere

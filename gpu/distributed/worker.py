@@ -183,7 +183,8 @@ class TaskCall:
     accept : bool
         Whether the pattern has not seen the chunk's input yet.
     following : tuple or None
-        A step that takes what this one makes, of which nothing else is kept, and so many of the last values.
+        A step that takes what this one makes, of which nothing else is kept, and so many of the last values; or one of
+        several things, by its name, and all others are kept.
     elsewhere : collection of str
         The parts of what is made that other workers are to take; "" is all of it.
     """
@@ -198,7 +199,7 @@ class TaskCall:
     place: int
     taken: tuple[Taken, ...] = field(default=())
     accept: bool = False
-    following: tuple[Step, int] | None = None
+    following: tuple[Step, int, str] | None = None
     elsewhere: Collection[str] = ()
 
 
@@ -216,14 +217,14 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     variant = pattern.variant(call.variant)
     try:
         on_worker = OnWorker(engine, call.params, call.variant, variant.run)
-        following, count = call.following or (None, 0)
+        following, count, part = call.following or (None, 0, "")
         own = len(values) - count
         result = call.step(on_worker, *(_opened(value, call, plugin, engine, read) for value in values[:own]))
         held = sum(piece.nbytes for piece in read) + sum(size for _, size in _sizes(result)) + worker.state.nbytes
         if following is not None:
-            result = following(
-                on_worker, result, *(_opened(value, call, plugin, engine, read) for value in values[own:])
-            )
+            more = [_opened(value, call, plugin, engine, read) for value in values[own:]]
+            made = following(on_worker, result[part] if part else result, *more)
+            result = {**result, part: made} if part else made
         times = engine.take_times()
     except EngineLostError as error:
         # The device's context is ruined, and only a new process has another: the chunk is done again there.
@@ -290,7 +291,13 @@ def _opened(value: Any, call: TaskCall, plugin: EnginePlugin, engine: Engine, re
 def _sizes(result: Any) -> tuple[tuple[str, int], ...]:
     """Return names and bytes of what a step returned."""
     named = result if isinstance(result, Mapping) else {"": result}
-    return tuple((name, math.prod(each.shape) * each.dtype.itemsize) for name, each in named.items())
+    return tuple((name, _nbytes(each)) for name, each in named.items())
+
+
+def _nbytes(made: Any) -> int:
+    if isinstance(made, Mapping):
+        return sum(map(_nbytes, made.values()))
+    return int(math.prod(made.shape) * made.dtype.itemsize)
 
 
 def _accept(pattern: Pattern, variant: str, piece: Piece, params: Mapping[str, Any]) -> None:

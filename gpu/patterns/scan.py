@@ -23,7 +23,7 @@ from gpu.declaration.arrays import (
     whole_warps,
 )
 from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer, SizeCurve, of_floats, powers
-from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Streaming, Tasks
+from gpu.declaration.distributed import DistributedProgram, Made, OnWorker, Parts, Piece, Streaming, Tasks
 from gpu.declaration.gpu_sizes import elements
 from gpu.declaration.pattern import (
     Array,
@@ -45,13 +45,14 @@ from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
 from gpu.engines.base import Buffer, Engine, Module
 from gpu.errors import InputError
-from gpu.patterns.reduction.pattern import identity
+from gpu.patterns.reduction.pattern import identity, peak_total
 from gpu.warp import WARP
 
 _FILE = "scan.cu"
 _CHUNKS_FILE = "scan_chunks.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
+_ONE_PASS = "look-back"
 
 # The last rung's own: how many 16-byte loads a thread has under way, where that leaves a few tiles.
 _VECTORS = 8
@@ -141,14 +142,15 @@ def _on_one_thread(engine: Engine, data: Buffer, params: Params) -> Buffer:
     return scanned
 
 
-def _in_one_pass(engine: Engine, data: Buffer, params: Params) -> Buffer:
+def _in_one_pass(engine: Engine, data: Buffer, params: Params, carry: Array | None = None) -> Buffer:
     block, n = whole_warps(params), data.shape[0]
     vectors, tiles = tiling(n, block, _VECTORS)
     kernel = build(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
     scanned = engine.allocate((n,), data.dtype)
     states = engine.upload(np.zeros((1 + tiles, 2), np.uint32))  # once: a launch leaves them so that the next can begin
     exclusive = np.int32(params["kind"] == "exclusive")
-    engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive)
+    before = identity(params["operator"], params["dtype"])[0] if carry is None else carry
+    engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive, before)
     engine.free(states)
     return scanned
 
@@ -162,7 +164,7 @@ _SCANS: dict[str, _Scan] = {
     "brent-kung-padded": _by_sections("scan_brent_kung_padded", 2),
     "shuffle": _by_sections("scan_shuffle", in_warps=True),
     "three-kernels": _by_sections("scan_sections", 4, in_warps=True),
-    "look-back": _in_one_pass,
+    _ONE_PASS: _in_one_pass,
 }
 """What scans on the device, by variants' names."""
 
@@ -185,48 +187,70 @@ def _program(variant: str) -> HostProgram:
     return run
 
 
-def scan_chunk(worker: OnWorker, piece: Piece) -> dict[str, Any]:
-    """Scan a chunk by itself; what it makes of it stays on the device, and its total goes to the others."""
+def reduce_chunk(worker: OnWorker, piece: Piece) -> dict[str, Any]:
+    """Reduce a chunk, for the devices after this one; its elements stay on the device, to be scanned."""
+    params = worker.params
+    data = worker.engine.upload(typed(piece.inputs, params))
+    return {"data": data, "total": peak_total(worker.engine, data, params["operator"], whole_warps(params))}
+
+
+def total_of_chunk(worker: OnWorker, piece: Piece) -> Array:
+    """Reduce a chunk, and keep nothing of it: its elements are read again."""
+    made = reduce_chunk(worker, piece)
+    worker.engine.free(made["data"])
+    total: Array = made["total"]
+    return total
+
+
+def scan_chunk(
+    worker: OnWorker, given: Piece | Buffer, totals: list[Array], before: int, goes_on: bool
+) -> Array | dict[str, Array]:
+    """Scan a chunk from what comes before it on: the first totals, so many of them.
+
+    A chunk that `goes_on` in another one of its device also says where that one begins: with all that it comes to.
+    """
     engine, params = worker.engine, worker.params
-    data = engine.upload(typed(piece.inputs, params))
-    n = data.shape[0]
-    if not n:
-        return {"scanned": data, "total": identity(params["operator"], params["dtype"])}
-    scanned = _SCANS[worker.variant](engine, data, params)
-    total = engine.allocate((1,), data.dtype)
-    exclusive = np.int32(params["kind"] == "exclusive")
-    kernel = _build_chunks(engine, params).kernel("scan_chunk_total")
-    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, total, np.int32(n), exclusive)
-    found = engine.download(total)
-    for buffer in (data, total):
-        engine.free(buffer)
-    return {"scanned": scanned, "total": found}
+    data = engine.upload(typed(given.inputs, params)) if isinstance(given, Piece) else given
+    if not data.shape[0]:
+        return engine.download(data)
+    scanned = _scanned_from(engine, data, _combined(totals[:before], params), worker.variant, params)
+    end = {"end": _end_of(engine, data, scanned, params)} if goes_on else {}
+    if isinstance(given, Piece):
+        engine.free(data)
+    result = engine.download(scanned)
+    engine.free(scanned)
+    return {"scanned": result, **end} if goes_on else result
 
 
-def scan_totals(worker: OnWorker, totals: list[Array]) -> Array:
-    """Return what the chunks before each one come to: the exclusive scan of their totals, as one block's."""
-    engine, params = worker.engine, {**worker.params, "kind": "exclusive"}
-    data = engine.upload(np.concatenate(totals))
-    before = _SCANS[worker.variant](engine, data, params)
-    found = engine.download(before)
-    for buffer in (data, before):
-        engine.free(buffer)
-    return found
+def _combined(totals: list[Array], params: Params) -> Array:
+    """Combine what chunks come to: one element, the identity where there is none."""
+    every = np.concatenate([identity(params["operator"], params["dtype"]), *totals])
+    combined: Array = _UFUNCS[params["operator"]].reduce(every, dtype=every.dtype)
+    return combined
 
 
-def scan_add_back(worker: OnWorker, scanned: Buffer, before: Array, place: int) -> Array:
-    """Combine with each element of a chunk what the chunks before it come to."""
-    engine, n = worker.engine, scanned.shape[0]
-    if not place or not n:
-        return engine.download(scanned)
-    block = whole_warps(worker.params)
-    out = engine.allocate((n,), scanned.dtype)
-    kernel = _build_chunks(engine, worker.params).kernel("scan_carry")
+def _scanned_from(engine: Engine, data: Buffer, carry: Array, variant: str, params: Params) -> Buffer:
+    """Scan by a rung, from a value on; rungs that take none have it combined with each element afterwards."""
+    if variant == _ONE_PASS:
+        return _in_one_pass(engine, data, params, carry)
+    scanned, n, block = _SCANS[variant](engine, data, params), data.shape[0], whole_warps(params)
+    out = engine.allocate((n,), data.dtype)
     blocks = min(-(-n // (4 * block)), 2**16)
-    engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), scanned, out, before[place], np.int32(n))
-    result = engine.download(out)
-    engine.free(out)
-    return result
+    kernel = _build_chunks(engine, params).kernel("scan_carry")
+    engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), scanned, out, carry, np.int32(n))
+    engine.free(scanned)
+    return out
+
+
+def _end_of(engine: Engine, data: Buffer, scanned: Buffer, params: Params) -> Array:
+    """Return what a chunk comes to with all before it, of which it has at least one element."""
+    end = engine.allocate((1,), data.dtype)
+    exclusive, n = np.int32(params["kind"] == "exclusive"), np.int32(data.shape[0])
+    kernel = _build_chunks(engine, params).kernel("scan_chunk_end")
+    engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, end, n, exclusive)
+    found = engine.download(end)
+    engine.free(end)
+    return found
 
 
 def _build_chunks(engine: Engine, params: Params) -> Module:
@@ -238,33 +262,31 @@ def _build_chunks(engine: Engine, params: Params) -> Module:
     return engine.build(_CHUNKS_FILE, defines)
 
 
-def _plan(tasks: Tasks) -> dict[str, Parts]:
-    scans = [tasks.make(scan_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    before = tasks.make(scan_totals, [each["total"] for each in scans])
-    parts = [tasks.make(scan_add_back, each["scanned"], before, place, place=place) for place, each in enumerate(scans)]
-    return {"result": Parts(tuple(parts))}
+def _plan(tasks: Tasks, *, stays: bool = True) -> dict[str, Parts]:
+    """Reduce, then scan: every chunk is read once for its total, but for the last device's, and once for its scan.
 
-
-def total_of_chunk(worker: OnWorker, piece: Piece) -> Array:
-    """Return what a chunk comes to, and keep no more of it."""
-    made = scan_chunk(worker, piece)
-    worker.engine.free(made["scanned"])
-    total: Array = made["total"]
-    return total
-
-
-def scan_with_carry(worker: OnWorker, piece: Piece, before: Array) -> Array:
-    """Scan a chunk again, now that it is known what comes before."""
-    made = scan_chunk(worker, piece)
-    result = scan_add_back(worker, made["scanned"], before, piece.place)
-    worker.engine.free(made["scanned"])
-    return result
-
-
-def _plan_in_two_passes(tasks: Tasks) -> dict[str, Parts]:
-    totals = [tasks.make(total_of_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
-    before = tasks.make(scan_totals, totals)
-    parts = [tasks.make(scan_with_carry, chunk, before, place=place) for place, chunk in enumerate(tasks.chunks)]
+    On one device a chunk goes on where the one before ends, so that nothing is reduced first; the last device's totals
+    nobody waits for, so that its chunks go on in the same way. Where elements do not stay on the devices they are read
+    again.
+    """
+    totals: list[Made] = []
+    parts: list[Made] = []
+    *_, last = shares = tasks.shares
+    for share in shares:
+        held, before = {place: tasks.chunks[place] for place in share}, len(totals)
+        if share is not last:
+            for place in share:
+                made = tasks.make(reduce_chunk if stays else total_of_chunk, held[place], place=place)
+                totals.append(made["total"] if stays else made)
+                held[place] = made["data"] if stays else held[place]
+        # Its own totals too: others wait for these, and nobody for its scan.
+        known = list(totals)
+        for place in share:
+            goes_on = place != share[-1]
+            made = tasks.make(scan_chunk, held[place], known, before, goes_on, place=place)
+            parts.append(made["scanned"] if goes_on else made)
+            if goes_on:
+                known, before = [made["end"]], 1
     return {"result": Parts(tuple(parts))}
 
 
@@ -548,7 +570,7 @@ PATTERN = Pattern(
             threads=whole_warps,
         ),
         Variant(
-            "look-back",
+            _ONE_PASS,
             "Single pass, decoupled look-back",
             run=_program("look-back"),
             idea="A block says at once what its tile comes to, and asks the tiles before for what they come to.",
@@ -568,13 +590,13 @@ PATTERN = Pattern(
     accept=_accept,
     make_input=make_input,
     sequential=_sequential,
-    helpers={_CHUNKS_FILE: ("scan_chunk_total", "scan_carry")},
+    helpers={_CHUNKS_FILE: ("scan_chunk_end", "scan_carry")},
     distributed=DistributedProgram(
-        local="Each device scans its chunk by itself, and keeps the scan.",
-        exchange="The chunks' totals are scanned: a few numbers.",
-        fix_up="Each device combines what the chunks before come to with each element of its own.",
+        local="Each device but the last one reduces its chunk to a total, and keeps the elements.",
+        exchange="Each device takes the totals of all before it, a few numbers, and combines them.",
+        fix_up="Each device scans its chunk, from what comes before it on.",
         plan=_plan,
-        streaming=Streaming(_plan_in_two_passes, lambda params: str(params["dtype"])),
+        streaming=Streaming(partial(_plan, stays=False), lambda params: str(params["dtype"])),
     ),
     step_params={"n": 16, "block": "16"},
     step_input=first_values,

@@ -26,11 +26,12 @@ Each pattern runs on one worker and on all, in one run, by the same program: its
 lies on the devices: inputs are made there, results stay there, but for n-body, which brings bodies to the devices and
 back within its time. *By the clock* is from the first task's submission to the last one's result, Dask included; *on
 the devices* is what the device that is busy for longest spends in kernels and with copies from other devices. More than
-2^30 elements, or 2^29 keys, are several chunks on one device too. A scan reads and writes its elements twice, but for
-the first chunk's, before which is nothing: one device adds back to three chunks of four, each of several to all of its
-own. One alone could look back over all elements, and would read them once: of the steps, that is *scan chunk*. Results
-are compared between one worker and all, bit for bit but for n-body, and with what they should be where that is cheap:
-sums, order, the ends of each part. The last columns say how what was exchanged went."""
+2^30 elements, or 2^29 keys, are several chunks on one device too. One device scans each chunk from where the one before
+ended, and so reads and writes every element once, as a scan that looks back over all of them would; of several, all but
+the last one read theirs once more before, for the totals (*reduce chunk*). By that traffic two are at most 1.33 times
+as fast as one, four 2.67 times. Results are compared between one worker and all, bit for bit but for n-body, and with
+what they should be where that is cheap: sums, order, the ends of each part. The last columns say how what was exchanged
+went."""
 
 _BESIDE = """\
 A run that fits one device, from the request until its result is compared, without Dask, and on a cluster that is open.

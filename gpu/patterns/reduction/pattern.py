@@ -41,7 +41,7 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import ArrayPresentation
 from gpu.declaration.rounding import UNIT, gamma
-from gpu.engines.base import Buffer, Engine, Module
+from gpu.engines.base import Buffer, Engine, Kernel, Module
 from gpu.patterns.reduction.benchmark import BENCHMARK
 
 _FILE = "reduction.cu"
@@ -195,20 +195,49 @@ def _in_one_launch(
         block = threads(params)
         kernel = _build(engine, params, block).kernel(kernel_name)
         data = engine.upload(typed(inputs, params))
-        n = data.shape[0]
-        blocks = _blocks(engine, params, n, block * elements_a_thread, blocks_per_multiprocessor)
-        total = engine.allocate((1,), params["dtype"])
-        tickets = engine.upload(np.zeros(1, np.uint32))  # once: a launch leaves it so that the next can begin
-        partial = engine.allocate((blocks,), params["dtype"])
+        blocks = _blocks(engine, params, data.shape[0], block * elements_a_thread, blocks_per_multiprocessor)
         yield Progress(0.1, "uploaded")
-        engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, total, tickets, np.int32(n))
+        total, partial = _launch_once(engine, kernel, data, blocks, block)
         yield _left(engine, partial)
-        for buffer in (data, partial, tickets):
+        for buffer in (data, partial):
             engine.free(buffer)
         yield Progress(0.9, "reduced")
         return {"result": _take(engine, total)}
 
     return run
+
+
+def _launch_once(engine: Engine, kernel: Kernel, data: Buffer, blocks: int, block: int) -> tuple[Buffer, Buffer]:
+    """Return the total and the blocks' partial results, the caller's to free."""
+    total = engine.allocate((1,), data.dtype)
+    tickets = engine.upload(np.zeros(1, np.uint32))  # once: a launch leaves it so that the next can begin
+    partial = engine.allocate((blocks,), data.dtype)
+    engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, total, tickets, np.int32(data.shape[0]))
+    engine.free(tickets)
+    return total, partial
+
+
+def peak_total(engine: Engine, data: Buffer, operator: str, block: int) -> Array:
+    """Reduce what lies on the device by the last rung; return the total, one element of that type.
+
+    Parameters
+    ----------
+    engine : Engine
+    data : Buffer
+        Shape (n,), int32 or float32. It stays as it is.
+    operator : str
+        sum, product, min or max.
+    block : int
+        Threads in a block, where there are few elements.
+    """
+    n = data.shape[0]
+    params = {"dtype": data.dtype.name, "operator": operator, "block": block, "n": n, "blocks": 0}
+    threads = _peak_threads(params)
+    kernel = _build(engine, params, threads).kernel("reduce_peak")
+    blocks = _blocks(engine, params, n, 4 * _PEAK_LOADS * threads, _PEAK_BLOCKS_PER_MULTIPROCESSOR)
+    total, partial = _launch_once(engine, kernel, data, blocks, threads)
+    engine.free(partial)
+    return _take(engine, total)
 
 
 def reduce_chunk(worker: OnWorker, piece: Piece) -> Array:

@@ -27,12 +27,15 @@ SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram"
 @pytest.mark.long
 def test_cases_are_right_on_one_and_on_two(cluster):
     cases = [CASES[name](SIZES[name]) for name in ("matmul", "sort", "convolution")]
+    cases.append(replace(CASES["scan"](1024), chunks=3))  # of which each worker scans several
     rows = [*measure.measure(cluster.first(2), cases, 1, untold)]
     assert [row.workers for row in rows] == [1, 2] * len(cases)
     assert [row.work for row in rows if not row.right] == []
     of = {(row.work.split()[0], row.workers): row for row in rows}
     assert of["sort,", 2].device_bytes == pytest.approx(700 * 4 / 2, rel=0.2), "all but what each has already"
     assert of["matmul,", 2].device_bytes == 24 * 24 * 4, "to each worker half of B"
+    assert of["scan", 2].socket_bytes == 2 * 4, "the totals of the first worker's chunks"
+    assert [*of["scan", 1].steps] == ["scan chunk"]
     assert {row.device_bytes + row.socket_bytes for row in rows if row.workers == 1} == {0}
     assert all(row.steps and row.device > 0 for row in rows)
     assert not any(cluster.on_each(with_engine, is_held)), "they go on as they were"
@@ -121,7 +124,8 @@ def test_gpus_have_a_section_of_the_page(cluster, monkeypatch, tmp_path):
     text = page.read_text("utf-8")
     assert "## Several devices: 2 x H, " in text
     assert re.search(
-        r"\| scan \(inclusive sum\), 64 int32 \| 2 \| .*scan add back .* \| 0 B \| 12 B \| verified \|", text
+        r"\| scan \(inclusive sum\), 64 int32 \| 2 \| .*reduce chunk .*, scan chunk .* \| 0 B \| 4 B \| verified \|",
+        text,
     )
     assert re.search(r"\| Convolution \| 400 B \| 400 B \| .*% \| .*% \| .* \| verified \|", text)
     assert max(map(len, re.findall("^[A-Z].*$", text, re.MULTILINE))) <= 120

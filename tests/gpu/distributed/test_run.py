@@ -77,7 +77,20 @@ def test_every_rung_is_what_a_scans_chunks_are_scanned_by(cluster, variant, oper
         cluster, "scan", {"values": values}, (6,), variant, operator=operator, dtype="float32", kind="exclusive"
     )
     assert outcome.report.verified
-    assert [record.step for record in done.tasks].count("scan chunk") == 6
+    steps = [record.step for record in done.tasks]
+    assert (steps.count("reduce chunk"), steps.count("scan chunk")) == (5, 6), "nobody waits for the last's"
+
+
+def test_one_device_scans_a_chunk_from_where_the_one_before_ends(cluster):
+    for kind in ("inclusive", "exclusive"):
+        values = random(900)
+        outcome, done = on_all(
+            cluster.first(1), "scan", {"values": values}, (5, 700, 195), "look-back", dtype="int32", kind=kind
+        )
+        assert outcome.report.verified
+        assert outcome.outputs["result"][-1] == np.sum(values[: 900 - (kind == "exclusive")], dtype=np.int32)
+        assert [record.step for record in done.tasks] == ["scan chunk"] * 3, "nothing is reduced first"
+        assert done.exchanged_bytes == 0
 
 
 @pytest.mark.parametrize(("n", "chunks"), [(0, ()), (1, ()), (2000, (20,)), (2000, (1999, 1))])
@@ -204,17 +217,17 @@ def test_a_sparse_product_of_floats_is_that_of_one_device(cluster):
 def test_it_says_which_worker_made_what_of_what(cluster):
     _, done = on_all(cluster, "scan", {"values": random(64)}, (10, 20, 30, 4), dtype="int32")
     tasks = {record.task: record for record in done.tasks}
-    assert len(tasks) == 9
+    assert len(tasks) == 7
     assert {record.worker for record in done.tasks} <= {worker.address for worker in done.workers}
-    scans = [record for record in done.tasks if record.step == "scan chunk"]
-    assert sorted(record.elements for record in scans) == [(0, 10), (10, 30), (30, 60), (60, 64)]
-    assert dict(next(each for each in scans if each.place == 2).made) == {"scanned": 120, "total": 4}
-    totals = next(record for record in done.tasks if record.step == "scan totals")
-    assert [tasks[taken.task].place for taken in totals.taken] == [0, 1, 2, 3]
-    assert {taken.part for taken in totals.taken} == {"total"}
+    read = [record for record in done.tasks if record.elements]
+    assert sorted(record.elements for record in read) == [(0, 10), (10, 30), (30, 60), (60, 64)]
+    assert dict(next(each for each in read if each.place == 2).made) == {"data": 120, "total": 4}
+    scan = next(record for record in done.tasks if record.step == "scan chunk" and record.place == 2)
+    assert [(tasks[taken.task].place, taken.part) for taken in scan.taken] == [
+        (2, "data"), (0, "total"), (1, "total"), (2, "total")
+    ]  # fmt: skip
     assert all(record.begin <= record.end for record in done.tasks)
-    # Four totals of 4 bytes to one worker, four scans of them of 16 bytes back, less what stays on that worker.
-    assert done.exchanged_bytes == 3 * 4 + 3 * 16
+    assert done.exchanged_bytes == (1 + 2 + 3) * 4, "of each total 4 bytes to all that come after"
     assert done.data()["scaling"]["ideal"] == 4
 
 
@@ -238,9 +251,11 @@ def test_tasks_are_handed_over_at_once_and_to_pick_is_one_only_where_it_goes_els
     )
     on_all(two, "scan", {"values": random(64)}, (4,), dtype="int32")
     (graph,) = graphs
-    steps = [key.rpartition("-")[0].rpartition("-")[2] for key in graph if not key.endswith("-total")]
-    assert sorted(steps) == ["scan_add_back"] * 4 + ["scan_chunk"] * 4 + ["scan_totals"]
-    assert len(graph) == 9 + 2, "the totals that the other worker has"
+    picked = [key.rpartition("-")[2] for key in graph if key.endswith(("-total", "-scanned"))]
+    steps = [key.rpartition("-")[0].rpartition("-")[2] for key in graph if key.rpartition("-")[2].isdigit()]
+    assert sorted(steps) == ["reduce_chunk"] * 2 + ["scan_chunk"] * 4
+    assert sorted(picked) == ["scanned"] * 2 + ["total"] * 2, "what is brought here, and what the other worker takes"
+    assert len(graph) == 6 + 4
 
 
 def test_only_what_others_take_is_shared(cluster):
