@@ -40,7 +40,7 @@ from gui.painting.theme import look
 from gui.plots.throughput_plot import ThroughputPlot, as_power, variant_pen
 from gui.qt.events import is_of
 from gui.qt.later import after
-from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, label, restyle, row
+from gui.widgets.basic import Card, ElidedLabel, Segments, as_figure, button, column, label, restyle, row
 from gui.widgets.elided_box import ElidedBox, ElidedCheck
 from gui.widgets.wrapping import WrappingLayout
 
@@ -59,6 +59,7 @@ _UNITS_OF_WORK = {
 }
 CURVES, WORKERS = "Curves", "Workers"
 _UP_TO, _AT = "Up to n =", "At n ="
+_VARIANTS = "Variants"
 _IN_MS = f"ms {TO_SIMULATE}"
 
 
@@ -296,7 +297,7 @@ class CompareTab(QWidget):
         self.shown.addWidget(plot)
         self.shown.addWidget(self.modeled)
         self.shown.addWidget(self.workers)
-        ladder = Card("Variants", margins=(12, 8, 12, 12))
+        ladder = Card(_VARIANTS, margins=(12, 8, 12, 12))
         self.at = ElidedLabel("caption", "Size that the figures are of", right=True)
         ladder.head.addWidget(self.at, 1)
         self.listed = QWidget()
@@ -310,7 +311,10 @@ class CompareTab(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(self.listed)
+        self.workers.figures.hide()
+        listed = QWidget()
+        listed.setLayout(column(self.listed, self.workers.figures, 0, spacing=0))
+        scroll.setWidget(listed)
         ladder.body.addWidget(scroll, 1)
         choices = QGridLayout()
         choices.setHorizontalSpacing(8)
@@ -451,7 +455,10 @@ class CompareTab(QWidget):
         )
         self.heading.setText(_UP_TO if curves else _AT)
         # Over workers one variant is measured, so there is nothing to tick.
-        self.listed.setVisible(self.views.chosen != WORKERS)
+        over_workers = self.views.chosen == WORKERS
+        self.listed.setVisible(not over_workers)
+        self.workers.figures.setVisible(over_workers)
+        self.ladder.title.setText("Over workers" if over_workers else _VARIANTS)
         self._offer_sizes()
         if curves:
             self.modeled.stop()
@@ -460,6 +467,7 @@ class CompareTab(QWidget):
         elif self.views.chosen == WORKERS:
             self.stop()
             self._show_figures({})
+            self.workers.say_figures()
             self.at.say("the variant that is chosen above")
         else:
             self.sweep.stop()

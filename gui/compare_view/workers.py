@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from gpu.messages.requests import Failure, Report, Result, RunPattern
 from gui.model.jobs import Jobs
@@ -25,6 +27,43 @@ def counts_of(workers: int) -> list[int]:
     if workers <= _ALL:
         return list(range(1, workers + 1))
     return sorted({*(2**power for power in range(workers.bit_length())), workers})
+
+
+class WorkersFigures(QWidget):
+    """What each number of workers takes, in numbers; a dash where that is still to be measured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 4, 0, 0)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setColumnStretch(0, 1)
+        self._labels: list[QLabel] = []
+
+    @property
+    def texts(self) -> list[str]:
+        """All that is said, row after row."""
+        return [each.text() for each in self._labels]
+
+    def show_times(self, counts: Sequence[int], seconds: Mapping[int, float]) -> None:
+        """Say the median times that are known of some numbers of workers."""
+        for each in self._labels:
+            self._grid.removeWidget(each)
+            each.deleteLater()
+        self._labels = []
+        for row, count in enumerate(counts, 1):
+            known = count in seconds
+            ms = as_figure(1e3 * seconds[count]) if known else "–"
+            times = f"{as_figure(seconds[1] / seconds[count])} ×" if known else "–"
+            self._say(row, (f"{count} worker{'s' if count > 1 else ''}", ms, times), "")
+        self._say(0, ("Workers", "ms", "as fast as one"), "caption")
+
+    def _say(self, row: int, texts: Sequence[str], look: str) -> None:
+        for column, text in enumerate(texts):
+            said = label(text, look)
+            self._labels.append(said)
+            side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+            self._grid.addWidget(said, row, column, side)
 
 
 class WorkersView(Card):
@@ -56,6 +95,7 @@ class WorkersView(Card):
         self.body.addWidget(self.plot, 1)
         self.words = label("", "muted", wrap=True, name="Speed at a number of workers")
         self.body.addWidget(self.words)
+        self.figures = WorkersFigures()
         self.plot.hovered.connect(self._read)
 
     @property
@@ -73,7 +113,6 @@ class WorkersView(Card):
         self.forget()
         counts = counts_of(len(self._jobs.workers))
         self._request, self._of = request, of
-        self.plot.begin(counts[-1])
         # First all of them: each has to make its kernels' machine code, which is no part of the work.
         self._todo = [counts[-1], *(count for count in counts for _ in range(REPEATS))]
         self.about.say(of)
@@ -95,7 +134,7 @@ class WorkersView(Card):
         """Drop what was measured: it is another cluster's, or another run's."""
         self.stop()
         self._seconds = {}
-        self.plot.begin(max(len(self._jobs.workers), 1))
+        self.say_figures()
         self.badge.say("", "neutral")
         self.about.say("")
         self.words.setText("")
@@ -138,7 +177,15 @@ class WorkersView(Card):
         kind, tip = ("simulated", _SIMULATED) if report.simulated else ("measured", _MEASURED)
         self.badge.say(kind, "warn" if report.simulated else "neutral", tip)
         self.about.say(f"{self._of}, {report.device}")
+        self.say_figures()
         self._read(None)
+
+    def say_figures(self) -> None:
+        """Say in numbers what is known of as many workers as there are; with nothing known their axis is drawn."""
+        counts = counts_of(max(len(self._jobs.workers), 1))
+        self.figures.show_times(counts, self.seconds)
+        if not self._seconds:
+            self.plot.begin(counts[-1])
 
     def _read(self, count: int | None) -> None:
         """Say how fast so many workers are, else the most that were measured."""

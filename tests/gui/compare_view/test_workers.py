@@ -95,3 +95,14 @@ def test_it_goes_with_the_cluster(on_two, qtbot):
 @pytest.mark.parametrize(("workers", "counts"), [(1, [1]), (4, [1, 2, 3, 4]), (12, [1, 2, 4, 8, 12])])
 def test_of_many_workers_powers_of_two_are_measured(workers, counts):
     assert counts_of(workers) == counts
+
+
+def test_beside_the_plot_stand_the_figures_in_place_of_variants(on_two, qtbot):
+    window, tab, host = on_two
+    figures = tab.workers.figures
+    assert (tab.ladder.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Over workers", False, True)
+    assert {*figures.texts} >= {"1 worker", "2 workers", "–"}, "nothing is measured yet"
+    measure(window, tab, host, qtbot, {1: 3.0, 2: 2.0})
+    assert figures.texts[:6] == ["1 worker", "3\u2009000", "1.00 ×", "2 workers", "2\u2009000", "1.50 ×"]
+    tab.views.choose(CURVES)
+    assert (tab.ladder.title.text(), figures.isHidden(), tab.listed.isHidden()) == ("Variants", True, False)
