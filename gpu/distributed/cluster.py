@@ -21,6 +21,7 @@ from gpu.devices.processor import cores
 from gpu.devices.survey import survey
 from gpu.distributed.asked import MOST_SIMULATORS, Asked, Tls, address_of
 from gpu.distributed.library import load_dask
+from gpu.distributed.told import Told
 from gpu.errors import EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import WorkerStatus
 
@@ -60,6 +61,8 @@ class Cluster:
 
     Attributes
     ----------
+    told : Told
+        By which runs hear of their tasks.
     workers : tuple of WorkerStatus
         By machines, in the order in which chunks are given to them.
     """
@@ -72,6 +75,7 @@ class Cluster:
         self._asked: frozenset[str] = frozenset()
         self.workers: tuple[WorkerStatus, ...] = ()
         self.look()
+        self.told = Told(client)
 
     @property
     def dashboard(self) -> str:

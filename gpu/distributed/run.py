@@ -23,7 +23,7 @@ from gpu.errors import InputError
 from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.messages.requests import Report
 from gpu.run import verify
-from gpu.run.drive import ANOTHER, Tell, accept
+from gpu.run.drive import ANOTHER, Tell, accept, refuse_missing
 from gpu.run.execute import Outcome, throughput
 
 
@@ -71,9 +71,8 @@ def run_distributed(
     divided = {name: inputs[name] for name in program.divided if name in inputs}
     begins = {name: inputs[rows] for name, rows in program.ragged.items()}
     total = len(next(iter(begins.values()))) - 1 if begins else len(next(iter(divided.values())))
-    cluster.look()
-    workers = cluster.workers
-    lengths = lengths_of(total, chunks, len(cluster.workers), program.together(params))
+    workers = workers_for(cluster, variant)
+    lengths = lengths_of(total, chunks, len(workers), program.together(params))
     with tempfile.TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
         here = Path(folder) if cluster.shared else None
         cut = chunks_of(program, inputs, params, divided, begins, lengths, here)
@@ -138,6 +137,14 @@ def program_of(pattern: Pattern, variant: Variant) -> DistributedProgram:
     if variant.library:
         raise InputError(f"{variant.library} runs on one device only.", advice=ANOTHER)
     return program
+
+
+def workers_for(cluster: Cluster, variant: Variant) -> tuple[WorkerStatus, ...]:
+    """Return a cluster's workers as they are now; InputError where a variant cannot run on one of them."""
+    cluster.look()
+    for each in cluster.workers:
+        refuse_missing(variant, each.device, f"on the worker {each.name}")
+    return cluster.workers
 
 
 def lengths_of(total: int, chunks: Sequence[int], workers: int, together: int = 1) -> tuple[int, ...]:

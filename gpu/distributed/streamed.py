@@ -27,7 +27,7 @@ from gpu.distributed.files import (
     written_together,
 )
 from gpu.distributed.in_parts import LevelsTarget, run_in_parts
-from gpu.distributed.run import lengths_of, program_of
+from gpu.distributed.run import lengths_of, program_of, workers_for
 from gpu.distributed.sources import Excerpt
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.distributed.zarr_arrays import ZARR
@@ -86,11 +86,11 @@ def stream(
     program = program_of(pattern, variant)
     if program.streaming is None:
         raise InputError(f"{pattern.title} needs all of its input at once.", advice="Leave out --stream.")
-    cluster.look()
+    workers = workers_for(cluster, variant)
     _refuse_unseen(cluster, given.path)
     name = "image" if pattern.takes(params) == "image" else "values"
     _refuse_other(pattern, params, given, name)
-    total, workers = given.shape[0], cluster.workers
+    total = given.shape[0]
     together = program.together(params)
     if total % together:
         file = Path(given.path).name

@@ -120,7 +120,7 @@ class Named:
 
     def __getitem__(self, name: str) -> Named:
         assert self.taken is not None, "a chunk is one thing"
-        key = f"{self._tasks.topic}-{self.taken.task}-{name}"
+        key = f"{self._tasks.run}-{self.taken.task}-{name}"
 
         def submit(then: Then | None) -> Any:
             return self._tasks.take_down(key, picked(self.value, name, key), self.depth)
@@ -164,9 +164,8 @@ class News:
         self.lost.clear()
         self.why, self.unmoved_since = "", None
 
-    def of_run(self, event: tuple[float, Any]) -> None:
+    def of_run(self, told: Mapping[str, Any]) -> None:
         """Take what a worker tells of a task."""
-        told = event[1]
         if "lost" in told:
             self.why = str(told["why"])
         elif "unmoved" in told:
@@ -179,10 +178,9 @@ class News:
             self.records.append(record)
         self.changed.set()
 
-    def of_cluster(self, event: tuple[float, Any]) -> None:
+    def of_cluster(self, told: Mapping[str, Any]) -> None:
         """Take what the scheduler tells of its workers."""
-        told = event[1]
-        if isinstance(told, Mapping) and told.get("action") == "remove-worker" and not told.get("expected"):
+        if told.get("action") == "remove-worker" and not told.get("expected"):
             again = len(told["processing-tasks"]) + len(told["lost-computed-tasks"])
             self.lost.append(LostWorker(told["worker"], again))
             self.changed.set()
@@ -222,7 +220,7 @@ class RunTasks:
         accept: bool = False,
     ) -> None:
         self.cluster = cluster
-        self.topic = f"lockstep-{secrets.token_hex(8)}"
+        self.run = f"lockstep-{secrets.token_hex(8)}"
         self.news = News()
         self._futures: WeakSet[Any] = WeakSet()
         self._graph: dict[str, Any] = {}
@@ -238,8 +236,7 @@ class RunTasks:
         self.chunks = tuple(self._chunk(each) for each in chunks)
         self.beside = {name: tuple(map(self._chunk, each)) for name, each in beside.items()}
         self.begun = time.perf_counter()
-        cluster.client.subscribe_topic(self.topic, self.news.of_run)
-        cluster.client.subscribe_topic("all", self.news.of_cluster)
+        cluster.told.listen(self.run, self.news.of_run, self.news.of_cluster)
         self._watch = Watch(cluster.client)
 
     def go_on(self, variant: str, params: Mapping[str, Any], sources: Mapping[str, str]) -> None:
@@ -279,10 +276,18 @@ class RunTasks:
             following = (then.step, len(more), then.part) if then is not None else None
             every = (*taken, *more)
             call = TaskCall(
-                self.topic, name, step, *self._call, place, _taken(every), self._accept, following, elsewhere
+                self.run,
+                name,
+                step,
+                *self._call,
+                place,
+                _taken(every),
+                self._accept,
+                following,
+                elsewhere,
             )
             # What uses something up comes before what reads the next chunk.
-            key = f"{self.topic}-{name}"
+            key = f"{self.run}-{name}"
             return self.take_down(key, task_of(key, carry_out, call, *(_at(home, each) for each in every)), depth, home)
 
         return Named(self, submit, Taken(name), depth, home, elsewhere)
@@ -378,7 +383,7 @@ class RunTasks:
 
         annotations = {"priority": self._priorities.get, "workers": self._homes.get, "allow_other_workers": True}
         layer = MaterializedLayer(self._graph, annotations)
-        futures: list[Any] = self.cluster.client.get(HighLevelGraph({self.topic: layer}, {}), keys, sync=False)
+        futures: list[Any] = self.cluster.client.get(HighLevelGraph({self.run: layer}, {}), keys, sync=False)
         self._futures.update(futures)
         return futures
 
@@ -388,8 +393,7 @@ class RunTasks:
         # Dask's own tasks still refer to some, in circles that Python finds late.
         for future in list(self._futures):
             future.release()
-        for topic in (self.topic, "all"):
-            self.cluster.client.unsubscribe_topic(topic)
+        self.cluster.told.leave(self.run)
 
     def _tell(self, tell: Tell, told: int) -> int:
         """Tell how far the run is and whom it lost since; return of how many losses was told."""

@@ -23,6 +23,7 @@ from gpu.declaration.pattern import Pattern
 from gpu.devices.probe import look_from_outside
 from gpu.distributed.chunks import Chunk, ChunkInParts, PartsOfChunk
 from gpu.distributed.resident import Resident, settle
+from gpu.distributed.told import tell
 from gpu.engines.base import Buffer, Device, Engine, KeepingEngine, SharingEngine
 from gpu.errors import EngineLostError, EngineUnavailableError, InputError, LockstepError
 from gpu.messages.distributed import Fetch, Taken, TaskRecord
@@ -90,7 +91,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         self._worker = worker
         self._here = _engines.setdefault(self._engine_name, ProcessEngine())
         self.shares = False
-        self.topic = ""
+        self.run = ""
         self.offered: Buffer | None = None
         settle(self)
 
@@ -139,8 +140,8 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
             return executor.submit(lambda: action(self.engine)).result()
         except Exception as error:
             # Dask tries again for ever what it brings from worker to worker, or waits for it.
-            if self.topic:
-                self._worker.log_event(self.topic, {"unmoved": str(error)})
+            if self.run:
+                tell(self._worker, self.run, {"unmoved": str(error)})
             raise
 
     def discard(self, buffer: Buffer) -> None:
@@ -170,8 +171,8 @@ class TaskCall:
 
     Parameters
     ----------
-    topic : str
-        What the record of it is sent under.
+    run : str
+        Which it is of.
     name : str
     step : Step
     pattern, variant : str
@@ -189,7 +190,7 @@ class TaskCall:
         The parts of what is made that other workers are to take; "" is all of it.
     """
 
-    topic: str
+    run: str
     name: str
     step: Step
     pattern: str
@@ -207,7 +208,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
     """Run a step on this worker's engine, in the worker's thread, and tell the scheduler what it did."""
     worker = get_worker()
     plugin = worker.plugins[PLUGIN]
-    plugin.topic = call.topic
+    plugin.run = call.run
     begin = time.time()
     engine = plugin.engine
     engine.sources = dict(call.sources)
@@ -228,7 +229,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         times = engine.take_times()
     except EngineLostError as error:
         # The device's context is ruined, and only a new process has another: the chunk is done again there.
-        worker.log_event(call.topic, {"lost": worker.address, "why": error.message})
+        tell(worker, call.run, {"lost": worker.address, "why": error.message})
         time.sleep(_LET_IT_BE_TOLD)
         os._exit(1)
     kept = _kept(plugin, engine, result, call.elsewhere)
@@ -248,7 +249,7 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         held,
         _fetched(worker),
     )
-    worker.log_event(call.topic, record.data())
+    tell(worker, call.run, record.data())
     return kept
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpu.declaration.pattern import Inputs, Outputs, Pattern, Progress, Variant, compiling
-from gpu.engines.base import Engine
+from gpu.engines.base import Device, Engine
 from gpu.errors import InputError
 from gpu.run.frames import Frames
 
@@ -21,6 +21,13 @@ def accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[s
     if reason := variant.obstacle(inputs, params):
         another = f"{variant.title} needs more than {pattern.title} does: take another variant."
         raise InputError(reason, advice="Take fewer elements, or another variant." if variant.alone else another)
+
+
+def refuse_missing(variant: Variant, device: Device, where: str = "here") -> None:
+    """Raise InputError where a device lacks what a variant needs; `where` says of which device that is."""
+    if missing := variant.missing(device):
+        who = f"{variant.library} cannot be called" if variant.library else f"{variant.title!r} cannot run"
+        raise InputError(f"{who} {where}. {missing}", advice=ANOTHER)
 
 
 def refuse_library(variant: Variant) -> None:

@@ -19,7 +19,6 @@ from gpu.engines.base import KERNELS, Engine, PhaseTimes
 from gpu.errors import (
     CompileError,
     EngineUnavailableError,
-    InputError,
     KernelError,
     LaunchError,
     LockstepError,
@@ -64,7 +63,7 @@ from gpu.run import bodies as execute_bodies
 from gpu.run import verify
 from gpu.run.check import check_request
 from gpu.run.count import count_request
-from gpu.run.drive import ANOTHER, Tell, accept, drive, refuse_library
+from gpu.run.drive import Tell, accept, drive, refuse_library, refuse_missing
 from gpu.run.frames import Frames
 from gpu.run.repeat import phases_of, repeat
 from gpu.run.sized import opened
@@ -213,9 +212,7 @@ def run_pattern(
     params = pattern.check(given)
     inputs = pattern.inputs(inputs, params, seed)
     accept(pattern, variant, inputs, params)
-    if missing := variant.missing(engine.device):
-        who = f"{variant.library} cannot be called" if variant.library else f"{variant.title!r} cannot run"
-        raise InputError(f"{who} here. {missing}", advice=ANOTHER)
+    refuse_missing(variant, engine.device)
     engine.sources = dict(sources or {})
     engine.take_times()
     try:

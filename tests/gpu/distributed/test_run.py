@@ -239,6 +239,36 @@ def test_nothing_stays_with_the_workers(cluster):
     assert not any(kept)
 
 
+def test_the_scheduler_has_one_topic_for_all_runs(cluster):
+    on_all(cluster, "reduction", {"values": random(8)}, (1,), dtype="int32")
+    before = cluster.client.run_on_scheduler(topics)
+    on_all(cluster, "reduction", {"values": random(8)}, (1,), dtype="int32")
+    assert cluster.client.run_on_scheduler(topics) == before
+    assert [each for each in before if each.startswith("lockstep")] == ["lockstep"]
+
+
+def topics(dask_scheduler):
+    return sorted(dask_scheduler.get_events())
+
+
+def test_a_run_hears_of_lost_workers_when_another_has_ended(cluster):
+    heard = []
+    cluster.told.listen("mine", heard.append, heard.append)
+    try:
+        on_all(cluster, "reduction", {"values": random(8)}, (1,), dtype="int32")
+        cluster.client.run_on_scheduler(hear_of_loss)
+        end = time.monotonic() + 5
+        while {"action": "a test"} not in heard and time.monotonic() < end:
+            time.sleep(0.01)
+    finally:
+        cluster.told.leave("mine")
+    assert {"action": "a test"} in heard
+
+
+def hear_of_loss(dask_scheduler):
+    dask_scheduler.log_event("all", {"action": "a test"})
+
+
 def test_messages_are_sent_soon_on_a_cluster_of_this_machine(cluster):
     intervals = {*cluster.client.run(interval).values(), *cluster.client.run_on_scheduler(intervals_of_scheduler)}
     assert {*intervals, cluster.client.scheduler_comm.interval} == {0.0}
@@ -331,6 +361,16 @@ def test_a_library_is_refused(over):
     pattern = find_pattern("matmul")
     with pytest.raises(InputError, match="cuBLAS runs on one device only"):
         over(pattern, pattern.variant("cublas"), *() if over is program_of else (None, {}, quiet))
+
+
+@pytest.mark.parametrize("over", [run_distributed, stream], ids=["a run", "files"])
+def test_what_a_workers_device_lacks_is_said_before_anything_runs(cluster, over):
+    pattern, variant, inputs, params = given("reduction", {"values": random(8)})
+    variant, two = replace(variant, warpgroups=True), cluster.first(2)
+    lacking = replace(two.workers[1].device, no_warpgroups="It has no warpgroups.")
+    two.workers = (two.workers[0], replace(two.workers[1], device=lacking))
+    with pytest.raises(InputError, match=r"cannot run on the worker 1\. It has no warpgroups\."):
+        over(two, pattern, variant, inputs, params, quiet)
 
 
 def test_workers_that_take_turns_on_a_gpu_are_not_called_several():
