@@ -145,10 +145,14 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
             gpus = len(usable)
             count, engine = _local(asked.workers, engine, sum(usable))
             shared = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-            cluster = stack.enter_context(_started(count, shared))
-            client = stack.enter_context(distributed.Client(cluster, timeout=_START_S, set_as_default=False))
+            started = stack.enter_context(_started(count, shared))
+            client = stack.enter_context(distributed.Client(started, timeout=_START_S, set_as_default=False))
             client.wait_for_workers(count, timeout=_START_S)
-        yield Cluster(client, engine, shared, gpus)
+        cluster = Cluster(client, engine, shared, gpus)
+        try:
+            yield cluster
+        finally:
+            cluster.told.close()
 
 
 def _gpus_here() -> list[bool]:

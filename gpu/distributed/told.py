@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 TOPIC = "lockstep"
@@ -25,6 +26,7 @@ class Told:
     """
 
     def __init__(self, client: Any) -> None:
+        self._client = client
         self._runs: dict[str, tuple[Hears, Hears]] = {}
         client.subscribe_topic(TOPIC, self._of_run)
         client.subscribe_topic(_OF_CLUSTER, self._of_cluster)
@@ -36,6 +38,12 @@ class Told:
     def leave(self, run: str) -> None:
         """Hand on no more; what is told late of the run nobody hears."""
         self._runs.pop(run, None)
+
+    def close(self) -> None:
+        """Hear no more: the scheduler tells all who listen that a client leaves, and finds that one gone."""
+        with suppress(Exception):  # a client that is closed already fails in a dozen ways
+            for topic in (TOPIC, _OF_CLUSTER):
+                self._client.unsubscribe_topic(topic)
 
     def _of_run(self, event: tuple[float, Any]) -> None:
         told = event[1]

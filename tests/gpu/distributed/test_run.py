@@ -16,6 +16,7 @@ from gpu import engines
 from gpu.declaration.distributed import equal_lengths
 from gpu.distributed.run import devices_text, lengths_of, program_of, run_distributed
 from gpu.distributed.streamed import stream
+from gpu.distributed.told import Told
 from gpu.engines.base import Device
 from gpu.errors import InputError
 from gpu.messages.distributed import WorkerStatus
@@ -249,6 +250,29 @@ def test_the_scheduler_has_one_topic_for_all_runs(cluster):
 
 def topics(dask_scheduler):
     return sorted(dask_scheduler.get_events())
+
+
+def test_who_leaves_is_told_nothing_more(cluster):
+    from distributed import Client
+
+    def listens(other):
+        return other.id in cluster.client.run_on_scheduler(listeners)
+
+    with Client(cluster.client.scheduler.address, set_as_default=False) as other:
+        told = Told(other)
+        end = time.monotonic() + 5
+        while not listens(other) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert listens(other)
+        told.close()
+        while listens(other) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not listens(other)
+
+
+def listeners(dask_scheduler):
+    topics = dask_scheduler._broker._topics
+    return {each for name in ("lockstep", "all") for each in topics[name].subscribers}
 
 
 def test_a_run_hears_of_lost_workers_when_another_has_ended(cluster):
