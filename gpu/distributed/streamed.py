@@ -37,7 +37,9 @@ from gpu.messages.distributed import DistributedRun
 from gpu.run.drive import Tell
 
 CHUNK_BYTES = 2**26
-"""Of a chunk, where nobody says how many there are."""
+"""Of a chunk that is read at once, where nobody says how many there are."""
+LONG_CHUNK_BYTES = 2**28
+"""Of one that is read a part at a time: all stand still where a chunk ends and the next one begins."""
 MOST_CHUNKS = 100_000
 """A description of some bytes can name any length: no list is made of that."""
 
@@ -76,7 +78,7 @@ def stream(
     target : str
         Where a result goes that is as large as the input; one that is small is in the outputs.
     chunks : sequence of int
-        As `run_distributed` takes them; none means chunks of 64 MB.
+        As `run_distributed` takes them; none means chunks of 64 MB, or of 256 MB that are read a part at a time.
 
     Raises
     ------
@@ -98,7 +100,8 @@ def stream(
     if len(chunks) > 1:
         lengths = lengths_of(total, chunks, 1, together)
     else:
-        lengths = _equal(given, len(workers), chunks, together * written_together(target))
+        most = chunk_bytes(given, alone=program.streaming.plan is None)
+        lengths = _equal(given, len(workers), chunks, together * written_together(target), most)
     dtype = _checked_target(program.streaming, given, params, target, lengths)
     if not dtype:
         target = ""
@@ -165,7 +168,7 @@ def in_parts(cut: Sequence[Chunk], given: Streamed, together: int = 1, written: 
     row_bytes = max(1, given.nbytes // max(1, given.shape[0]))
     least = math.lcm(together, written)
     rows = -(-max(1, PART_BYTES // row_bytes) // least) * least
-    return [ChunkInParts(each, rows, row_bytes, at_once=not isinstance(given.source, RawRows)) for each in cut]
+    return [ChunkInParts(each, rows, row_bytes, at_once=not _goes_in_parts(given)) for each in cut]
 
 
 def _at_a_time(target: str, lengths: Sequence[int]) -> int:
@@ -188,10 +191,20 @@ def _checked_target(streaming: Streaming, given: Streamed, params: Params, targe
     return given.dtype.name if is_image(target) else streaming.dtype(params)
 
 
-def _equal(given: Streamed, workers: int, chunks: Sequence[int], together: int) -> tuple[int, ...]:
+def chunk_bytes(given: Streamed, *, alone: bool) -> int:
+    """Return how large chunks are, where nobody says how many there are; `alone` if they need nothing of each other."""
+    return LONG_CHUNK_BYTES if alone and _goes_in_parts(given) else CHUNK_BYTES
+
+
+def _goes_in_parts(given: Streamed) -> bool:
+    """Whether to read parts takes no more than to read all at once: those of what is compressed overlap."""
+    return isinstance(given.source, RawRows)
+
+
+def _equal(given: Streamed, workers: int, chunks: Sequence[int], together: int, most: int) -> tuple[int, ...]:
     """Return chunks of equal lengths but for the last one: as many as asked for, or one for each worker at least."""
     total = given.shape[0]
-    fitting = max(1, CHUNK_BYTES * total // max(given.nbytes, 1))
+    fitting = max(1, most * total // max(given.nbytes, 1))
     rows = max(1, -(-total // chunks[0])) if chunks else max(1, min(fitting, -(-total // workers)))
     rows = -(-rows // together) * together
     whole, rest = divmod(total, rows)

@@ -20,7 +20,7 @@ from gpu.distributed.cluster import Cluster
 from gpu.distributed.files import Streamed, Target, open_streamed, writing
 from gpu.distributed.in_parts import writing_behind
 from gpu.distributed.sources import Excerpt, Source
-from gpu.distributed.streamed import CHUNK_BYTES, in_parts, stream
+from gpu.distributed.streamed import chunk_bytes, in_parts, stream
 from gpu.engines.base import Array
 from gpu.patterns import find_pattern
 
@@ -108,7 +108,7 @@ def _read(cluster: Cluster, image: Streamed) -> DiskRow:
     """Have all workers read the image, in chunks as they are read while it is counted."""
     _forget(Path(image.path))
     begun = time.perf_counter()
-    size = _by_all(cluster, image, read_rows, image.source)
+    size = _by_all(cluster, image, read_rows, image.source, chunk=chunk_bytes(image, alone=False))
     return DiskRow(READ, size, 0, time.perf_counter() - begun, size == image.nbytes)
 
 
@@ -117,7 +117,7 @@ def _copy(cluster: Cluster, image: Streamed, target: Path) -> DiskRow:
     _forget(Path(image.path))
     begun = time.perf_counter()
     with writing(str(target), image.shape, image.dtype.name, 0, image.maxval) as to:
-        size = _by_all(cluster, image, copy_rows, image, to.target)
+        size = _by_all(cluster, image, copy_rows, image, to.target, chunk=chunk_bytes(image, alone=True))
     seconds = time.perf_counter() - begun
     copy, height = open_streamed(str(target)), image.shape[0]
     ends = {(0, min(_LOOKED_AT, height)), (max(height - _LOOKED_AT, 0), height)}
@@ -125,9 +125,9 @@ def _copy(cluster: Cluster, image: Streamed, target: Path) -> DiskRow:
     return DiskRow(COPY, size, size, seconds, right and copy.shape == image.shape)
 
 
-def _by_all(cluster: Cluster, image: Streamed, action: Callable[..., int], *taken: Any) -> int:
-    """Have each worker do something with its chunks of an image; return the sum of what they return."""
-    rows = max(1, min(CHUNK_BYTES * image.shape[0] // image.nbytes, -(-image.shape[0] // len(cluster.workers))))
+def _by_all(cluster: Cluster, image: Streamed, action: Callable[..., int], *taken: Any, chunk: int) -> int:
+    """Have each worker do something with its chunks, of so many bytes; return the sum of what they return."""
+    rows = max(1, min(chunk * image.shape[0] // image.nbytes, -(-image.shape[0] // len(cluster.workers))))
     done = [
         cluster.client.submit(
             action, *taken, first, min(first + rows, image.shape[0]),

@@ -127,6 +127,7 @@ def test_gpus_have_a_section_of_the_page(cluster, monkeypatch, tmp_path):
         r"\| scan \(inclusive sum\), 64 int32 \| 2 \| .*reduce chunk .*, scan chunk .* \| 0 B \| 4 B \| verified \|",
         text,
     )
+    assert "## Streamed from a disk: 2 x H, " in text
     assert re.search(r"\| Convolution \| 400 B \| 400 B \| .*% \| .*% \| .* \| verified \|", text)
     assert max(map(len, re.findall("^[A-Z].*$", text, re.MULTILINE))) <= 120
 

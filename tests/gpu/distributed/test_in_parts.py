@@ -161,3 +161,14 @@ def test_a_part_that_the_pattern_does_not_take_leaves_nothing(cluster, monkeypat
     with pytest.raises(InputError, match=r"In the chunk from 20 on: .*nan"):
         run_streamed(cluster, "stencil", tmp_path / "in.npy", tmp_path / "out.npy", (2,), rows=5)
     assert [each.name for each in tmp_path.iterdir()] == ["in.npy"]
+
+
+def test_chunks_that_go_in_parts_are_longer(cluster, monkeypatch, tmp_path):
+    monkeypatch.setattr(streamed, "CHUNK_BYTES", 20 * 10)
+    monkeypatch.setattr(streamed, "LONG_CHUNK_BYTES", 20 * 40)
+    pixels = np.random.default_rng(1).integers(0, 256, (80, 20), np.uint8)
+    one, source = cluster.first(1), tmp_path / "image.pgm"
+    images.write_image(source, pixels, 255)
+    assert len(run_streamed(one, "convolution", source, tmp_path / "to.pgm").done.tasks) == 2
+    counted = [each for each in run_streamed(one, "histogram", source).done.tasks if each.elements]
+    assert len(counted) == 8, "one that is read at once"
