@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
+import os
+import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,15 @@ from gpu.distributed.cluster import Cluster
 from gpu.distributed.sources import Carried, Excerpt, written
 from gpu.distributed.tasks import Named, RunTasks
 from gpu.errors import InputError
+from gpu.files.scratch import MEMORY, ScratchFolder
 from gpu.messages.distributed import DistributedRun, WorkerStatus
 from gpu.messages.requests import Report
 from gpu.run import verify
 from gpu.run.drive import ANOTHER, Tell, accept, refuse_missing
 from gpu.run.execute import Outcome, throughput
+
+_ROOM = 2**31
+"""Bytes that are left to others in memory that files lie in."""
 
 
 def run_distributed(
@@ -73,8 +79,8 @@ def run_distributed(
     total = len(next(iter(begins.values()))) - 1 if begins else len(next(iter(divided.values())))
     workers = workers_for(cluster, variant)
     lengths = lengths_of(total, chunks, len(workers), program.together(params))
-    with tempfile.TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
-        here = Path(folder) if cluster.shared else None
+    with closing(ScratchFolder(_place_for(sum(each.nbytes for each in inputs.values())))) as folder:
+        here = Path(folder.path) if cluster.shared else None
         cut = chunks_of(program, inputs, params, divided, begins, lengths, here)
         beside = {name: _beside(name, inputs[name], len(cut), here) for name in program.beside}
         tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, beside)
@@ -111,6 +117,15 @@ def run_distributed(
         least_bytes=cost.bytes_read + cost.bytes_written,
     )
     return Outcome(outputs, presented, report), done
+
+
+def _place_for(nbytes: int) -> str | None:
+    """Return where inputs are written for workers of this machine: in memory if there is ample room, else on a disk."""
+    try:
+        roomy = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 * nbytes + _ROOM
+    except OSError:
+        return None
+    return MEMORY if roomy else None
 
 
 def devices_text(cluster: Cluster) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,7 +16,7 @@ class Source(Protocol):
     """Elements, or rows, that are read a part at a time."""
 
     def read(self, start: int, stop: int) -> Array:
-        """Return those from `start` until before `stop`, in memory of their own."""
+        """Return those from `start` until before `stop`, which nobody changes while they are used."""
         ...
 
 
@@ -26,8 +27,9 @@ class Mapped:
     path: str
 
     def read(self, start: int, stop: int) -> Array:
-        mapped = np.load(self.path, mmap_mode="r")
-        return np.array(mapped[start:stop])
+        part = np.asarray(np.load(self.path, mmap_mode="r")[start:stop])
+        # Windows removes no file that somebody maps.
+        return part.copy() if os.name == "nt" else part
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Excerpt:
     last: int
 
     def read(self) -> Array:
-        """Return them, in memory of their own."""
+        """Return them."""
         return self.source.read(self.first, self.last)
 
 

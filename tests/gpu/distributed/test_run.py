@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +15,9 @@ import pytest
 
 from gpu import engines
 from gpu.declaration.distributed import equal_lengths
+from gpu.distributed import run
 from gpu.distributed.run import devices_text, lengths_of, program_of, run_distributed
+from gpu.distributed.sources import written
 from gpu.distributed.streamed import stream
 from gpu.distributed.told import Told
 from gpu.engines.base import Device
@@ -291,6 +294,23 @@ def test_a_run_hears_of_lost_workers_when_another_has_ended(cluster):
 
 def hear_of_loss(dask_scheduler):
     dask_scheduler.log_event("all", {"action": "a test"})
+
+
+@pytest.mark.parametrize("room", [0, 2**60], ids=["room", "no room"])
+def test_inputs_lie_in_memory_where_there_is_room_until_the_run_is_over(cluster, monkeypatch, tmp_path, room):
+    found = []
+    monkeypatch.setattr(run, "MEMORY", str(tmp_path))
+    monkeypatch.setattr(run, "_ROOM", room)
+    pattern, variant, inputs, params = given("reduction", {"values": random(50)}, dtype="int32")
+    run_distributed(cluster, pattern, variant, inputs, params, lambda told: found.extend(tmp_path.glob("*/*.npy")))
+    assert {each.name for each in found} == (set() if room else {"values.npy"})
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_worker_of_this_machine_copies_nothing_that_it_only_reads(tmp_path):
+    part = written(np.arange(100), tmp_path, "values").read(10, 20)
+    assert part.tolist() == [*range(10, 20)]
+    assert isinstance(part.base, np.memmap) == (os.name != "nt")
 
 
 def test_messages_are_sent_soon_on_a_cluster_of_this_machine(cluster):
