@@ -498,7 +498,8 @@ class _Assembly:
         """Lower a product of tiles in shared memory: each warp does its own rows, 8 columns after the other."""
         target, of_a, of_b, adds, *flags = each.operands
         targets, in_registers = self._parts(target), of_a.startswith("{")
-        signs, turned = [_number(flag) for flag in flags[:2]], [_number(flag) for flag in flags[2:]]
+        numbers = [self._immediate(flag) for flag in flags]
+        signs, turned = numbers[:2], numbers[2:]
         tiles = 1 if in_registers else 2
         if (
             len(targets) != found.columns // 2
@@ -534,6 +535,11 @@ class _Assembly:
             results.append(self._declared(f"lockstep d{number}", _FLOAT32, made))
         for register, result in zip(targets, results, strict=True):
             self._store(register, result, each)
+
+    def _immediate(self, text: str) -> int | float | None:
+        """Return a number that stands in the instruction, or is handed to it as a constant."""
+        held = self.registers.get(text)
+        return int(held.value) if isinstance(held, ir.Const) else _number(text)
 
     def _read_sums(self, registers: list[str], adds: ir.Expression) -> None:
         """Read what a product is added to, where it is: what it replaces may never have been written."""

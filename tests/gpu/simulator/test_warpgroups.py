@@ -145,6 +145,18 @@ def test_four_warps_multiply_what_lies_as_a_descriptor_says(
     np.testing.assert_allclose(found, a @ b.T + c, rtol=2.0**-24 * 1.001, atol=2.0**-40)
 
 
+def test_flags_may_be_handed_over_as_constants() -> None:
+    """As CUTLASS does, whose template arguments they are."""
+    random = np.random.default_rng(2)
+    (held_a, a), (held_b, b) = (_elements("f16", (lines, 16), random) for lines in (64, 8))
+    tiles = _laid_out(held_a, 1, False, 8), _laid_out(held_b, 1, True)
+    source = "const int TURNED = 1;" + _source(8, "f16", "1, 1, 0, %7").replace('"l"(of_a)', '"l"(of_a), "n"(TURNED)')
+    found = np.zeros((64, 8), np.float32)
+    given = np.zeros((4, 128), np.float32)
+    found[_of_d(8)] = _on_both(build(source), *tiles, HELD, given, np.int32(1), np.int32(1))
+    np.testing.assert_allclose(found, a @ b.T, rtol=2.0**-22, atol=2.0**-20)
+
+
 @pytest.mark.parametrize("negated", [(1, 1), (-1, 1), (1, -1), (-1, -1)])
 def test_a_sum_is_added_to_or_begins_anew_and_factors_are_negated(negated: tuple[int, int]) -> None:
     random = np.random.default_rng(3)
