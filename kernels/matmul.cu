@@ -1,6 +1,7 @@
 // Matrix multiplication: C = alpha * A * B + beta * C, as BLAS defines it: where beta is 0, what C held before counts
 // for nothing. A is m x k, B is k x n, C is m x n, float32, rows one after the other; any m, n and k. Least traffic: A
-// and B read once and C written once, 4 * (m * k + k * n + m * n) bytes; 2 * m * n * k operations.
+// and B read once and C written once, 4 * (m * k + k * n + m * n) bytes; 2 * m * n * k operations. matmul_tiled takes
+// halves too, of half the bytes, and adds up their products as floats.
 //
 // rung                 idea                                           what still limits it
 // matmul_one_thread    three loops                                    one product and one sum after the other
@@ -21,6 +22,13 @@
 // A block of matmul_naive, matmul_coalesced and matmul_tiled makes TILE x TILE elements, one a thread.
 #ifndef TILE
 #define TILE 32
+#endif
+
+// What matmul_tiled reads and writes: float, or __half where it is said.
+#ifdef ELEMENT
+#include <cuda_fp16.h>
+#else
+#define ELEMENT float
 #endif
 
 // A block of the other rungs makes ROWS x COLUMNS elements, going along k in steps of DEPTH; a thread makes
@@ -121,8 +129,8 @@ extern "C" __global__ void matmul_coalesced(const float *a, const float *b, floa
 // Idea: the block walks along k in steps of TILE; each thread brings one element of A and one of B into shared memory,
 // where TILE threads read it (Kirk and Hwu, Programming Massively Parallel Processors, ch. 5). What lies outside counts
 // as zero, and every thread reaches the barriers. Limit: two shared loads for each multiply-add.
-extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
-                                        float beta) {
+extern "C" __global__ void matmul_tiled(const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int m, int n, int k,
+                                        float alpha, float beta) {
     __shared__ float a_tile[TILE][TILE];
     __shared__ float b_tile[TILE][TILE];
     int x = threadIdx.x;
@@ -132,8 +140,8 @@ extern "C" __global__ void matmul_tiled(const float *a, const float *b, float *c
     float sum = 0.0f;
     for (int first = 0; first < k; first += TILE) {
         // phase: load tiles at {first}
-        a_tile[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0.0f;
-        b_tile[y][x] = first + y < k && column < n ? b[(first + y) * n + column] : 0.0f;
+        a_tile[y][x] = row < m && first + x < k ? static_cast<float>(a[row * k + first + x]) : 0.0f;
+        b_tile[y][x] = first + y < k && column < n ? static_cast<float>(b[(first + y) * n + column]) : 0.0f;
         __syncthreads();
         // phase: multiply tiles at {first}
         for (int i = 0; i < TILE; ++i) sum += a_tile[y][i] * b_tile[i][x];

@@ -1,22 +1,31 @@
 // Matrix multiplication by Hopper's tensor cores, which take whole tiles from shared memory: sides, alpha and beta are
 // as matmul.cu says. A float is two halves, and three products of halves are one of floats, as matmul_halves.cu says,
-// which also finds the largest values. It needs compute capability 9.0, and is compiled for sm_90a.
+// which also finds the largest values. Where elements are halves one product is enough. It needs compute capability
+// 9.0, and is compiled for sm_90a.
 //
 // rung                idea                                               what still limits it
 // matmul_split_tiles  two halves of each float, in the order of tiles    as many bytes written as read
 // matmul_wgmma        four warps multiply tiles as they lie in memory    three products for one
+//
+// of halves           idea                                               what still limits it
+// matmul_whole_rows   rows begin where copies of 16 bytes can            as many bytes written as read
+// matmul_fp16         copies during products, of rows as they are        the rate of tensor cores, and their power
 
 #include <cuda_fp16.h>
+#include <cuda_pipeline_primitives.h>
 
 #include "matmul_finish.cuh"
 #include "matmul_scale.cuh"
 
 // A block makes ROWS x COLUMNS elements, four of its warps 64 rows of them. It has the tiles of so many steps in shared
-// memory, used or on their way.
+// memory, used or on their way. Of matmul_fp16, which has three at least, so many blocks are to fit a multiprocessor.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 16
-#define STAGES 2
+#define STAGES 3
+#endif
+#ifndef BLOCKS
+#define BLOCKS 1
 #endif
 
 // A step is as long as 128 bytes hold of a row of A, or of a column of B, and tensor cores take a quarter of it at
@@ -27,9 +36,18 @@
 #define B_TILE (COLUMNS * DEPTH)
 #define STAGE (2 * (A_TILE + B_TILE))
 
+// Of matmul_fp16: rows are copied by parts of 16 bytes, of which a line in shared memory has eight. A line of B's tile
+// is a row, and a tile of more columns has as many lines beside each other. Two stages are multiplied, others filled.
+#define PART 8
+#define LINE (8 * PART)
+#define LINES_ACROSS ((COLUMNS + LINE - 1) / LINE)
+#define FP16_STAGE (A_TILE + LINES_ACROSS * DEPTH * LINE)
+#define AHEAD (STAGES - 2)
+
 // Warps that multiply, four by four, and behind them one that copies.
 #define MULTIPLYING (ROWS / 16)
 #define THREADS (MULTIPLYING * 32 + 32)
+#define FP16_THREADS (MULTIPLYING * 32)
 
 // Of how many rows the blocks are that run at the same time: they read the same columns of B.
 #define BAND 8
@@ -112,48 +130,68 @@ __device__ void copy(unsigned int to, const __half *from, int bytes, unsigned in
                  : "memory");
 }
 
-// Describe a tile to tensor cores: where it begins, that its lines are 128 bytes whose parts have changed places, and
-// that eight lines are 1024 bytes. All is counted in 16 bytes.
-__device__ unsigned long long tile_at(unsigned int address) {
-    return 1ull << 62 | 1024ull / 16 << 32 | 1ull << 16 | (address & 0x3ffff) / 16;
+// Describe a tile to tensor cores: where it begins, that its lines are 128 bytes whose parts of 16 have changed places,
+// and that eight lines are 1024 bytes. Where k goes across the lines, more than one line of 128 bytes is as many tiles
+// beside each other, so many bytes apart. All is counted in 16 bytes.
+__device__ unsigned long long tile_at(unsigned int address, int apart = 16) {
+    return 1ull << 62 | 1024ull / 16 << 32 | static_cast<unsigned long long>(apart / 16) << 16 |
+           (address & 0x3ffff) / 16;
 }
 
 #define SUMS_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
 #define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
+#define SUMS_64(i) SUMS_16(i), SUMS_16(i + 16), SUMS_16(i + 32), SUMS_16(i + 48)
 
 // Add the product of 64 x 16 and 16 x COLUMNS halves to sums, or make them that product: of 8 columns a lane has 4.
+// B_TURNED: 0 where k goes along the lines of B's tile, 1 where it goes across them.
+template <int B_TURNED>
 __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, unsigned long long b, int adds) {
-#if COLUMNS == 128
+#if COLUMNS == 256
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+        "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
+        "%56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "
+        "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, "
+        "%92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
+        "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "
+        "%123, %124, %125, %126, %127}, %128, %129, adds, 1, 1, 0, %131; }"
+        : SUMS_64(0), SUMS_64(64)
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
+#elif COLUMNS == 128
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %66, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "
-        "%30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, adds, 1, 1, 0, 0; }"
-        : SUMS_16(0), SUMS_16(16), SUMS_16(32), SUMS_16(48)
-        : "l"(a), "l"(b), "r"(adds));
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+        "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
+        "%56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, adds, 1, 1, 0, %67; }"
+        : SUMS_64(0)
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
 #elif COLUMNS == 64
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %34, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "
-        "%12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, "
-        "%33, "
-        "adds, 1, 1, 0, 0; }"
+        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, adds, 1, 1, 0, %35; }"
         : SUMS_16(0), SUMS_16(16)
-        : "l"(a), "l"(b), "r"(adds));
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
 #elif COLUMNS == 16
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %10, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, adds, "
-        "1, 1, 0, 0; }"
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, adds, 1, 1, 0, %11; }"
         : SUMS_4(0), SUMS_4(4)
-        : "l"(a), "l"(b), "r"(adds));
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
 #else
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %6, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, adds, 1, 1, 0, 0; }"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{%0, %1, %2, %3}, %4, %5, adds, 1, 1, 0, %7; }"
         : SUMS_4(0)
-        : "l"(a), "l"(b), "r"(adds));
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
 #endif
 }
 
@@ -230,12 +268,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
             for (int deep = 0; deep < DEPTH * 2; deep += AT_ONCE * 2) {
-                multiply_add(of_step, tile_at(a_second + deep), tile_at(b_first + deep), deep > 0);
-                multiply_add(of_step, tile_at(a_first + deep), tile_at(b_second + deep), 1);
+                multiply_add<0>(of_step, tile_at(a_second + deep), tile_at(b_first + deep), deep > 0);
+                multiply_add<0>(of_step, tile_at(a_first + deep), tile_at(b_second + deep), 1);
             }
 #pragma unroll
             for (int deep = 0; deep < DEPTH * 2; deep += AT_ONCE * 2)
-                multiply_add(of_step, tile_at(a_first + deep), tile_at(b_first + deep), 1);
+                multiply_add<0>(of_step, tile_at(a_first + deep), tile_at(b_first + deep), 1);
             asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
             asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
             if (lane == 0) arrive(empty + stage * 8);
@@ -252,6 +290,120 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (row >= m || column >= n) continue;
             int scale = scale_of(a_largest[row]) + scale_of(b_largest[column]);
             finish(c, row * n + column, scaled(sums[i], -scale), alpha, beta);
+        }
+    }
+}
+
+// Idea: rows are copied to where each begins at a multiple of 16 bytes, zeros behind them. Limit: as many bytes written
+// as read, which are read again.
+extern "C" __global__ void matmul_whole_rows(const __half *matrix, __half *whole, int rows, int columns, int pitch) {
+    int column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= pitch) return;
+    for (int row = blockIdx.y; row < rows; row += gridDim.y)
+        whole[row * pitch + column] = column < columns ? matrix[row * columns + column] : __half(0.0f);
+}
+
+// Begin to copy a tile of LINES rows of PARTS parts each from where it begins in a matrix, of which so many rows and
+// columns are left; what lies outside is zero. A line's parts change places with each other, by the line's number, so
+// that the same part of eight lines lies in different banks.
+template <int LINES, int PARTS>
+__device__ void copy_rows(__half *tile, const __half *from, int pitch, int rows, int columns) {
+    constexpr int AT_A_TIME = FP16_THREADS / PARTS;
+    int part = threadIdx.x % PARTS;
+    __half *to = tile + part / 8 * (LINES * LINE);
+#pragma unroll
+    for (int turn = 0; turn < (LINES + AT_A_TIME - 1) / AT_A_TIME; ++turn) {
+        int row = threadIdx.x / PARTS + turn * AT_A_TIME;
+        if (LINES % AT_A_TIME != 0 && row >= LINES) break;
+        bool inside = row < rows && part * PART < columns;
+        const __half *place = inside ? from + row * pitch + part * PART : from;
+        __pipeline_memcpy_async(to + row * LINE + (part % 8 ^ row % 8) * PART, place, 16, inside ? 0 : 16);
+    }
+}
+
+// What is copied next: the step that begins `deep` along k, of the tile of C at row `y` and column `x`.
+struct Next {
+    int tile, y, x, deep, stage;
+};
+
+// Begin to copy the tiles of the next step, if there is one, and go on from it, maybe to the block's next tile of C.
+__device__ void copy_next(Next &next, __half *stages, const __half *a, const __half *b, int m, int n, int k,
+                          int a_pitch, int b_pitch, int down, int across) {
+    if (next.tile < down * across) {
+        __half *stage = stages + next.stage * FP16_STAGE;
+        const __half *a_tile = a + (size_t)next.y * a_pitch + next.deep;
+        const __half *b_tile = b + (size_t)next.deep * b_pitch + next.x;
+        copy_rows<ROWS, DEPTH / PART>(stage, a_tile, a_pitch, m - next.y, k - next.deep);
+        copy_rows<DEPTH, COLUMNS / PART>(stage + A_TILE, b_tile, b_pitch, k - next.deep, n - next.x);
+        next.stage = next.stage + 1 == STAGES ? 0 : next.stage + 1;
+        next.deep += DEPTH;
+        if (next.deep >= k) {
+            next.deep = 0;
+            next.tile += gridDim.x;
+            place_of(next.tile, down, across, next.y, next.x);
+        }
+    }
+    __pipeline_commit();
+}
+
+// Write two neighbors of a row of C, together where rows are whole pairs long.
+__device__ void finish_pair(__half *c, int row, int column, int n, float first, float second, float alpha, float beta) {
+    __half *place = c + row * n + column;
+    if (n % 2 == 0 && beta == 0.0f) {
+        if (column < n) *reinterpret_cast<__half2 *>(place) = __floats2half2_rn(alpha * first, alpha * second);
+    } else {
+        if (column < n) finish(place, 0, first, alpha, beta);
+        if (column + 1 < n) finish(place, 1, second, alpha, beta);
+    }
+}
+
+// Idea: the warps that multiply copy, too: while tensor cores work on one step they bring what comes two steps later,
+// be it of this tile of C or of their next one. Tiles are parts of rows as they are, of which B's go across k: tensor
+// cores take them turned. They add up all of k; what they cut off is less than what rounding to a half leaves. Limit:
+// the rate of tensor cores, and the power that they may take.
+extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
+    matmul_fp16(const __half *a, const __half *b, __half *c, int m, int n, int k, int a_pitch, int b_pitch, float alpha,
+                float beta) {
+    extern __shared__ __align__(1024) __half stages[];
+    int down = (m + ROWS - 1) / ROWS;
+    int across = (n + COLUMNS - 1) / COLUMNS;
+    int steps = (k + DEPTH - 1) / DEPTH;
+    int warp = threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    // phase: copy the first tiles
+    Next next = {static_cast<int>(blockIdx.x), 0, 0, 0, 0};
+    place_of(next.tile, down, across, next.y, next.x);
+    for (int i = 0; i < AHEAD; ++i) copy_next(next, stages, a, b, m, n, k, a_pitch, b_pitch, down, across);
+    int stage = 0;
+    for (int tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
+        int y, x;
+        place_of(tile, down, across, y, x);
+        float sums[COLUMNS / 2] = {};
+        for (int step = 0; step < steps; ++step) {
+            // phase: multiply tiles of step {step}
+            __pipeline_wait_prior(AHEAD - 1);
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            // Behind this, all four warps of all have waited for the products of the step before the last one.
+            __syncthreads();
+            unsigned int a_tile = shared_address(stages + stage * FP16_STAGE + warp / 4 * (64 * LINE));
+            unsigned int b_tile = shared_address(stages + stage * FP16_STAGE + A_TILE);
+            asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+            for (int deep = 0; deep < DEPTH; deep += AT_ONCE)
+                multiply_add<1>(sums, tile_at(a_tile + deep * 2), tile_at(b_tile + deep * LINE * 2, DEPTH * LINE * 2),
+                                1);
+            asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+            copy_next(next, stages, a, b, m, n, k, a_pitch, b_pitch, down, across);
+            asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+        }
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        // phase: write
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 2; i += 2) {
+            int row = y + warp * 16 + i / 2 % 2 * 8 + lane / 4;
+            int column = x + i / 4 * 8 + lane % 4 * 2;
+            if (row < m) finish_pair(c, row, column, n, sums[i], sums[i + 1], alpha, beta);
         }
     }
 }

@@ -77,8 +77,15 @@ def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) ->
     return rng.random((rows, columns), np.float32) * np.float32(2) - np.float32(1)
 
 
-def accept_matrix(values: Array, name: str, *, finite: bool = True, largest: int = LARGEST) -> None:
-    """Raise InputError where there is no element, there are more rows or columns, or one is not a finite float32.
+def accept_matrix(
+    values: Array,
+    name: str,
+    *,
+    finite: bool = True,
+    largest: int = LARGEST,
+    dtype: type[np.float16] | type[np.float32] = np.float32,
+) -> None:
+    """Raise InputError where there is no element, there are more rows or columns, or one is not a finite `dtype`.
 
     With `finite` False an infinite element is taken too.
     """
@@ -87,16 +94,16 @@ def accept_matrix(values: Array, name: str, *, finite: bool = True, largest: int
         raise InputError(
             f"{name[0].upper()}{name[1:]} has {rows} rows and {columns} columns; 1 to {largest} are taken."
         )
-    limit = float(np.finfo(np.float32).max)
+    limit = float(np.finfo(dtype).max)
     for first, piece in pieces(values):
         size = np.abs(piece.astype(np.float64, copy=False))
         bad = ~(size <= limit) if finite else ~((size <= limit) | np.isinf(size))
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
             value = piece[row, column].item()
-            why = (
-                "does not fit float32" if np.isfinite(value) else "is not a finite number" if finite else "is no number"
-            )
+            why = "is not a finite number" if finite else "is no number"
+            if np.isfinite(value):
+                why = f"does not fit {np.dtype(dtype)}"
             raise InputError(f"Row {first + row}, column {column} of {name}, {value!r}, {why}.")
 
 

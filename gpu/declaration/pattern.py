@@ -16,6 +16,7 @@ from gpu.declaration.distributed import DistributedProgram
 from gpu.declaration.gpu_sizes import SizeRule
 from gpu.declaration.presentation import CountsPresentation, Kind, Presentation
 from gpu.declaration.roles import FROM_FILE, Role
+from gpu.declaration.rounding import RoundingBound
 from gpu.engines.base import Device, Engine
 from gpu.errors import InputError
 from gpu.files.arrays import read_array, read_npy
@@ -467,8 +468,8 @@ class Pattern:
     reference : callable
         The result in float64 or integers, computed on the CPU by a library: (inputs, params) -> array.
     tolerance : callable
-        The largest absolute error of a correct result, or of each of its elements: (inputs, params) -> float, or
-        array of the reference's shape.
+        The largest absolute error of a correct result, or of each of its elements: (inputs, params) -> float, array
+        of the reference's shape, or RoundingBound.
     cost, work : callable
         (inputs, params) -> Cost and Work.
     present : callable
@@ -524,7 +525,7 @@ class Pattern:
     default_variant: str
     result: str
     reference: Callable[[Inputs, Params], Array]
-    tolerance: Callable[[Inputs, Params], float | Array]
+    tolerance: Callable[[Inputs, Params], float | Array | RoundingBound]
     cost: Callable[[Inputs, Params], Cost]
     work: Callable[[Inputs, Params], Work]
     present: Callable[[Inputs, Params, Outputs], Outputs]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu.declaration.pattern import Inputs, Outputs, Pattern, Variant
+from gpu.declaration.rounding import RoundingBound
 from gpu.messages.requests import Deviation
 
 Array = npt.NDArray[Any]
@@ -25,14 +26,14 @@ def comparable(
     return ours, variant.comparable(params, pattern.reference(inputs, params))
 
 
-def compare(result: Array, reference: Array, tolerance: float | Array) -> tuple[Deviation, bool]:
+def compare(result: Array, reference: Array, tolerance: float | Array | RoundingBound) -> tuple[Deviation, bool]:
     """Compare a result with its reference.
 
     Parameters
     ----------
     result, reference : array
         Real numbers of the same shape.
-    tolerance : float or array of the reference's shape
+    tolerance : float, array of the reference's shape, or RoundingBound
         The largest absolute error of a correct result, or of each of its elements.
 
     Returns
@@ -57,7 +58,8 @@ def compare(result: Array, reference: Array, tolerance: float | Array) -> tuple[
         difference = float(off.max())
         if not np.isfinite(difference):
             return worst, False
-        verified = verified and bool((off <= (allowed[0] if allowed else tolerance)).all())
+        most = tolerance.of(exact) if isinstance(tolerance, RoundingBound) else allowed[0] if allowed else tolerance
+        verified = verified and bool((off <= most).all())
         max_abs = max(max_abs, difference)
         scale = max(scale, float(np.abs(exact).max()))
     max_rel = max_abs / scale if scale else (np.inf if max_abs else 0.0)

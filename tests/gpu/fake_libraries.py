@@ -31,7 +31,12 @@ def _argsort(keys: Array) -> Array:
     return np.argsort(keys, kind="stable")
 
 
-LIBRARY: Any = SimpleNamespace(argsort=_argsort, cublas=SimpleNamespace(gemm=_gemm, geam=_geam))
+def _matmul(a: Array, b: Array, out: Array) -> None:
+    assert a.dtype == b.dtype == out.dtype == np.float16
+    out[:] = a.astype(np.float32) @ b.astype(np.float32)
+
+
+LIBRARY: Any = SimpleNamespace(argsort=_argsort, matmul=_matmul, cublas=SimpleNamespace(gemm=_gemm, geam=_geam))
 
 
 class LibraryEngine(SimulatorEngine):

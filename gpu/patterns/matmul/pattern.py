@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpu.declaration.alone import on_one_thread
 from gpu.declaration.arrays import refuse_missing_file
-from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, powers
 from gpu.declaration.distributed import DistributedProgram, OnWorker, Parts, Piece, Tasks
 from gpu.declaration.gpu_sizes import side
 from gpu.declaration.matrices import (
@@ -23,7 +21,6 @@ from gpu.declaration.matrices import (
     pieces,
     present,
     side_parameter,
-    single,
 )
 from gpu.declaration.pattern import (
     Array,
@@ -43,9 +40,12 @@ from gpu.declaration.pattern import (
 )
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
-from gpu.declaration.rounding import gamma
+from gpu.declaration.rounding import RoundingBound, gamma, rounded_to_half
 from gpu.engines.base import Buffer, Device, Engine, Module
 from gpu.errors import InputError
+from gpu.patterns.matmul import elements, fp16
+from gpu.patterns.matmul.benchmark import BENCHMARK
+from gpu.patterns.matmul.elements import are_halves, dtype_of, of_floats_alone, taken
 from gpu.warp import WARP
 
 _FILE = "matmul.cu"
@@ -53,7 +53,7 @@ _TENSOR_FILE = "matmul_tensor.cu"
 _CHUNKS_FILE = "matmul_chunks.cu"
 _CUT_BLOCK, _MOST_CUT = 256, 2**15
 _HALVES_FILE = "matmul_halves.cu"
-_WARPGROUPS_FILE = "matmul_wgmma.cu"
+_WARPGROUPS_FILE = fp16.FILE
 _STEPPED = 8
 
 
@@ -241,7 +241,8 @@ def _on_one_thread(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
 def _an_element_a_thread(kernel_name: str) -> _Multiply:
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         tile = int(params["tile"])
-        _launch(engine, params, a, b, c, kernel_name, {"TILE": tile}, (tile, tile), (tile, tile, 1))
+        defines: dict[str, int | str] = {"TILE": tile, **({"ELEMENT": "__half"} if are_halves(params) else {})}
+        _launch(engine, params, a, b, c, kernel_name, defines, (tile, tile), (tile, tile, 1))
 
     return multiply
 
@@ -351,7 +352,10 @@ def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) 
 
 
 def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """Split A and B into halves, in the order of tiles, and multiply these."""
+    """Split A and B into halves, in the order of tiles, and multiply these; what are halves is multiplied as it is."""
+    if are_halves(params):
+        fp16.multiply(engine, params, a, b, c)
+        return
     (m, k), n = a.shape, b.shape[1]
     shape = _WARPGROUPS[int(params["tile"])]
     if shape is _WARPGROUPS[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
@@ -390,9 +394,18 @@ def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
 
 def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     def gemm(library: Any, a: Any, b: Any, c: Any) -> None:
-        library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
+        if are_halves(params):
+            library.matmul(a, b, out=c)
+        else:
+            library.cublas.gemm("N", "N", a, b, out=c, alpha=float(params["alpha"]), beta=float(params["beta"]))
 
     engine.call(gemm, a, b, c)
+
+
+def _why_no_library(inputs: Inputs, params: Params) -> str:
+    if are_halves(params) and (params["alpha"], params["beta"]) != (1, 0):
+        return "Of halves CuPy gives the product alone: alpha has to be 1, and beta 0."
+    return ""
 
 
 _MULTIPLIES: dict[str, _Multiply] = {
@@ -416,7 +429,7 @@ def _program(variant: str) -> HostProgram:
     """Return a variant's host program: upload A, B and C, multiply, and download C."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-        a, b = engine.upload(single(inputs["values"])), engine.upload(single(inputs["b"]))
+        a, b = (engine.upload(taken(inputs[name], params)) for name in ("values", "b"))
         c = _before(engine, inputs, params)
         yield Progress(0.1, "uploaded")
         _MULTIPLIES[variant](engine, params, a, b, c)
@@ -433,18 +446,18 @@ def _program(variant: str) -> HostProgram:
 def _before(engine: Engine, inputs: Inputs, params: Params) -> Buffer:
     """Return C as it is before: uploaded where it counts."""
     c = inputs["c"]
-    return engine.upload(single(c)) if params["beta"] else engine.allocate(c.shape, np.float32)
+    return engine.upload(taken(c, params)) if params["beta"] else engine.allocate(c.shape, dtype_of(params))
 
 
 def hold_rows(worker: OnWorker, piece: Piece) -> Buffer:
     """Put some rows of B on the device, for every device to take."""
-    return worker.engine.upload(single(piece.inputs["b"]))
+    return worker.engine.upload(taken(piece.inputs["b"], worker.params))
 
 
 def multiply_rows(worker: OnWorker, piece: Piece, blocks: list[Buffer]) -> Array:
     """Multiply some rows of A by all of B, which comes in blocks of rows, and add up what they come to."""
     engine, params = worker.engine, worker.params
-    rows, c = engine.upload(single(piece.inputs["values"])), _before(engine, piece.inputs, params)
+    rows, c = engine.upload(taken(piece.inputs["values"], params)), _before(engine, piece.inputs, params)
     first = 0
     for b in blocks:
         a = rows if len(blocks) == 1 else _cut_columns(engine, rows, first, b.shape[0])
@@ -471,6 +484,11 @@ def _cut_columns(engine: Engine, rows: Buffer, first: int, width: int) -> Buffer
 
 
 def _plan(tasks: Tasks) -> dict[str, Parts]:
+    if are_halves(tasks.params):
+        raise InputError(
+            "Over several devices C is added up block by block of B, and a sum of halves would be rounded each time.",
+            advice=f"Take --dtype {elements.FLOATS}.",
+        )
     blocks = [tasks.make(hold_rows, chunk, place=place) for place, chunk in enumerate(tasks.beside["b"])]
     parts = [tasks.make(multiply_rows, chunk, blocks, place=place) for place, chunk in enumerate(tasks.chunks)]
     return {"result": Parts(tuple(parts))}
@@ -482,7 +500,8 @@ def _make_input(params: Params, seed: int) -> Inputs:
     n = params["n"]
     m, k = params["m"] or n, params["k"] or n
     a = np.eye(m, k, dtype=np.float32) if kind == "identity" else make_matrix(kind, m, k, rng)
-    return {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
+    made = {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
+    return {name: taken(each, params) for name, each in made.items()}
 
 
 def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
@@ -490,52 +509,69 @@ def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
     if "b" in given:
         return given
     (m, k), n, rng = given["values"].shape, params["n"], np.random.default_rng(seed)
-    return {**given, "b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
+    made = {"b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
+    return {**given, **{name: taken(each, params) for name, each in made.items()}}
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
     for name, title in (("values", "A"), ("b", "B"), ("c", "C")):
-        accept_matrix(inputs[name], title)
+        accept_matrix(inputs[name], title, dtype=dtype_of(params))
     (m, k), (rows, n) = inputs["values"].shape, inputs["b"].shape
     if rows != k or inputs["c"].shape != (m, n):
         raise InputError(f"A is {m} x {k} and B {rows} x {n}: A has to have as many columns as B has rows.")
+    if are_halves(params) and (most := sum(_most(inputs, params))) > elements.LARGEST_HALF:
+        raise InputError(
+            f"C may come to {most:.3g} by the length of A's rows and B's columns; the largest half is "
+            f"{elements.LARGEST_HALF:.0f}.",
+            advice=f"Take --dtype {elements.FLOATS}, a smaller alpha, or smaller numbers.",
+        )
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     alpha, beta = (float(np.float32(params[name])) for name in ("alpha", "beta"))
-    b = single(inputs["b"]).astype(np.float64)
-    c = single(inputs["c"])
+    b = taken(inputs["b"], params).astype(np.float64)
+    c = taken(inputs["c"], params)
     expected = np.empty(c.shape, np.float64)
-    for first, rows in pieces(single(inputs["values"])):
+    for first, rows in pieces(taken(inputs["values"], params)):
         part = expected[first : first + len(rows)]
         np.matmul(rows.astype(np.float64), b, out=part)
         part *= alpha
         if beta:
-            part += beta * c[first : first + len(rows)]
+            part += beta * c[first : first + len(rows)].astype(np.float64)
     return expected
 
 
-def _tolerance(inputs: Inputs, params: Params) -> float:
+def _most(inputs: Inputs, params: Params) -> tuple[float, float]:
+    """Return bounds of alpha A B, the length of the longest row times that of the longest column, and of beta C."""
+    alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
+    a, b, c = (taken(inputs[name], params) for name in ("values", "b", "c"))
+    largest_row = max(float(np.square(rows, dtype=np.float64).sum(axis=1).max()) for _, rows in pieces(a))
+    columns = np.zeros(b.shape[1])
+    for _, rows in pieces(b):
+        columns += np.square(rows, dtype=np.float64).sum(axis=0)
+    return alpha * float(np.sqrt(largest_row * columns.max())), beta * float(np.abs(c).max()) if beta else 0.0
+
+
+def _tolerance(inputs: Inputs, params: Params) -> float | RoundingBound:
     """Bound the rounding of an element, in whatever order its k products are summed up.
 
     It is at most gamma(k + 2) |alpha| |a| |b| + gamma(2) |beta| |c|, where |a| |b|, the sum of the products'
     magnitudes, is at most the product of the row's length and the column's. Sums of two halves come to gamma(4) more:
     each factor to within 2^-23, and a product without that of the second halves. Whole numbers whose sums stay below
     2^24 are not rounded at all, where one factor is a half, below 2^11, and the other one two. Of tensor cores all this
-    is required rather than proven: how they round a sum is not documented.
+    is required rather than proven: how they round a sum is not documented. What halves come to is rounded once more.
     """
-    alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
-    a, b, c = (single(inputs[name]) for name in ("values", "b", "c"))
-    largest_row = max(float(np.square(rows, dtype=np.float64).sum(axis=1).max()) for _, rows in pieces(a))
-    columns = np.zeros(b.shape[1])
-    for _, rows in pieces(b):
-        columns += np.square(rows, dtype=np.float64).sum(axis=0)
-    products = alpha * float(np.sqrt(largest_row * columns.max()))
-    before = beta * float(np.abs(c).max()) if beta else 0.0
+    off = _tolerance_of_sums(inputs, params)
+    return rounded_to_half(off) if are_halves(params) else off
+
+
+def _tolerance_of_sums(inputs: Inputs, params: Params) -> float:
+    products, before = _most(inputs, params)
+    a, b, c = (taken(inputs[name], params) for name in ("values", "b", "c"))
     whole = all(float(params[name]).is_integer() for name in ("alpha", "beta"))
     smaller, larger = sorted(float(np.abs(each).max()) for each in (a, b))
     exact = whole and products + before < 2**24 and smaller <= 2**11 and larger <= 2**22
-    if exact and all(_is_whole(each) for each in ((a, b, c) if beta else (a, b))):
+    if exact and all(_is_whole(each) for each in ((a, b, c) if params["beta"] else (a, b))):
         return 0.0
     return gamma(a.shape[1] + 6) * products + gamma(2) * before
 
@@ -547,7 +583,8 @@ def _is_whole(values: Array) -> bool:
 def _cost(inputs: Inputs, params: Params) -> Cost:
     m, n, k = _sides(inputs)
     read = m * k + k * n + (m * n if params["beta"] else 0)
-    return Cost(bytes_read=4 * read, bytes_written=4 * m * n, flops=2 * m * n * k)
+    size = np.dtype(dtype_of(params)).itemsize
+    return Cost(bytes_read=size * read, bytes_written=size * m * n, flops=2 * m * n * k)
 
 
 def _textbook(params: Params, n: int) -> Textbook:
@@ -571,46 +608,13 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return present({"A": inputs["values"], "B": inputs["b"], "C": outputs["result"]})
 
 
-def _case(side: int, variants: tuple[str, ...] = ()) -> Case:
-    def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        a, b = torch.rand(side, side, device="cuda"), torch.rand(side, side, device="cuda")
-        yield Peer("cuBLAS, no TF32 (PyTorch)", partial(torch.matmul, a, b, out=torch.empty_like(a)))
-
-    def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
-        rng = cupy.random.default_rng(seed)
-        a, b = (rng.random((side, side), dtype=cupy.float32) for _ in range(2))
-        yield Peer(f"cuBLAS (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=cupy.empty_like(a)))
-
-    libraries = {"torch": torch, "cupy": cupy}
-    return Case(f"matmul, {side} x {side} float32", {"n": side}, variants=variants, libraries=libraries)
-
-
-def _timed(side: int, tile: int = 32) -> Case:
-    return Case(f"matmul, {side} x {side} float32, tile {tile}", {"n": side, "tile": str(tile)})
-
-
-def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
-    product = np.empty((inputs["values"].shape[0], inputs["b"].shape[1]), np.float32)
-    yield Peer("NumPy matmul", lambda: np.matmul(inputs["values"], inputs["b"], out=product))
-
-
-_BENCHMARK = Benchmark(
-    gpu=(_case(1024), _case(4096), _case(8192, ("vectors", "peak"))),
-    compiled=(_case(512),),
-    curve=SizeCurve(powers(8, 9, 10, 11, 12)),
-    wanted={"tiled": "a 5th of np.matmul"},
-    peers=_peers,
-    timed=(*map(_timed, (256, 512, 1024, 2048)), *(_timed(1024, tile) for tile in (16, 8))),
-    beside=(
-        Beside(
-            "matrix product of float32, square",
-            "rows",
-            {
-                side: _case(side, ("vectors", "peak", "tensor"))
-                for side in (256, 512, 1000, 1024, 2048, 4096, 4097, 8192)
-            },
-        ),
-    ),
+_ONE_THREAD = on_one_thread(
+    _program("one-thread"),
+    "matmul_one_thread",
+    idea="Without threads: rows, columns, and the products of an element in three loops.",
+    limit="One product and one sum after the other.",
+    work=lambda inputs, params: _operations(params, *_sides(inputs)),
+    textbook=lambda params, n: _operations(params, params["m"] or n, n, params["k"] or n),
 )
 
 
@@ -637,6 +641,7 @@ PATTERN = Pattern(
             minimum=-1e6,
             maximum=1e6,
         ),
+        elements.PARAMETER,
         Choice(
             name="tile",
             label="Tile",
@@ -646,14 +651,7 @@ PATTERN = Pattern(
         ),
     ),
     variants=(
-        on_one_thread(
-            _program("one-thread"),
-            "matmul_one_thread",
-            idea="Without threads: rows, columns, and the products of an element in three loops.",
-            limit="One product and one sum after the other.",
-            work=lambda inputs, params: _operations(params, *_sides(inputs)),
-            textbook=lambda params, n: _operations(params, params["m"] or n, n, params["k"] or n),
-        ),
+        replace(_ONE_THREAD, obstacle=lambda *given: of_floats_alone(*given) or _ONE_THREAD.obstacle(*given)),
         Variant(
             "naive",
             "Naive",
@@ -661,6 +659,7 @@ PATTERN = Pattern(
             idea="One thread an element of C; the lanes of a warp stand below each other.",
             limit="Lanes read and write a whole row apart: each wants a sector of its own.",
             kernels=("matmul_naive",),
+            obstacle=of_floats_alone,
         ),
         Variant(
             "coalesced",
@@ -669,6 +668,7 @@ PATTERN = Pattern(
             idea="The lanes of a warp stand beside each other and read neighbors.",
             limit="Two factors from global memory for each multiply-add.",
             kernels=("matmul_coalesced",),
+            obstacle=of_floats_alone,
         ),
         Variant(
             "tiled",
@@ -685,6 +685,7 @@ PATTERN = Pattern(
             idea="A thread makes several elements below each other, so that one factor of B serves all of them.",
             limit="The factors of A are still loaded one for each multiply-add.",
             kernels=("matmul_registers_1d",),
+            obstacle=of_floats_alone,
         ),
         Variant(
             "registers-2d",
@@ -693,6 +694,7 @@ PATTERN = Pattern(
             idea="A thread makes a square of elements: 64 multiply-adds for 16 loads.",
             limit="Each load brings one float, and lanes meet in banks.",
             kernels=("matmul_registers_2d",),
+            obstacle=of_floats_alone,
         ),
         Variant(
             "vectors",
@@ -701,6 +703,7 @@ PATTERN = Pattern(
             idea="Four floats with each load; the tile of A is transposed on its way into shared memory.",
             limit="The block waits for global memory in every step, and quads still meet in banks.",
             kernels=("matmul_vectors",),
+            obstacle=of_floats_alone,
         ),
         Variant(
             "peak",
@@ -710,6 +713,7 @@ PATTERN = Pattern(
             "are few, a cluster's blocks share them.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak",),
+            obstacle=of_floats_alone,
         ),
         Variant(
             "tensor",
@@ -718,6 +722,7 @@ PATTERN = Pattern(
             idea="A warp multiplies tiles of 16 x 16; a factor is three parts of TF32, which keep all of its bits.",
             limit="Six products for one, and the block waits for global memory at each step.",
             kernels=("matmul_tensor",),
+            obstacle=of_floats_alone,
             file=_TENSOR_FILE,
         ),
         Variant(
@@ -728,6 +733,7 @@ PATTERN = Pattern(
             "tiles are copied while those of one step are multiplied.",
             limit="Three products for one, and halves of as many bytes as floats, written once and read again.",
             kernels=("matmul_largest_of_rows", "matmul_largest_of_columns", "matmul_split", "matmul_halves"),
+            obstacle=of_floats_alone,
             file=_HALVES_FILE,
         ),
         Variant(
@@ -735,9 +741,10 @@ PATTERN = Pattern(
             "Tensor cores: tiles by warpgroups",
             run=_program("warpgroups"),
             idea="Four warps have tensor cores multiply tiles as they lie in shared memory, where a thread copies them "
-            "in bulk, whole and in the order that is wanted, while others are multiplied.",
-            limit="Three products for one, at the rate of tensor cores.",
-            kernels=("matmul_split_tiles", "matmul_wgmma"),
+            "in bulk, whole and in the order that is wanted, while others are multiplied; halves are taken as they "
+            "are.",
+            limit="Three products for one, at the rate of tensor cores; of halves one.",
+            kernels=("matmul_split_tiles", "matmul_wgmma", "matmul_whole_rows", "matmul_fp16"),
             file=_WARPGROUPS_FILE,
             warpgroups=True,
         ),
@@ -748,10 +755,11 @@ PATTERN = Pattern(
             idea="What a user of CuPy has: cuBLAS's sgemm, which chooses among kernels made for this GPU.",
             limit="The rate of multiply-adds, in float32 all the way: no TF32.",
             kernels=(),
+            obstacle=_why_no_library,
             library="cuBLAS",
         ),
     ),
-    benchmark=_BENCHMARK,
+    benchmark=BENCHMARK,
     default_variant="tiled",
     result="result",
     reference=_reference,
@@ -785,6 +793,13 @@ PATTERN = Pattern(
             "With one row every element of B is wanted once: no tile helps, and memory is the limit.",
             {"n": 2048, "m": 1},
             "coalesced",
+        ),
+        Preset(
+            "Half precision",
+            "Elements of 16 bits: half of the bytes, one product of tensor cores instead of three, and errors of up to "
+            "one in 2048 where a sum is rounded to be written.",
+            {"dtype": elements.HALVES, "n": 1024},
+            "warpgroups",
         ),
         Preset(
             "Odd sizes",

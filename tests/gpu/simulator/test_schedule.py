@@ -196,10 +196,11 @@ def check_ladder(
     declared = find_pattern(names[0])
     chosen = declared.variant(names[1])
     params = {field.name: field.default for field in declared.parameters} | dict(declared.step_params)
-    # Integers, so that the order in which atomics add makes no difference.
+    # Integers, so that the order in which atomics add makes no difference; a matrix has digits.
+    type = {"dtype": "int32"} if declared.dimensions == 1 else {}
     params |= {
         name: value
-        for name, value in (("n", sizes[declared.dimensions - 1]), ("block", block), ("dtype", "int32"))
+        for name, value in {"n": sizes[declared.dimensions - 1], "block": block, **type}.items()
         if name in params
     }
     if not declared.of_images:

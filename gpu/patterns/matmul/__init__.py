@@ -1,0 +1,1 @@
+"""The matrix product: the declaration, elements, and the product of halves."""

@@ -1,0 +1,171 @@
+"""Products of halves on every engine, element by element against NumPy in float64, and what does not take them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpu.engines.base import Engine
+from gpu.engines.null import NullEngine
+from gpu.errors import InputError
+from gpu.patterns import find_pattern
+from gpu.run.execute import Outcome, run_pattern
+from gpu.run.verify import compare
+from tests.gpu.fake_libraries import LibraryEngine
+
+Array = np.ndarray[Any, Any]
+
+PATTERN = find_pattern("matmul")
+# Rows that begin where copies of 16 bytes may, and that do not; one step along k, none whole, and more than stages.
+SIDES = [(1, 1, 1), (3, 8, 16), (65, 9, 31), (5, 17, 200), (70, 40, 72)]
+
+
+def run(engine: Engine, variant: str, inputs: dict[str, Array] | None = None, **params: Any) -> Outcome:
+    chosen = PATTERN.variant(variant)
+    if chosen.warpgroups and engine.device.engine == "cuda" and engine.device.no_warpgroups:
+        pytest.skip(engine.device.no_warpgroups)
+    asked = {"dtype": "float16", **params}
+    return run_pattern(engine, PATTERN, chosen, inputs or {}, asked, lambda progress: None)
+
+
+def given(m: int, n: int, k: int) -> dict[str, Array]:
+    rng = np.random.default_rng(m + n + k)
+    return {name: rng.uniform(-1, 1, shape).astype(np.float16)
+            for name, shape in (("values", (m, k)), ("b", (k, n)), ("c", (m, n)))}  # fmt: skip
+
+
+def assert_product(outcome: Outcome, inputs: dict[str, Array], alpha: float = 1, beta: float = 0) -> None:
+    """As float32 that is added up, gamma_(k + 6) |alpha| |a| |b| + gamma_3 |beta| |c|, and rounded to a half."""
+    a, b, c = (inputs[name].astype(np.float64) for name in ("values", "b", "c"))
+    alpha, beta = float(np.float32(alpha)), float(np.float32(beta))
+    right, depth, u = alpha * (a @ b) + beta * c, a.shape[1] + 6, 2.0**-24
+    before = depth * u / (1 - depth * u) * abs(alpha) * (np.abs(a) @ np.abs(b)) + 3 * u * abs(beta) * np.abs(c)
+    result = outcome.outputs["result"]
+    assert result.dtype == np.float16
+    assert (np.abs(result - right) <= before + 2.0**-11 * (np.abs(right) + before) + 2.0**-25).all()
+    assert outcome.report.verified
+
+
+@pytest.mark.parametrize("variant", ["tiled", "warpgroups"])
+@pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("32", -0.7, 0.3)])
+def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, beta: float) -> None:
+    for m, n, k in SIDES:
+        inputs = given(m, n, k)
+        outcome = run(engine, variant, inputs, tile=tile, alpha=alpha, beta=beta)
+        assert_product(outcome, inputs, alpha, beta)
+        assert outcome.report.least_bytes == 2 * (m * k + k * n + m * n * (2 if beta else 1))
+
+
+@pytest.mark.parametrize("variant", ["tiled", "warpgroups"])
+def test_whole_numbers_that_fit_a_half_come_out_exactly(fast_engine: Engine, variant: str) -> None:
+    """And with beta 0 nothing is read from C."""
+    inputs = dict(PATTERN.inputs({}, PATTERN.check({"input": "digits", "n": 21, "m": 29, "k": 18}), 3))
+    inputs["c"] = np.full_like(inputs["c"], 60_000)
+    outcome = run(fast_engine, variant, inputs)
+    product = inputs["values"].astype(int) @ inputs["b"].astype(int)
+    assert product.max() < 2048
+    np.testing.assert_array_equal(outcome.outputs["result"], product)
+
+
+def test_what_the_library_is_asked_for() -> None:
+    inputs = given(5, 9, 17)
+    assert_product(run(LibraryEngine(), "cublas", inputs), inputs)
+    with pytest.raises(InputError, match="alpha has to be 1, and beta 0"):
+        run(LibraryEngine(), "cublas", inputs, beta=1)
+
+
+def test_a_half_that_is_not_the_nearest_one_is_not_verified() -> None:
+    inputs, params = given(20, 24, 33), PATTERN.check({"dtype": "float16"})
+    right = PATTERN.reference(inputs, params)
+    bound = PATTERN.tolerance(inputs, params)
+    nearest = right.astype(np.float16)
+    for place, moved, verified in (
+        ((0, 0), nearest[0, 0], True),
+        ((3, 4), np.nextafter(nearest[3, 4], np.float16(2 * nearest[3, 4])), False),
+        ((3, 4), np.float16(np.nan), False),
+        ((19, 23), np.float16(np.inf), False),
+    ):
+        result = nearest.copy()
+        result[place] = moved
+        assert compare(result, right, bound)[1] is verified, moved
+    assert compare(right, right, PATTERN.tolerance({**inputs, "values": np.zeros((20, 33))}, params))[1]
+
+
+@pytest.mark.parametrize("variant", [each.name for each in PATTERN.variants])
+def test_who_does_not_take_halves_says_who_does(variant: str) -> None:
+    obstacle = PATTERN.variant(variant).obstacle(given(3, 4, 5), PATTERN.check({"dtype": "float16"}))
+    assert bool(obstacle) is (variant not in ("tiled", "warpgroups", "cublas"))
+    assert not obstacle or "halves are taken by Tiled, Tiles by warpgroups and cuBLAS" in obstacle
+
+
+@pytest.mark.parametrize(
+    ("inputs", "params", "message"),
+    [
+        ({"values": np.array([[1, 65_505.0]])}, {}, "Row 0, column 1 of A, 65505.0, does not fit float16"),
+        ({}, {"input": "ones", "n": 8, "alpha": 9000}, r"C may come to 7\.2e\+04 .* the largest half is 65504"),
+        ({}, {"input": "ones", "n": 8, "beta": 1e5}, "C may come to"),
+    ],
+)
+def test_what_no_half_holds_is_refused(inputs: dict[str, Array], params: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(NullEngine(), "tiled", inputs, **params)
+
+
+def test_several_devices_are_told_to_take_floats() -> None:
+    with pytest.raises(InputError, match="a sum of halves would be rounded each time"):
+        PATTERN.over_devices().plan(SimpleNamespace(params=PATTERN.check({"dtype": "float16"})))
+
+
+@pytest.mark.parametrize(
+    ("sides", "opt_in", "tile", "grid"),
+    [
+        ((4096, 4096, 64), 232_448, (128, 256), 132),
+        ((1024, 2200, 64), 232_448, (128, 128), 144),
+        ((300, 520, 64), 232_448, (64, 64), 45),
+        ((300, 520, 65), 232_448, (64, 64), 45),
+        ((300, 523, 65), 0, (64, 16), 132),
+    ],
+)
+def test_blocks_have_tiles_that_keep_a_device_busy(
+    sides: tuple[int, int, int], opt_in: int, tile: tuple[int, int], grid: int
+) -> None:
+    """And that fit its memory; rows are filled up where they are not whole parts long."""
+    seen: dict[str, Any] = {}
+
+    class Watched(NullEngine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.device = replace(self.device, multiprocessors=132, shared_bytes_opt_in=opt_in)
+
+        def build(self, file: str, defines: Any = None) -> Any:
+            seen["tile"] = (defines["ROWS"], defines["COLUMNS"])
+            return super().build(file, defines)
+
+        def launch(self, kernel: Any, grid: Any, block: Any, *arguments: Any, shared_bytes: int = 0) -> None:
+            seen.setdefault("launches", []).append((grid[0], shared_bytes))
+
+    m, n, k = sides
+    for _ in PATTERN.variant("warpgroups").run(Watched(), given(m, n, k), PATTERN.check({"n": n, "dtype": "float16"})):
+        pass
+    assert seen["tile"] == tile
+    assert len(seen["launches"]) == 1 + (k % 8 > 0) + (n % 8 > 0)
+    assert seen["launches"][-1][0] == grid
+    assert seen["launches"][-1][1] <= max(opt_in, 48 * 1024)
+
+
+@pytest.mark.gpu
+@pytest.mark.hardware
+def test_large_halves_on_the_gpu() -> None:
+    from gpu import engines
+
+    engine = engines.create("cuda")
+    try:
+        for sides in ({"n": 2048}, {"n": 4096}, {"n": 1023, "m": 2049, "k": 777}, {"n": 520, "m": 300, "k": 65}):
+            for variant in ("tiled", "warpgroups"):
+                assert run(engine, variant, **sides, beta=0.5).report.verified
+    finally:
+        engine.close()
