@@ -563,6 +563,8 @@ class PtxMachine:
         words = instruction.words
         if "tf32" in words:
             return self._to_tf32(instruction)
+        if "f16x2" in words:
+            return self._to_two_halves(instruction)
         to, of = (word for word in words if re.fullmatch(r"[bsuf]\d+", word))
         get = self._get(instruction.operands[1], of)
         put = self._put(instruction.operands[0], partly=bool(instruction.guard))
@@ -572,6 +574,16 @@ class PtxMachine:
         get, put = self._get(instruction.operands[1], "b32"), self._put(instruction.operands[0])
         half, kept = np.uint32(1 << 12), np.uint32(0xFFFFE000)
         return lambda state, mask: put(state, mask, (get(state) + half) & kept)
+
+    def _to_two_halves(self, instruction: PtxInstruction) -> Step:
+        high, low = (self._get(operand, "f32") for operand in instruction.operands[1:3])
+        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
+
+        def run(state: SampledBlocks, mask: SampleLanes) -> None:
+            bits = (get(state).astype(np.float16).view(np.uint16).astype(np.uint32) for get in (high, low))
+            put(state, mask, next(bits) << np.uint32(16) | next(bits))
+
+        return run
 
     def _generic(self, instruction: PtxInstruction) -> Step:
         """Turn an address of a state space into one of all, or back; those of global memory are the same."""

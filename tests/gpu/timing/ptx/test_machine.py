@@ -44,6 +44,10 @@ STORE = """
 """
 
 
+def _bits(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float16).view(np.uint16).astype(np.int64)
+
+
 @pytest.mark.parametrize(
     ("instructions", "expected"),
     [
@@ -72,6 +76,10 @@ STORE = """
         ("mov.u32 %r2, %laneid;", lambda t: t % 32),
         ("prmt.b32 %r2, %r1, 0, 0x4440;", lambda t: t & 255),
         # Blocks of a cluster are taken to have the same in shared memory.
+        (
+            "cvt.rn.f32.s32 %f1, %r1; mul.f32 %f2, %f1, 0f3DCCCCCD; cvt.rn.f16x2.f32 %r2, %f1, %f2;",
+            lambda t: _bits(t) << 16 | _bits(t.astype(np.float32) * np.float32(0.1)),
+        ),
         ("mapa.u64 %rd4, %rd2, 1; cvt.u32.u64 %r2, %rd4;", lambda t: 4 * t),
     ],
 )
