@@ -47,7 +47,9 @@
 // Warps that multiply, four by four, and behind them one that copies.
 #define MULTIPLYING (ROWS / 16)
 #define THREADS (MULTIPLYING * 32 + 32)
+// Those of matmul_fp16 copy too, half of them at a time.
 #define FP16_THREADS (MULTIPLYING * 32)
+#define COPYING (FP16_THREADS / 2)
 
 // Of how many rows the blocks are that run at the same time: they read the same columns of B.
 #define BAND 8
@@ -178,6 +180,13 @@ __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, u
         "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, adds, 1, 1, 0, %35; }"
         : SUMS_16(0), SUMS_16(16)
         : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
+#elif COLUMNS == 32
+    asm volatile(
+        "{ .reg .pred adds; setp.ne.b32 adds, %18, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, %16, %17, adds, 1, 1, 0, %19; }"
+        : SUMS_16(0)
+        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
 #elif COLUMNS == 16
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %10, 0;\n"
@@ -294,47 +303,64 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-// Idea: rows are copied to where each begins at a multiple of 16 bytes, zeros behind them. Limit: as many bytes written
-// as read, which are read again.
-extern "C" __global__ void matmul_whole_rows(const __half *matrix, __half *whole, int rows, int columns, int pitch) {
-    int column = blockIdx.x * blockDim.x + threadIdx.x;
-    if (column >= pitch) return;
-    for (int row = blockIdx.y; row < rows; row += gridDim.y)
-        whole[row * pitch + column] = column < columns ? matrix[row * columns + column] : __half(0.0f);
+// Idea: rows are copied to where each begins at a multiple of 16 bytes, zeros behind them: a thread fills a part. Limit:
+// as many bytes written as read, which are read again.
+extern "C" __global__ void matmul_whole_rows(const __half *matrix, __half *whole, int rows, int columns, int parts) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows * parts) return;
+    int column = i % parts * PART;
+    const __half *from = matrix + i / parts * columns + column;
+    unsigned int pairs[PART / 2];
+#pragma unroll
+    for (int j = 0; j < PART; j += 2)
+        pairs[j / 2] = pair_of(column + j < columns ? from[j] : __half(0.0f),
+                               column + j + 1 < columns ? from[j + 1] : __half(0.0f));
+    *reinterpret_cast<uint4 *>(whole + i * PART) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+
+// Begin to copy a part of a row, or, where it lies outside, zeros.
+__device__ void copy_part(unsigned int to, const __half *from, bool inside) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
 }
 
 // Begin to copy a tile of LINES rows of PARTS parts each from where it begins in a matrix, of which so many rows and
-// columns are left; what lies outside is zero. A line's parts change places with each other, by the line's number, so
-// that the same part of eight lines lies in different banks.
+// columns are left. A line's parts change places with each other, by the line's number, so that the same part of eight
+// lines lies in different banks.
 template <int LINES, int PARTS>
-__device__ void copy_rows(__half *tile, const __half *from, int pitch, int rows, int columns) {
-    constexpr int AT_A_TIME = FP16_THREADS / PARTS;
+__device__ void copy_rows(unsigned int tile, const __half *from, int pitch, int rows, int columns) {
+    constexpr int AT_A_TIME = COPYING / PARTS;
     int part = threadIdx.x % PARTS;
-    __half *to = tile + part / 8 * (LINES * LINE);
+    int row = threadIdx.x % COPYING / PARTS;
+    from += row * pitch + part * PART;
+    if (part * PART >= columns) rows = 0;
 #pragma unroll
-    for (int turn = 0; turn < (LINES + AT_A_TIME - 1) / AT_A_TIME; ++turn) {
-        int row = threadIdx.x / PARTS + turn * AT_A_TIME;
-        if (LINES % AT_A_TIME != 0 && row >= LINES) break;
-        bool inside = row < rows && part * PART < columns;
-        const __half *place = inside ? from + row * pitch + part * PART : from;
-        __pipeline_memcpy_async(to + row * LINE + (part % 8 ^ row % 8) * PART, place, 16, inside ? 0 : 16);
+    for (int turn = 0; turn < LINES; turn += AT_A_TIME) {
+        if (LINES % AT_A_TIME != 0 && row + turn >= LINES) break;
+        bool inside = row + turn < rows;
+        int place = part / 8 * (LINES * LINE) + (row + turn) * LINE + (part % 8 ^ (row + turn) % 8) * PART;
+        copy_part(tile + place * 2, from, inside);
+        from += AT_A_TIME * pitch;
     }
 }
 
 // What is copied next: the step that begins `deep` along k, of the tile of C at row `y` and column `x`.
 struct Next {
-    int tile, y, x, deep, stage;
+    int tile, y, x, deep, stage, turn;
 };
 
-// Begin to copy the tiles of the next step, if there is one, and go on from it, maybe to the block's next tile of C.
+// Have the half of the block whose turn it is begin to copy the tiles of the next step, if there is one, and go on to
+// the step behind it, maybe of the block's next tile of C.
 __device__ void copy_next(Next &next, __half *stages, const __half *a, const __half *b, int m, int n, int k,
                           int a_pitch, int b_pitch, int down, int across) {
     if (next.tile < down * across) {
-        __half *stage = stages + next.stage * FP16_STAGE;
-        const __half *a_tile = a + (size_t)next.y * a_pitch + next.deep;
-        const __half *b_tile = b + (size_t)next.deep * b_pitch + next.x;
-        copy_rows<ROWS, DEPTH / PART>(stage, a_tile, a_pitch, m - next.y, k - next.deep);
-        copy_rows<DEPTH, COLUMNS / PART>(stage + A_TILE, b_tile, b_pitch, k - next.deep, n - next.x);
+        if (next.turn == threadIdx.x / COPYING) {
+            unsigned int stage = shared_address(stages + next.stage * FP16_STAGE);
+            const __half *a_tile = a + (size_t)next.y * a_pitch + next.deep;
+            const __half *b_tile = b + (size_t)next.deep * b_pitch + next.x;
+            copy_rows<ROWS, DEPTH / PART>(stage, a_tile, a_pitch, m - next.y, k - next.deep);
+            copy_rows<DEPTH, COLUMNS / PART>(stage + A_TILE * 2, b_tile, b_pitch, k - next.deep, n - next.x);
+        }
+        next.turn ^= 1;
         next.stage = next.stage + 1 == STAGES ? 0 : next.stage + 1;
         next.deep += DEPTH;
         if (next.deep >= k) {
@@ -346,21 +372,61 @@ __device__ void copy_next(Next &next, __half *stages, const __half *a, const __h
     __pipeline_commit();
 }
 
-// Write two neighbors of a row of C, together where rows are whole pairs long.
-__device__ void finish_pair(__half *c, int row, int column, int n, float first, float second, float alpha, float beta) {
-    __half *place = c + row * n + column;
-    if (n % 2 == 0 && beta == 0.0f) {
-        if (column < n) *reinterpret_cast<__half2 *>(place) = __floats2half2_rn(alpha * first, alpha * second);
-    } else {
-        if (column < n) finish(place, 0, first, alpha, beta);
-        if (column + 1 < n) finish(place, 1, second, alpha, beta);
+// Exchange two registers with the lane whose number differs by `bit`: who has that bit gives its first for the other's
+// second. Once by 1 and once by 2, four registers of four lanes are turned around.
+__device__ void exchange(unsigned int &first, unsigned int &second, int bit) {
+    bool upper = threadIdx.x & bit;
+    unsigned int taken = __shfl_xor_sync(0xffffffff, upper ? first : second, bit);
+    if (upper)
+        first = taken;
+    else
+        second = taken;
+}
+
+// Write a warp's 16 rows of C where rows are whole parts long: four lanes have pairs of four parts beside each other,
+// and come to have a part each.
+__device__ void write_parts(__half *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i + 16 <= COLUMNS / 2; i += 16) {
+#pragma unroll
+        for (int below = 0; below < 4; below += 2) {
+            unsigned int pairs[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float *two = sums + i + j * 4 + below;
+                __half2 rounded = __floats2half2_rn(alpha * two[0], alpha * two[1]);
+                pairs[j] = *reinterpret_cast<unsigned int *>(&rounded);
+            }
+            exchange(pairs[0], pairs[1], 1);
+            exchange(pairs[2], pairs[3], 1);
+            exchange(pairs[0], pairs[2], 2);
+            exchange(pairs[1], pairs[3], 2);
+            int row = y + below * 4 + lane / 4;
+            int column = x + i * 2 + lane % 4 * PART;
+            if (row < m && column < n)
+                *reinterpret_cast<uint4 *>(c + row * n + column) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+        }
+    }
+}
+
+// Write them element by element.
+__device__ void write_elements(__half *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha,
+                               float beta) {
+    int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 2; ++i) {
+        int row = y + i / 2 % 2 * 8 + lane / 4;
+        int column = x + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        if (row < m && column < n) finish(c, row * n + column, sums[i], alpha, beta);
     }
 }
 
 // Idea: the warps that multiply copy, too: while tensor cores work on one step they bring what comes two steps later,
-// be it of this tile of C or of their next one. Tiles are parts of rows as they are, of which B's go across k: tensor
-// cores take them turned. They add up all of k; what they cut off is less than what rounding to a half leaves. Limit:
-// the rate of tensor cores, and the power that they may take.
+// be it of this tile of C or of their next one. Halves of the block take turns: the fence by which tensor cores see what
+// has been copied waits for all copies of a thread, and so it has no others on their way. Tiles are parts of rows as
+// they are, of which B's go across k: tensor cores take them turned. They add up all of k; what they cut off is less
+// than what rounding to a half leaves. Limit: the rate of tensor cores, and copies of 16 bytes.
 extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
     matmul_fp16(const __half *a, const __half *b, __half *c, int m, int n, int k, int a_pitch, int b_pitch, float alpha,
                 float beta) {
@@ -369,12 +435,12 @@ extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
     int across = (n + COLUMNS - 1) / COLUMNS;
     int steps = (k + DEPTH - 1) / DEPTH;
     int warp = threadIdx.x / 32;
-    int lane = threadIdx.x % 32;
     // phase: copy the first tiles
-    Next next = {static_cast<int>(blockIdx.x), 0, 0, 0, 0};
+    Next next = {static_cast<int>(blockIdx.x), 0, 0, 0, 0, 0};
     place_of(next.tile, down, across, next.y, next.x);
     for (int i = 0; i < AHEAD; ++i) copy_next(next, stages, a, b, m, n, k, a_pitch, b_pitch, down, across);
     int stage = 0;
+    int turn = 0;
     for (int tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
         int y, x;
         place_of(tile, down, across, y, x);
@@ -382,8 +448,9 @@ extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
         for (int step = 0; step < steps; ++step) {
             // phase: multiply tiles of step {step}
             __pipeline_wait_prior(AHEAD - 1);
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-            // Behind this, all four warps of all have waited for the products of the step before the last one.
+            if (turn == threadIdx.x / COPYING) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            turn ^= 1;
+            // Behind it, all have waited for products of the step before the last one, whose stage is free.
             __syncthreads();
             unsigned int a_tile = shared_address(stages + stage * FP16_STAGE + warp / 4 * (64 * LINE));
             unsigned int b_tile = shared_address(stages + stage * FP16_STAGE + A_TILE);
@@ -399,11 +466,9 @@ extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         // phase: write
-#pragma unroll
-        for (int i = 0; i < COLUMNS / 2; i += 2) {
-            int row = y + warp * 16 + i / 2 % 2 * 8 + lane / 4;
-            int column = x + i / 4 * 8 + lane % 4 * 2;
-            if (row < m) finish_pair(c, row, column, n, sums[i], sums[i + 1], alpha, beta);
-        }
+        if (COLUMNS % (4 * PART) == 0 && n % PART == 0 && beta == 0.0f)
+            write_parts(c, sums, y + warp * 16, x, m, n, alpha);
+        else
+            write_elements(c, sums, y + warp * 16, x, m, n, alpha, beta);
     }
 }

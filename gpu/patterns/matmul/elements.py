@@ -16,6 +16,7 @@ PARAMETER = Choice(
     "float32 and rounded once. Tiled, Tiles by warpgroups and cuBLAS take both.",
     options=(FLOATS, HALVES),
     default=FLOATS,
+    titles=(FLOATS, HALVES),
     role=Role.TYPE,
 )
 

@@ -17,7 +17,6 @@ _PART = 8
 _DEPTH = _LINE = 64
 """How far along k a step goes, and how many halves a line in shared memory has."""
 _FILLING_BLOCK = 256
-_MOST_BLOCKS_DOWN = 2**15
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class _Shape:
 
     @property
     def shared_bytes(self) -> int:
-        """The tiles of all stages; a row of B's is whole lines."""
+        """The tiles of all stages, of which a row of B's is whole lines."""
         across = -(-self.columns // _LINE) * _LINE
         return self.stages * (self.rows + across) * _DEPTH * _HALF_BYTES
 
@@ -47,7 +46,7 @@ class _Shape:
         return -(-m // self.rows) * -(-n // self.columns)
 
 
-_SMALLEST = _Shape(64, 16, 3)
+_SMALLEST = _Shape(64, 32, 3)
 _BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST}
 """By the tile that is asked for, but the largest."""
 _LARGE = (_Shape(128, 256, 4), _Shape(128, 128, 3, blocks=2), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 4, blocks=3))
@@ -93,7 +92,8 @@ def _whole_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
     if pitch == columns:
         return matrix
     whole = engine.allocate((rows, pitch), np.float16)
-    grid = (-(-pitch // _FILLING_BLOCK), min(rows, _MOST_BLOCKS_DOWN), 1)
-    sizes = np.int32(rows), np.int32(columns), np.int32(pitch)
+    parts = pitch // _PART
+    grid = (-(-rows * parts // _FILLING_BLOCK), 1, 1)
+    sizes = np.int32(rows), np.int32(columns), np.int32(parts)
     engine.launch(module.kernel("matmul_whole_rows"), grid, (_FILLING_BLOCK, 1, 1), matrix, whole, *sizes)
     return whole
