@@ -14,6 +14,7 @@ from gpu.bench.measurement import Measurement
 from gpu.bench.record import RecordingEngine
 from gpu.declaration.benchmark import Case
 from gpu.declaration.pattern import Array, Inputs, Params, Pattern, Variant
+from gpu.declaration.rounding import RoundingBound
 from gpu.engines.base import Engine
 from gpu.errors import CompileError, LaunchError
 from gpu.run import verify
@@ -31,7 +32,7 @@ class Exact:
     """What is right, and how far from it a correct result may be: of many elements both take long, so once for all."""
 
     reference: Array
-    tolerance: float | Array
+    tolerance: float | Array | RoundingBound
 
     @classmethod
     def of(cls, pattern: Pattern, inputs: Inputs, params: Params) -> Exact:
