@@ -12,6 +12,8 @@ from itertools import groupby
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from gpu.declaration.distributed import Step
 from gpu.declaration.pattern import Progress
 from gpu.distributed.chunks import Chunk, ChunkInParts
@@ -19,6 +21,7 @@ from gpu.distributed.cluster import Cluster
 from gpu.distributed.resident import Resident
 from gpu.distributed.watch import Watch
 from gpu.distributed.worker import TaskCall, carry_out, pick
+from gpu.engines.base import Array
 from gpu.errors import EngineUnavailableError, KernelError, LockstepError
 from gpu.messages.distributed import LostWorker, Taken, TaskRecord
 from gpu.run.drive import Tell
@@ -142,12 +145,14 @@ class Then:
 class News:
     """What workers and scheduler have told of a run so far; written in Dask's thread, read in ours.
 
+    `results` are small ones that were waited for, by the names of their tasks.
     `unmoved` says why something could not be brought from one worker to another, `unmoved_since` since when no task has
     ended after that which had not before.
     """
 
     records: list[TaskRecord] = field(default_factory=list)
     lost: list[LostWorker] = field(default_factory=list)
+    results: dict[str, Array] = field(default_factory=dict)
     why: str = ""
     unmoved: str = ""
     unmoved_since: float | None = None
@@ -162,6 +167,7 @@ class News:
         """Forget what was told."""
         self.records.clear()
         self.lost.clear()
+        self.results.clear()
         self.why, self.unmoved_since = "", None
 
     def of_run(self, told: Mapping[str, Any]) -> None:
@@ -172,7 +178,10 @@ class News:
             self.unmoved = str(told["unmoved"])
             self.unmoved_since = self.unmoved_since or time.monotonic()
         else:
-            record = TaskRecord.of_data(told)
+            record = TaskRecord.of_data(told["record"])
+            if (result := told["result"]) is not None:
+                dtype, shape, data = result
+                self.results[record.task] = np.ndarray(shape, dtype, data).copy()
             if record.task not in self.done:
                 self.unmoved_since = None
             self.records.append(record)
@@ -226,6 +235,7 @@ class RunTasks:
         self._graph: dict[str, Any] = {}
         self._priorities: dict[str, int] = {}
         self._homes: dict[str, list[str]] = {}
+        self._wanted: set[str] = set()
         self.count = 0
         self._named = 0
         self.pattern = pattern
@@ -285,6 +295,7 @@ class RunTasks:
                 self._accept,
                 following,
                 elsewhere,
+                name in self._wanted,
             )
             # What uses something up comes before what reads the next chunk.
             key = f"{self.run}-{name}"
@@ -305,6 +316,7 @@ class RunTasks:
         """
         import distributed
 
+        self._wanted = {each.taken.task for each in made if each.taken is not None}
         futures = self._submitted([each.value.key for each in (*made, *(each for each in kept if not each.is_kept))])
         told, alone_since = 0, None
         while True:
@@ -323,9 +335,11 @@ class RunTasks:
             alone_since = self._alone_since(alone_since)
         told = self._tell(tell, told)
         try:
-            # Workers of this machine are asked themselves.
-            gathered = self.cluster.client.gather(futures[: len(made)], direct=bool(self.cluster.shared))
-            found = [_array(each) for each in gathered]
+            found = self._told_of(made)
+            if found is None:
+                # Workers of this machine are asked themselves.
+                gathered = self.cluster.client.gather(futures[: len(made)], direct=bool(self.cluster.shared))
+                found = [_array(each) for each in gathered]
             self._hear_of_all()
             self._tell(tell, told)
             if kept:
@@ -348,6 +362,12 @@ class RunTasks:
             raise EngineUnavailableError(
                 "The scheduler is gone.", advice="Start it again, with its workers; nothing was written."
             ) from error
+
+    def _told_of(self, made: Sequence[Named]) -> list[Any] | None:
+        """Return what was waited for, where workers have told all of it: to ask them takes as long as a task."""
+        told = self.news.results
+        names = ["" if each.taken is None or each.taken.part else each.taken.task for each in made]
+        return [told[name] for name in names] if told.keys() >= {*names} else None
 
     def keep_only(self, kept: Sequence[Named]) -> None:
         """Have workers forget, and leave, all but what stays for tasks that are named later."""

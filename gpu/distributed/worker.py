@@ -36,6 +36,9 @@ _LET_IT_BE_TOLD = 0.3
 
 _CLOSE_S = 2.0
 
+_TOLD_BYTES = 2**14
+"""Of a result that is told with a task's record, at most: the scheduler keeps the last thousand."""
+
 _MOST_FETCHES = 1024
 """Of a worker, looked through for those of a task."""
 
@@ -188,6 +191,8 @@ class TaskCall:
         several things, by its name, and all others are kept.
     elsewhere : collection of str
         The parts of what is made that other workers are to take; "" is all of it.
+    wanted : bool
+        Whether who has the run waits for it.
     """
 
     run: str
@@ -202,6 +207,7 @@ class TaskCall:
     accept: bool = False
     following: tuple[Step, int, str] | None = None
     elsewhere: Collection[str] = ()
+    wanted: bool = False
 
 
 def carry_out(call: TaskCall, *values: Any) -> Any:
@@ -249,8 +255,16 @@ def carry_out(call: TaskCall, *values: Any) -> Any:
         held,
         _fetched(worker),
     )
-    tell(worker, call.run, record.data())
+    told = _as_told(kept) if call.wanted else None
+    tell(worker, call.run, {"record": record.data(), "result": told})
     return kept
+
+
+def _as_told(kept: Any) -> tuple[str, tuple[int, ...], bytes] | None:
+    """Return a small array of numbers as its type, shape and bytes; None for all else."""
+    if isinstance(kept, np.ndarray) and kept.nbytes <= _TOLD_BYTES and kept.dtype.kind in "biuf":
+        return kept.dtype.str, kept.shape, kept.tobytes()
+    return None
 
 
 def _fetched(worker: Any) -> tuple[Fetch, ...]:

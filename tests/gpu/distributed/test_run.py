@@ -235,6 +235,21 @@ def test_it_says_which_worker_made_what_of_what(cluster):
     assert done.data()["scaling"]["ideal"] == 4
 
 
+def test_a_small_result_comes_with_what_is_told_and_a_large_one_is_fetched(cluster, monkeypatch):
+    fetched, gather = [], cluster.client.gather
+    monkeypatch.setattr(
+        cluster.client, "gather", lambda futures, **how: fetched.append(len(futures)) or gather(futures, **how)
+    )
+    for n in (5000, 0):
+        values = random(n)
+        outcome, _ = on_all(cluster, "reduction", {"values": values}, (3,), dtype="int32")
+        assert outcome.outputs["result"].tolist() == [int(values.sum(dtype=np.int32))]
+        assert (outcome.outputs["result"].dtype, fetched) == (np.int32, [])
+    outcome, _ = on_all(cluster, "scan", {"values": random(40_000)}, dtype="int32")
+    assert outcome.report.verified
+    assert fetched == [4]
+
+
 def test_nothing_stays_with_the_workers(cluster):
     on_all(cluster, "scan", {"values": random(2000)}, (16,), dtype="int32")
     end = time.monotonic() + 10
