@@ -19,9 +19,6 @@ from gpu.warp import WARP
 POLLS, MEETS, GATHERS = 1, 2, 3
 """What a warp waits for: it asks for a phase again, or all other warps of its block, or of its cluster, come too."""
 
-SHARED_STRIDE = "lockstep.shared_stride"
-"""The variable that says, in 8 bytes, how far the shared memories of a cluster's blocks are apart."""
-
 _STUCK = -1
 """In the place of what is counted of progress: whoever still waits does so for ever."""
 _FRUITLESS = 1 << 16

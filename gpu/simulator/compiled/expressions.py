@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,7 +12,7 @@ from gpu.simulator.compiled.accesses import AccessWriter
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled, memory_type, value_type
 from gpu.simulator.compiled.children import ARGUMENTS, parameter_offsets
 from gpu.simulator.compiled.intervals import Intervals
-from gpu.simulator.compiled.memory import HANDLES, LAUNCHED, KernelMemory, ThreadFailure, Value
+from gpu.simulator.compiled.memory import HANDLES, LAUNCHED, SHARED_STRIDE, KernelMemory, ThreadFailure, Value
 from gpu.simulator.compiled.phases import PhaseWriter
 from gpu.simulator.compiled.plan import PlannedFrame
 from gpu.simulator.compiled.strips import BitStrips
@@ -323,19 +323,48 @@ class ExpressionWriter:
         return old if expression.gives_old else new
 
     def _atomic(self, frame: PlannedFrame, expression: ir.Atomic) -> str:
-        asm, type = self._asm, expression.type
-        what = memory_type(type)
+        type = expression.type
         where = self.accesses.address(frame, expression.place)
         values = [self.scalar(frame, argument) for argument in expression.arguments]
+        if expression.op in _PLAIN:
+            if self._memory.is_shared(frame, expression.place.pointer):
+                return self._plainly(expression.op, type, where, values[0])
+            if not self._memory.is_global(frame, expression.place.pointer):
+                return self._plainly_if_shared(expression, where, values)
+        return self._with_lock(expression, where, values)
+
+    def _plainly(self, op: str, type: Scalar, where: str, value: str) -> str:
+        """Change memory that only this block uses, all of whose threads are one of the processor's."""
+        asm, what = self._asm, memory_type(type)
+        old = asm.value(f"load {what}, ptr {where}")
+        asm.emit(f"store {what} {arithmetic.binary(asm, _PLAIN[op], type, old, value)}, ptr {where}")
+        return old
+
+    def _plainly_if_shared(self, expression: ir.Atomic, where: str, values: Sequence[str]) -> str:
+        """Ask where a pointer leads: that costs less than a lock."""
+        asm, type = self._asm, expression.type
+        what = memory_type(type)
+        size = asm.value(f"load i64, ptr {self._memory.variable_of_module(SHARED_STRIDE)}")
+        numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (where, "%shared")]
+        is_own = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {size}")
+        found = asm.alloca(type.size, "found")
+        own, other, after = asm.fresh("own"), asm.fresh("other"), asm.fresh("after")
+        asm.branch(is_own, own, other)
+        asm.place(own)
+        asm.emit(f"store {what} {self._plainly(expression.op, type, where, values[0])}, ptr {found}")
+        asm.jump(after)
+        asm.place(other)
+        asm.emit(f"store {what} {self._with_lock(expression, where, values)}, ptr {found}")
+        asm.place(after)
+        return asm.value(f"load {what}, ptr {found}")
+
+    def _with_lock(self, expression: ir.Atomic, where: str, values: Sequence[str]) -> str:
+        asm, type = self._asm, expression.type
+        what = memory_type(type)
         if expression.op == "cas":
             ints = f"i{8 * type.size}"
             pair = asm.value(f"cmpxchg ptr {where}, {ints} {values[0]}, {ints} {values[1]} seq_cst seq_cst")
             return asm.value(f"extractvalue {{ {ints}, i1 }} {pair}, 0")
-        if self._memory.is_shared(frame, expression.place.pointer) and expression.op in _PLAIN:
-            old = asm.value(f"load {what}, ptr {where}")
-            new = arithmetic.binary(asm, _PLAIN[expression.op], type, old, values[0])
-            asm.emit(f"store {what} {new}, ptr {where}")
-            return old
         kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(expression.op, expression.op)
         if type.is_float:
             kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")

@@ -11,9 +11,9 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.assembly import Assembly, NotCompiled
 from gpu.simulator.compiled.children import launch_sites
 from gpu.simulator.compiled.control_flow import ControlFlow
-from gpu.simulator.compiled.coroutines import SHARED_STRIDE, WarpCoroutine, WarpThreads, WarpTurns
+from gpu.simulator.compiled.coroutines import WarpCoroutine, WarpThreads, WarpTurns
 from gpu.simulator.compiled.masks import MaskStack
-from gpu.simulator.compiled.memory import FAILED, KernelMemory, ThreadFailure
+from gpu.simulator.compiled.memory import FAILED, SHARED_STRIDE, KernelMemory, ThreadFailure
 from gpu.simulator.compiled.outlining import OutlinedLines, Outliner
 from gpu.simulator.compiled.planner import Planned, plan
 from gpu.simulator.compiled.scalar_replacement import ScalarReplacement

@@ -20,10 +20,9 @@ from gpu.simulator import ir
 from gpu.simulator.compiled import native
 from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.children import WORD, LaunchRecords, launch_sites
-from gpu.simulator.compiled.coroutines import SHARED_STRIDE
 from gpu.simulator.compiled.intervals import MAXIMUM_THREADS_ALONG_X
 from gpu.simulator.compiled.kernel import CompiledText, compile_kernel
-from gpu.simulator.compiled.memory import FAILED, HANDLES, LAUNCHED, ThreadFailure
+from gpu.simulator.compiled.memory import FAILED, HANDLES, LAUNCHED, SHARED_STRIDE, ThreadFailure
 from gpu.simulator.executor.batches import cluster_unit, reachable, waits
 from gpu.simulator.executor.child import ChildLaunch
 from gpu.simulator.executor.children import HostLaunch

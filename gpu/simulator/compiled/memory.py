@@ -24,6 +24,9 @@ FAILED = "lockstep.failed"
 LAUNCHED = "lockstep.launched"
 """The variable that holds the address of what is called with the record of a launch of another kernel."""
 
+SHARED_STRIDE = "lockstep.shared_stride"
+"""The variable that says, in 8 bytes, how much shared memory a block has, and how far those of a cluster are apart."""
+
 HANDLES = "lockstep.handles"
 """The variable that counts the handles that were given, 8 bytes."""
 
@@ -247,6 +250,18 @@ class KernelMemory:
                 return given or any(shared.slot == slot for shared in frame.function.shared)
             case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
                 return self.is_shared(frame, inner)
+        return False
+
+    def is_global(self, frame: PlannedFrame, pointer: ir.Expression) -> bool:
+        """Whether a pointer surely leads to memory of all blocks: to what the kernel was given, or to the module's."""
+        match pointer:
+            case ir.Global():
+                return True
+            case ir.Local(_, slot, _):
+                is_given = not frame.path and slot < len(frame.function.parameters)
+                return is_given and slot not in self._changed_slots(frame.function)
+            case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
+                return self.is_global(frame, inner)
         return False
 
     def give(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> None:

@@ -339,6 +339,28 @@ def test_atomics_are_plain_where_a_function_is_given_shared_memory_and_nowhere_e
         assert written.count("atomicrmw") == wanted
 
 
+def test_an_atomic_through_an_object_asks_whether_that_is_shared_memory() -> None:
+    text = """
+    struct Counters { int *own; int by; };
+    __device__ int count(const Counters &to, int at) { return atomicAdd(&to.own[at], to.by); }
+    __global__ void k(int *out, int *before) {
+        __shared__ int first[8];
+        __shared__ int last[8];
+        int t = threadIdx.x;
+        if (t < 8) first[t] = last[t] = 0;
+        __syncthreads();
+        Counters to = {t % 3 == 0 ? first : t % 3 == 1 ? last : out, t};
+        int found = count(to, t % 8);
+        if (t < 3) before[blockIdx.x * 3 + t] = t == 2 ? 0 : found;
+        __syncthreads();
+        if (t < 8) atomicAdd(&out[t], first[t] * 1000 + last[t]);
+    }"""
+    both(text, "k", 40, (64,), np.zeros(8, np.int32), np.zeros(120, np.int32))
+    written = compile_kernel(built(text).kernel("k").function, (64, 1, 1), frozenset()).text
+    assert written.count("atomicrmw") == 2
+    assert written.count("ptrtoint ptr %shared") == 1
+
+
 def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
     text = 'extern "C" __global__ void k(int *data) { if (threadIdx.x == 0) printf("%d\\n", data[0]); }'
     module = SimulatedModule(text, Path("kernel.cu"), {})
