@@ -416,6 +416,8 @@ class _Planner:
             return self._inline(frame, expression, planned)
         if isinstance(expression, ir.Sequence):
             position = next(node.position for node in walk(expression) if hasattr(node, "position"))
+            if (constructed := self._constructed(frame, expression, planned)) is not None:
+                return constructed
             if _makes_object(expression):
                 raise NotCompiled("an exchange between threads while an object is made")
             first = self._hoisted(frame, expression.first, planned)
@@ -445,6 +447,18 @@ class _Planner:
         agreed = tuple(self._uniformity.holds(frame, argument) for argument in left.arguments)
         planned.append(Exchange(frame, slot, left, agreed))
         return ir.Local(left.type, slot, left.op)
+
+    def _constructed(self, frame: PlannedFrame, made: ir.Sequence, planned: Plan) -> ir.Expression | None:
+        """Plan what threads exchange for a constructor, and return what makes the object when all of that is there."""
+        begun, after = made.first, made.second
+        if not isinstance(begun, ir.Sequence) or exchanges(after):
+            return None
+        match begun.first, begun.second:
+            case ir.Assign(_, _, ir.Temporary(_, None)), ir.Call() as call if not waits(call.function.body):
+                given = tuple(self._hoisted(frame, each, planned) for each in call.arguments)
+                called = dataclasses.replace(begun, second=dataclasses.replace(call, arguments=given))
+                return dataclasses.replace(made, first=called)
+        return None
 
     def _kept(self, frame: PlannedFrame, made: ir.Temporary, position: SourcePosition, planned: Plan) -> ir.Expression:
         """Plan memory for an object that a function which waits is given: it lives until that is done."""

@@ -483,6 +483,23 @@ def test_what_stands_before_an_exchange_is_done_before_it() -> None:
         built(text).compiled("made").prepare((1, 1, 1), (32, 1, 1))
 
 
+def test_an_object_is_made_when_what_it_is_given_has_been_exchanged() -> None:
+    text = """
+    #include <cuda_fp16.h>
+    struct Pair { int first, second; __device__ Pair(int a, int b) { first = a; second = b; } };
+    __global__ void k(const float *in, float *out, int *pairs) {
+        int t = threadIdx.x;
+        half h = half(__shfl_xor_sync(~0u, in[t], 5)) + half(__shfl_down_sync(~0u, in[t] * 2, 1));
+        if (t % 3) h = (half)0 + half(__shfl_sync(__activemask(), in[t], 5));
+        Pair both = Pair(__shfl_up_sync(~0u, t, 2), Pair(t, __shfl_sync(~0u, 3 * t, 7)).second);
+        out[t] = __half2float(h);
+        pairs[t] = both.first * 100 + both.second;
+    }"""
+    values = np.random.default_rng(9).normal(size=64).astype("f4")
+    both(text, "k", 1, (64,), values, np.zeros(64, "f4"), np.zeros(64, np.int32))
+    built(text).compiled("k").prepare((1, 1, 1), (64, 1, 1))
+
+
 def test_objects_without_a_name_live_as_long_as_what_waits_is_given_them() -> None:
     """Each thread has its own: those of all were once in the same place."""
     text = """
