@@ -51,7 +51,7 @@ def assert_product(outcome: Outcome, inputs: dict[str, Array], alpha: float = 1,
 
 
 @pytest.mark.parametrize("variant", ["tiled", "warpgroups"])
-@pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("32", -0.7, 0.3)])
+@pytest.mark.parametrize(("tile", "alpha", "beta"), [("4", 1, 0), ("16", 0.5, 0), ("32", -0.7, 0.3)])
 def test_awkward_sides(engine: Engine, variant: str, tile: str, alpha: float, beta: float) -> None:
     for m, n, k in SIDES:
         inputs = given(m, n, k)
