@@ -42,7 +42,7 @@ class ModeledRun:
         "sass" where the driver's assembler said the registers, else "ir".
     all_ran : bool
         Whether every launch found what the ones before it left; otherwise some took too long to be run here.
-    pattern : str
+    pattern, variant : str
         Whose launches they are; "" of a kernel that no pattern declares.
     """
 
@@ -51,6 +51,7 @@ class ModeledRun:
     source: str
     all_ran: bool
     pattern: str = ""
+    variant: str = ""
 
     @property
     def time_us(self) -> float:
@@ -76,7 +77,7 @@ class ModeledRun:
     def error(self) -> validation.KnownError | None:
         """What is known of how far such times are from measured ones; None where nothing is."""
         known = validation.find(self.gpu.key, self.source) if self.gpu.validated else None
-        return known.error(self.pattern) if known is not None else None
+        return known.error(self.pattern, self.variant) if known is not None else None
 
     @property
     def machine_kernels(self) -> dict[tuple[str, str], MachineKernel]:
@@ -219,7 +220,7 @@ def model_pattern(
     """
     described = supposed.of(find_gpu(gpu))
     with closing(modeled_program(variant, inputs, params, ModelingEngine(described), sources)) as engine:
-        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran, pattern)
+        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran, pattern, variant.name)
 
 
 def modeled_program(

@@ -51,17 +51,20 @@ class KnownError:
         The pattern that they are all of; "" where they are of several.
     date : str
         Of the comparison.
+    among : bool
+        Whether the variant that was asked for is among those of its pattern.
     """
 
     within: float
     cases: int
     of: str
     date: str
+    among: bool = True
 
     @property
     def words(self) -> str:
         """Return it as it stands beside a time."""
-        return f"within {self.percent} % for 9 of 10 kernels tried"
+        return f"within {self.percent} % for 9 of 10 kernels tried" + ("" if self.among else ", not this one")
 
     @property
     def percent(self) -> int:
@@ -90,8 +93,11 @@ class Validation:
     source: str
     cases: tuple[ValidatedCase, ...]
 
-    def error(self, pattern: str = "") -> KnownError | None:
-        """Return what is known of a pattern's variants, or, without one, of kernels that are not ours."""
+    def error(self, pattern: str = "", variant: str = "") -> KnownError | None:
+        """Return what is known of a pattern's variants, or, without one, of kernels that are not ours.
+
+        `variant` is the one that was modeled, which may be newer than the comparison.
+        """
         own = [each for each in self.cases if each.group == OURS and each.of == pattern]
         if len(own) < _FEWEST:
             pattern = ""
@@ -99,7 +105,8 @@ class Validation:
         if len(own) < _FEWEST:
             return None
         errors = sorted(each.error for each in own)
-        return KnownError(errors[math.ceil(_SHARE * len(errors)) - 1], len(errors), pattern, self.date)
+        among = not (pattern and variant) or any(each.who == variant for each in own)
+        return KnownError(errors[math.ceil(_SHARE * len(errors)) - 1], len(errors), pattern, self.date, among)
 
 
 def path_of(gpu: str, source: str) -> Path:

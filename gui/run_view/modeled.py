@@ -103,6 +103,7 @@ class ModeledCard(Card):
             tip = (
                 f"{known.cases} cases {whose}were measured on {article(found.name)} {short_name(found.name)} and "
                 f"modeled ({known.date}): nine of ten were within {known.percent} % of what was measured."
+                + ("" if known.among else " None was of this variant, which is newer.")
             )
         else:
             tip = "Nothing that was measured on such a GPU has been compared with the model."

@@ -35,6 +35,19 @@ def test_a_pattern_with_too_few_cases_has_the_errors_of_kernels_from_elsewhere()
     assert few.error("scan") is None
 
 
+def test_a_variant_that_was_not_tried_is_told() -> None:
+    tried = made(*[0.1] * 10)
+    found = [tried.error("scan", variant) for variant in ("v3", "newer")]
+    assert [each.words if each else "" for each in found] == [
+        "within 10 % for 9 of 10 kernels tried",
+        "within 10 % for 9 of 10 kernels tried, not this one",
+    ]
+    others = dataclasses.replace(tried, cases=made(*[0.1] * 10, group=ELSEWHERE, of="memory.cu").cases)
+    elsewhere = others.error("scan", "newer")
+    assert elsewhere is not None
+    assert elsewhere.among
+
+
 def test_what_is_written_is_read(tmp_path) -> None:
     path = tmp_path / "h200-sass.json"
     validation.write(path, made(0.1, 0.2))
