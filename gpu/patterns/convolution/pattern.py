@@ -322,7 +322,7 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _filtered(inputs: Inputs, params: Params) -> Array:
-    from scipy import ndimage, signal
+    from scipy import fft, ndimage
 
     weights = filter_of(params).astype(np.float64)
     clamped = params["border"] == "clamp"
@@ -340,7 +340,9 @@ def _filtered(inputs: Inputs, params: Params) -> Array:
             return
         missing = ((above - (first - radius), last + radius - below), (radius, radius))
         widened = np.pad(strip, missing, "edge") if clamped else np.pad(strip, missing)
-        out[first:last] = signal.fftconvolve(widened, weights[::-1, ::-1], mode="valid")
+        lengths = [fft.next_fast_len(each, real=True) for each in widened.shape]
+        product = fft.rfft2(widened, lengths) * fft.rfft2(weights, lengths).conj()
+        out[first:last] = fft.irfft2(product, lengths)[: last - first, : plane.shape[1]]
 
     # SciPy lets other threads run while it filters.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
