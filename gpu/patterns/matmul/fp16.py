@@ -49,8 +49,8 @@ class _Shape:
 _SMALLEST = _Shape(64, 32, 3)
 _BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST}
 """By the tile that is asked for, but the largest."""
-_LARGE = (_Shape(128, 256, 4), _Shape(64, 128, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
-"""Of the largest, the fastest on an H100: larger ones where half of the multiprocessors at least have one to make."""
+_LARGE = (_Shape(256, 128, 4), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
+"""Of the largest, the fastest on an H200: larger ones where half of the multiprocessors at least have one to make."""
 
 
 def _shape(device: Device, tile: int, m: int, n: int) -> _Shape:
