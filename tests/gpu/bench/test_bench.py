@@ -241,6 +241,7 @@ def test_a_program_tells_its_times(tmp_path, monkeypatch, versioned) -> None:
                         'chmod +x "$last"\n')  # fmt: skip
     compiler.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(compiler))
+    monkeypatch.setattr("gpu.bench.programs.newest_headers", lambda: None)  # which may be installed here
     case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=versioned),))
     (row,) = Programs((case,), tmp_path).run({"work": (3.0, "GB/s")}, 1, 2)
     assert row == Measurement("work", "CUB 1.2.3" if versioned else "CUB", False, (1.5, 2.0), 3.0, "GB/s")
