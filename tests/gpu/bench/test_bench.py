@@ -226,6 +226,7 @@ def test_no_two_patterns_measure_the_same_work() -> None:
 
 def test_a_program_that_cannot_be_compiled_is_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "none"))
+    monkeypatch.setattr("gpu.bench.programs.newest_headers", lambda: None)  # which may be installed here
     case = Case("work", programs=(CudaProgram("CUB", "cub.cu", ("reduce", 8), versioned=True),))
     (row,) = Programs((case,), tmp_path).run({"work": (1.0, "GB/s")}, 1, 2)
     assert (row.who, row.times_ms) == ("CUB", ())
