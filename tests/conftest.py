@@ -21,7 +21,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples each time: a change is judged by what it did. `--hypothesis-profile=default` looks for new ones.
-settings.register_profile("same", derandomize=True)
+# None has a deadline: the first one compiles a kernel, on a machine that others may use.
+settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
 
 # Thousands of tests keep much alive, built modules above all: to look through it all the time takes a tenth of the run.
