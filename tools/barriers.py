@@ -49,7 +49,7 @@ HARMLESS = {
 
 FURTHER: dict[str, tuple[Params, ...]] = {
     "histogram": ({"bins": 100, "blocks": 3},),
-    "matmul": ({"tile": "8"},),
+    "matmul": ({"tile": "8"}, {"dtype": "float16"}),
     "reduction": ({"block": "512"}, {"block": "1024"}),
     "sort": ({"result": "places"},),
 }
@@ -174,19 +174,23 @@ def _taken_out(what: tuple[str, str, Ordering]) -> list[TakenOut]:
     """Take it out with the settings of the pattern that come to it, or with all that there are."""
     name, variant, ordering = what
     pattern = find_pattern(name)
+    chosen = pattern.variant(variant)
     found = []
     for params in ({}, *FURTHER.get(name, ())):
-        found.append(take_out(pattern, pattern.variant(variant), ordering, params))
+        checked = pattern.check(params)
+        if chosen.obstacle(pattern.inputs(_inputs(pattern), checked, 1), checked):
+            continue
+        found.append(take_out(pattern, chosen, ordering, params))
         if found[-1].kind != "unchecked":
             break
     return found
 
 
 def _inputs(pattern: Pattern) -> Inputs:
-    """Return an image where one is taken, and else nothing: the pattern makes it."""
+    """Return an image where one is taken, whose rows begin anywhere, and else nothing: the pattern makes it."""
     if not pattern.of_images:
         return {}
-    image = np.random.default_rng(5).integers(0, 256, (96, 128), np.uint8)
+    image = np.random.default_rng(5).integers(0, 256, (96, 127), np.uint8)
     return {"image": image, "maxval": np.array(255, np.uint32)}
 
 
