@@ -70,7 +70,7 @@ def judged(
     KernelError
         Where the text does not compile.
     """
-    from gpu.run.check import check_edited
+    from gpu.run.check import check_variant
 
     if path is None:
         return Judged()
@@ -79,5 +79,5 @@ def judged(
     if text == kernel_text(file, {}):
         return Judged()
     sources = {file: text}
-    findings, check = check_edited(pattern, variant, inputs, params, lambda progress: None, sources=sources, seed=seed)
+    findings, check = check_variant(pattern, variant, inputs, params, lambda progress: None, sources=sources, seed=seed)
     return Judged(sources, tuple(findings), check)

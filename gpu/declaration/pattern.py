@@ -295,6 +295,9 @@ class Variant:
     alone : bool
         Whether one thread does all of it, as a program without threads would: the smallest input that says everything
         of it is far smaller than that of threads, and larger ones take long.
+    checked : callable or None
+        params -> the rows and columns of matrices on which its kernels are checked, where what they do is another thing
+        on fewer, or takes long on as many as others are checked on.
     most : int
         The most of `Pattern.growing` that it is begun with, where its work grows faster than that; 0 for any.
     lifted_by : str
@@ -316,6 +319,7 @@ class Variant:
     library: str = ""
     warpgroups: bool = False
     alone: bool = False
+    checked: Callable[[Params], int] | None = None
     most: int = 0
     lifted_by: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from weakref import WeakSet
 
@@ -26,10 +27,14 @@ MAXIMUM_ROUNDS = 20_000
 
 
 class _Coverage(Observer):
-    """Takes down where in the source there is a statement or a condition that lanes came to."""
+    """Takes down the statements and conditions that lanes came to, by their places, and how many blocks ran."""
 
     def __init__(self, reached: set[SourcePosition]) -> None:
         self._reached = reached
+        self.blocks = 0
+
+    def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
+        self.blocks += math.prod(grid)
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
         self._reached.add(step.position)
@@ -51,6 +56,8 @@ class CheckingEngine(SimulatorEngine):
         In the order in which they were found.
     reached : set of SourcePosition
         The statements and conditions that any thread came to.
+    blocks : int
+        The most blocks of one launch, with those of the kernels that it launched.
     schedule : str
         The order in which threads run, one of `gpu.schedules.NAMES`; it may be changed between launches.
     also : tuple of Observer
@@ -70,6 +77,7 @@ class CheckingEngine(SimulatorEngine):
         self._checks = checks
         self.findings: list[Finding] = []
         self.reached: set[SourcePosition] = set()
+        self.blocks = 0
         self._unwritten: WeakSet[SimulatedBuffer] = WeakSet()
         self._heaps = HeapRecords()
 
@@ -113,6 +121,7 @@ class CheckingEngine(SimulatorEngine):
             if isinstance(argument, SimulatedBuffer) and argument in self._unwritten
         ]
         checkers = every_checker(unwritten, self._heaps) if self._checks else ()
+        coverage = _Coverage(self.reached)
         try:
             kernel.launch(
                 grid,
@@ -120,7 +129,7 @@ class CheckingEngine(SimulatorEngine):
                 values,  # type: ignore[arg-type]
                 shared_bytes=shared_bytes,
                 on_progress=self.on_progress,
-                observers=(*checkers, _Coverage(self.reached), *self.also),
+                observers=(*checkers, coverage, *self.also),
                 on_print=self._on_print,
                 schedule=self.schedule,
                 max_rounds=self.max_rounds,
@@ -131,6 +140,7 @@ class CheckingEngine(SimulatorEngine):
                 self.findings.append(finding_of(error))
             raise
         finally:
+            self.blocks = max(self.blocks, coverage.blocks)
             for checker in checkers:
                 self.findings += checker.findings
         # What a launch is given it may have written: of a later one nothing is claimed.

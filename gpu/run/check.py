@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -47,6 +47,19 @@ class Small:
     image: tuple[int, int]
     points: int
 
+    @property
+    def wider(self) -> Small:
+        """Four times as much of what has one dimension; of all else twice as much along each."""
+        rows, columns = self.image
+        return Small(
+            4 * self.elements,
+            4 * self.bodies,
+            2 * self.rows,
+            2 * self.columns,
+            (2 * rows, 2 * columns),
+            2 * self.points,
+        )
+
 
 _CHECKED = Small(4999, 4999, 67, 67, (45, 67), 19)
 _ORDERED = Small(1025, 129, 9, 35, (13, 35), 7)
@@ -56,9 +69,15 @@ _LONG = Small(1025, 1025, 67, 67, (45, 67), 19), Small(257, 129, 9, 35, (13, 35)
 """What takes as many steps as there are elements is checked on fewer, and runs in other orders on still fewer."""
 _MANY_STEPS = 3000
 
+_SECONDS = 20.0
+"""Seconds of computing after which a launch counts as endless: of what takes long and ends, that must not be said."""
+
 _MULTIPROCESSORS = (16, 1)
 """A host program divides its work by how many there are: with one, a thread does as much as it does of a large input,
 and a loop that is gone through once on little is gone through several times."""
+
+_WIDENED = 2
+"""So often more is taken where no launch had several blocks: a block alone does not show how blocks race."""
 
 ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
 """The schedules in which a kernel runs besides the one in which it is checked."""
@@ -66,7 +85,10 @@ ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
 _AROUND = 3
 """So many lines around those that race a barrier is tried before."""
 _MOST_TRIES = 12
-_ORDERING = re.compile(r"\s*((?:__sync\w+|__threadfence\w*|\w+(?:\.|::)sync)\s*\([^;]*\)\s*;)\s*(?://.*)?")
+_ORDERING = re.compile(
+    r"\s*((?:(?:__sync\w+|__threadfence\w*|__pipeline_wait\w*|\w+(?:\.|::)sync)\s*\([^;]*\)"
+    r"|asm\s+volatile\s*\(\"(?:fence|wgmma\.(?:fence|commit|wait))[^\"]*\"[^\"]*(?:\"memory\")?\))\s*;)\s*(?://.*)?"
+)
 """A line that does nothing but order what threads do."""
 
 
@@ -106,15 +128,19 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Watched:
-    """What came of a run before the checkers' eyes; `unreached` are the lines asked about that no thread came to."""
+    """What came of a run before the checkers' eyes.
+
+    `unreached` are the lines asked about that no thread came to, `blocks` the most blocks that ran together.
+    """
 
     findings: list[Finding]
     right: bool
     ended: bool
     unreached: Collection[int] = ()
+    blocks: int = 0
 
 
-def check_pattern(
+def check_variant(
     pattern: Pattern,
     variant: Variant,
     inputs: Inputs,
@@ -123,30 +149,11 @@ def check_pattern(
     *,
     sources: Mapping[str, str] | None = None,
     seed: int = 0,
-) -> list[Finding]:
+) -> tuple[list[Finding], Check]:
     """Run one variant on the simulator, on a small part of its input, and return what its kernels do wrong.
 
-    Raises
-    ------
-    InputError
-        Where inputs and parameters are not ones that the pattern takes; nothing was run.
-    KernelError
-        Where a kernel does not compile, or is launched as no GPU would.
-    """
-    return _watched(_small_case(pattern, variant, inputs, given, sources or {}, seed), tell).findings
-
-
-def check_edited(
-    pattern: Pattern,
-    variant: Variant,
-    inputs: Inputs,
-    given: Mapping[str, Any],
-    tell: Tell,
-    *,
-    sources: Mapping[str, str],
-    seed: int = 0,
-) -> tuple[list[Finding], Check]:
-    """Return what `check_pattern` finds, and with it whether several orders agree and what would mend a race.
+    With it is told whether several orders agree, and what would mend a race. More of the input is taken where it would
+    have several blocks and the small part has one.
 
     Raises
     ------
@@ -157,23 +164,12 @@ def check_edited(
     """
     from gpu.simulator.checkers.report import diagnostics_of
 
-    case = _small_case(pattern, variant, inputs, given, sources, seed)
+    sources = sources or {}
+    case, found, unreached = _looked_for(pattern, variant, inputs, given, tell, sources, seed)
     text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
-    edits = _edits(original.split("\n"), text.split("\n"))
-    unreached: set[int] | None = None
-    for many in _MULTIPROCESSORS:
-        case = replace(case, multiprocessors=many)
-        found = _watched(case, tell, edits.inserted)
-        if found.findings:
-            break
-        missed = set(found.unreached)
-        if edits.removed:
-            # What was taken out ran, or would have: only then the rest is right without it.
-            before = case.with_sources({**sources, case.file: original})
-            missed |= {edits.removed[line] for line in _unreached(before, tell, edits.removed)}
-        unreached = missed if unreached is None else unreached & missed
     mistakes = mistakes_of(found.findings, case.file)
-    fewer = _small_case(pattern, variant, inputs, given, sources, seed, ordered=True)
+    part = _parts(pattern, variant, pattern.check(given))[1]
+    fewer = _small_case(pattern, variant, inputs, given, sources, seed, part)
     fewer = replace(fewer, multiprocessors=case.multiprocessors)
 
     def mends(edited: str) -> bool:
@@ -196,18 +192,60 @@ def check_edited(
         input=_in_words(pattern, case.params),
         orders=orders,
         ordered_input=_in_words(pattern, fewer.params),
-        unreached=tuple(sorted(unreached or ())) if not found.findings else (),
+        unreached=unreached if not found.findings else (),
         differing=tuple(schedule for schedule in orders if not _right_in(schedule, fewer, tell)),
         remedy=remedy_of(found.findings, mistakes, text, mends, original),
     )
 
 
+def _looked_for(
+    pattern: Pattern,
+    variant: Variant,
+    inputs: Inputs,
+    given: Mapping[str, Any],
+    tell: Tell,
+    sources: Mapping[str, str],
+    seed: int,
+) -> tuple[_Case, _Watched, tuple[int, ...]]:
+    """Run cases until something is found, and return the last one, what came of it, and the edits no case came to."""
+    refuse_library(variant)
+    part = _parts(pattern, variant, pattern.check(given))[0]
+    case = _small_case(pattern, variant, inputs, given, sources, seed, part)
+    text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
+    edits = _edits(original.split("\n"), text.split("\n"))
+    unreached: set[int] | None = None
+    several = variant.alone  # one thread does it all
+    cases = [replace(case, multiprocessors=many) for many in _MULTIPROCESSORS]
+    widened = 0
+    while cases:
+        case = cases.pop(0)
+        found = _watched(case, tell, edits.inserted)
+        if found.findings:
+            break
+        several |= found.blocks > 1
+        missed = set(found.unreached)
+        if edits.removed:
+            # What was taken out ran, or would have: only then the rest is right without it.
+            before = case.with_sources({**sources, case.file: original})
+            missed |= {edits.removed[line] for line in _unreached(before, tell, edits.removed)}
+        unreached = missed if unreached is None else unreached & missed
+        if not several and not cases and widened < _WIDENED:
+            part, widened = part.wider, widened + 1
+            wider = _small_case(pattern, variant, inputs, given, sources, seed, part)
+            cases = [wider] if _shapes(wider) != _shapes(case) else []
+    return case, found, tuple(sorted(unreached or ()))
+
+
+def _shapes(case: _Case) -> dict[str, tuple[int, ...]]:
+    return {name: values.shape for name, values in case.inputs.items()}
+
+
 def check_request(request: CheckPattern, tell: Tell) -> Check:
-    """Carry out a CheckPattern; errors as of `check_edited`."""
+    """Carry out a CheckPattern; errors as of `check_variant`."""
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     variant = pattern.variant(request.variant)
-    return check_edited(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)[1]
+    return check_variant(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)[1]
 
 
 def small_params(pattern: Pattern, params: Mapping[str, Any], part: Small = _CHECKED) -> dict[str, Any]:
@@ -239,13 +277,16 @@ def remedy_of(
     if not mistakes or {each.kind for each in mistakes} != {"race"}:
         return None
     lines = text.split("\n")
+    tries = _taken_out(original.split("\n"), lines)
     barrier = "__syncwarp();" if all("__syncwarp()" in each.message for each in findings) else "__syncthreads();"
-    around = (
+    around: Iterable[tuple[int, str]] = (
         (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + barrier)
         for number in _places({line for each in mistakes for line in each.lines}, len(lines))
         if lines[number - 1].strip()
     )
-    for number, inserted in (*_taken_out(original.split("\n"), lines), *around):
+    if not any("__sync" in each.message for each in findings):
+        around = ()  # a fence or a wait would order it, and which one is not known
+    for number, inserted in (*tries, *around):
         if mends("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
             return Remedy(f"Insert {inserted.strip()} before line {number}", number, inserted)
     return None
@@ -295,14 +336,10 @@ def _small_case(
     given: Mapping[str, Any],
     sources: Mapping[str, str],
     seed: int,
-    *,
-    ordered: bool = False,
+    part: Small,
 ) -> _Case:
-    """Return a variant on the small part of its input that is checked, or is run in other orders."""
-    refuse_library(variant)
-    checked = pattern.check(given)
-    part = _parts(pattern, variant, checked)[ordered]
-    params = small_params(pattern, checked, part)
+    """Return a variant on a small part of its input."""
+    params = small_params(pattern, pattern.check(given), part)
     return _Case(pattern, variant, small_inputs(pattern, inputs, params, seed, part), params, sources)
 
 
@@ -310,6 +347,9 @@ def _parts(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tup
     """Return the part of an input that a variant is checked on, and the one that it runs on in other orders."""
     if variant.alone:
         return _ALONE, _ALONE
+    if variant.checked is not None:
+        side = variant.checked(params)
+        return replace(_CHECKED, rows=side, columns=side), _ORDERED
     n = pattern.elements(small_params(pattern, params))
     book = None if n is None else pattern.textbook_of(variant, params, n)
     return _LONG if book is not None and book.steps > _MANY_STEPS else (_CHECKED, _ORDERED)
@@ -321,6 +361,7 @@ def _watched(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _Watched:
 
     accept(case.pattern, case.variant, case.inputs, case.params)
     with closing(CheckingEngine()) as engine:
+        engine.max_seconds = _SECONDS
         try:
             right = case.runs_right(engine, tell)
         except LaunchError:
@@ -328,7 +369,7 @@ def _watched(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _Watched:
                 raise
             return _Watched(engine.findings, right=False, ended=True)
         unreached = engine.unreached(case.file, lines, case.kernels) if lines else ()
-        return _Watched(engine.findings, right, ended=False, unreached=unreached)
+        return _Watched(engine.findings, right, ended=False, unreached=unreached, blocks=engine.blocks)
 
 
 def _unreached(case: _Case, tell: Tell, lines: Collection[int]) -> Collection[int]:
@@ -336,6 +377,7 @@ def _unreached(case: _Case, tell: Tell, lines: Collection[int]) -> Collection[in
     from gpu.engines.checking import CheckingEngine
 
     with closing(CheckingEngine(checks=False)) as engine:
+        engine.max_seconds = _SECONDS
         case.runs_right(engine, tell)
         return engine.unreached(case.file, lines, case.kernels)
 

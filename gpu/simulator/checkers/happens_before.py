@@ -54,11 +54,6 @@ class _Release:
             kept[1:, groups] = kept[:-1, groups]
             kept[0, groups] = newest
 
-    def any(self, threads: Array) -> Array:
-        """Whether a fence has made anything visible."""
-        found: Array = self._upto[0, threads // self.size] > _FIRST
-        return found
-
     def time(self, threads: Array, events: Array) -> Array:
         """Return when events became visible first."""
         groups = threads // self.size
@@ -149,6 +144,8 @@ class HappensBefore:
 
     def __init__(self) -> None:
         self._releases: list[_Release] = []
+        # Of each thread, from when on it has a fence behind it: its own, or one of a thread that it has met since.
+        self._fenced: Array | None = None
 
     def batch_begins(self, batch: BlockBatch) -> None:
         """Start with blocks that have passed no barrier."""
@@ -185,6 +182,10 @@ class HappensBefore:
         if self._acquired is not None:
             rows = self._acquired.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
+        if self._fenced is not None:
+            own = self._fenced[self.first_thread : self.first_thread + mask.bits.size].reshape(self._shape)
+            met = passed & (own < _NEVER).any(axis=1)
+            own[met] = np.minimum(own[met], time)
         if self._clusters is not None:
             rows = self._clusters.passed.reshape(self._shape)
             rows[passed] = rows[passed].max(axis=1, keepdims=True)
@@ -229,6 +230,12 @@ class HappensBefore:
             met = np.zeros((group.max() + 1, self._span), np.int64)
             np.maximum.at(met, group, self._of_block[lanes])
             self._of_block[lanes] = met[group]
+        if self._fenced is not None:
+            _, group = np.unique((warps << WARP) | groups, return_inverse=True)
+            own = self._fenced[self.first_thread + lanes]
+            fenced = np.zeros(lanes.size, bool)
+            np.logical_or.at(fenced, group, own < _NEVER)
+            self._fenced[self.first_thread + lanes] = np.where(fenced[group], np.minimum(own, time), own)
         if self._acquired is not None:
             _, group = np.unique((warps << WARP) | groups, return_inverse=True)
             latest = np.zeros(lanes.size, np.int64)
@@ -302,8 +309,11 @@ class HappensBefore:
         """
         if not self._releases:
             self._releases = [_Release(self._threads, size) for size in (1, WARP, self._per_block)]
+        if self._fenced is None:
+            self._fenced = np.full(self._threads, _NEVER)
         lanes = mask.lanes
         threads = self.first_thread + lanes
+        self._fenced[threads] = np.minimum(self._fenced[threads], time)
         warp_time = self._warp_time[lanes]
         if self._known is not None:
             others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
@@ -373,10 +383,9 @@ class HappensBefore:
     def _released(self, threads: Array, events: Array, atomic: bool) -> Array:
         """Return the time from which on an atomic of another block orders an event."""
         times = [release.time(threads, events) for release in self._releases]
-        if atomic:
+        if atomic and self._fenced is not None:
             # In the pattern "write, fence, atomic" the atomic itself is what the other block sees.
-            fenced = [release.any(threads) for release in self._releases]
-            times.append(np.where(np.logical_or.reduce(fenced), events, _NEVER))
+            times.append(np.where(self._fenced[threads] <= events, events, _NEVER))
         earliest: Array = np.minimum.reduce(times)
         return earliest
 

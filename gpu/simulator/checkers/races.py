@@ -143,6 +143,8 @@ class RaceChecker(Checker):
         shadow = self._copied[memory]
         lanes, cells = shadow.cells(batch.geometry, access)
         event = self._tick(access) if begins else 0
+        if begins:
+            self._compare_copies(batch, access, event)
         shadow.slot("writer" if access.site.action == "write" else "reader high")[cells] = (
             self._high[lanes] + event if begins else 0
         )
@@ -151,7 +153,10 @@ class RaceChecker(Checker):
         self.access(batch, access)
 
     def _compare_copies(self, batch: BlockBatch, access: Access, event: int) -> None:
-        """Report lanes that touch what a copy that was not waited for writes, or change what it reads."""
+        """Report lanes that touch what a copy that was not waited for writes, or change what it reads.
+
+        So do copies that begin.
+        """
         assert isinstance(access.memory, FlatMemory)
         shadow = self._copied.get(access.memory)
         if shadow is None:

@@ -21,7 +21,7 @@ from gpu.simulator.executor.observe import Access
 
 Array = npt.NDArray[Any]
 
-_FENCE, _PROXY_FENCE = "wgmma.fence", "fence.proxy.async"
+_FENCE, _PROXY_FENCE, _INIT_FENCE = "wgmma.fence", "fence.proxy.async", "fence.mbarrier_init"
 
 
 @dataclass(eq=False)
@@ -42,7 +42,8 @@ class WarpgroupChecker(Checker):
     `wgmma.fence`, and one before a thread's first product.
 
     What threads store in shared memory tensor cores, and copies in bulk from there, see behind a `fence.proxy.async`,
-    by the thread that stores or, later, by the one that has it read.
+    by the thread that stores or, later, by the one that has it read. So do copies in bulk see a barrier in memory that
+    was made, to which they tell their bytes, also behind a `fence.mbarrier_init`.
     """
 
     def __init__(self) -> None:
@@ -58,6 +59,7 @@ class WarpgroupChecker(Checker):
         self._time = 0
         self._fenced = np.full(batch.geometry.lanes, -1)
         self._proxied = np.zeros(batch.geometry.lanes, np.int64)
+        self._made = np.zeros(batch.geometry.lanes, np.int64)
         self._stored: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._places: dict[SourcePosition, int] = {}
 
@@ -67,13 +69,20 @@ class WarpgroupChecker(Checker):
             self._fenced[mask.lanes] = self._time
         elif name == _PROXY_FENCE:
             self._time += 1
-            self._proxied[mask.lanes] = self._time
+            self._proxied[mask.lanes] = self._made[mask.lanes] = self._time
+        elif name == _INIT_FENCE:
+            self._time += 1
+            self._made[mask.lanes] = self._time
+
+    def bound(self, batch: BlockBatch, access: Access) -> None:
+        if access.memory.space == "shared":
+            self._read_by_others(batch, access, "made", self._made)
 
     def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory, position = access.memory, access.site.position
         if not isinstance(memory, LocalMemory):
             if begins and memory.space == "shared" and access.site.action == "read":
-                self._read_by_others(batch, access)
+                self._read_by_others(batch, access, "stored", self._proxied)
             return
         if id(memory) not in self._sums:
             shape = (batch.geometry.lanes, memory.size // access.size)
@@ -90,17 +99,20 @@ class WarpgroupChecker(Checker):
         sums.going_on[where] += 1
         sums.product = position
 
-    def _read_by_others(self, batch: BlockBatch, access: Access) -> None:
-        """Report what threads have stored and not fenced, of what is read past them now."""
+    def _read_by_others(self, batch: BlockBatch, access: Access, slot: str, fenced: Array) -> None:
+        """Report what threads have stored and not fenced, of what is read past them now.
+
+        `slot` is "stored", or "made" of what no atomic wrote; `fenced` is when each thread has fenced it last.
+        """
         assert isinstance(access.memory, FlatMemory)
         shadow = self._stored.get(access.memory)
         if shadow is None:
             return
         lanes, cells = shadow.cells(batch.geometry, access)
-        stored, writer = shadow.slot("stored")[cells], shadow.slot("writer")[cells]
-        early = (stored > self._proxied[writer]) & (stored > self._proxied[lanes])
+        stored, writer = shadow.slot(slot)[cells], shadow.slot(f"{slot} by")[cells]
+        early = (stored > fenced[writer]) & (stored > fenced[lanes])
         if early.any():
-            at = list(self._places)[int(shadow.slot("place")[cells[early][0]])]
+            at = list(self._places)[int(shadow.slot(f"{slot} at")[cells[early][0]])]
             what = (
                 f"what {batch.describe(int(writer[early][0]))} wrote at line {at.line}: a fence.proxy.async between "
                 "them would order the two"
@@ -116,9 +128,10 @@ class WarpgroupChecker(Checker):
         shadow = self._stored[memory]
         lanes, cells = shadow.cells(batch.geometry, access)
         self._time += 1
-        shadow.slot("stored")[cells] = 0 if access.site.bulk else self._time
-        shadow.slot("writer")[cells] = lanes
-        shadow.slot("place")[cells] = self._places.setdefault(access.site.position, len(self._places))
+        for slot in ("stored",) if access.site.action == "atomic" else ("stored", "made"):
+            shadow.slot(slot)[cells] = 0 if access.site.bulk else self._time
+            shadow.slot(f"{slot} by")[cells] = lanes
+            shadow.slot(f"{slot} at")[cells] = self._places.setdefault(access.site.position, len(self._places))
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         if access.memory.space == "shared" and access.site.action != "read":

@@ -190,6 +190,9 @@ class Observer:
         `phase` is the barrier's number in the batch, times two, and the phase's parity.
         """
 
+    def bound(self, batch: BlockBatch, access: Access) -> None:
+        """Take note of copies in bulk that are to tell a barrier in memory of their bytes: `access` reads its word."""
+
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
 
@@ -286,6 +289,10 @@ class Observers(Observer):
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
         for observer in self._observers:
             observer.phase(batch, phase, lane, passes=passes)
+
+    def bound(self, batch: BlockBatch, access: Access) -> None:
+        for observer in self._observers:
+            observer.bound(batch, access)
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         for observer in self._observers:

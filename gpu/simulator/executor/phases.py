@@ -16,6 +16,7 @@ from gpu.errors import LaunchError, SourcePosition
 from gpu.simulator.executor.batch import Array
 from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, SharedMemory
+from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.phase_words import MISUSE_ADVICE, MOST_ARRIVALS, TOO_MANY_ARRIVALS, UNINITIALIZED, PhaseWord
 from gpu.simulator.executor.pointers import PointerValue, unobserved
 from gpu.simulator.executor.running import RunningBatch
@@ -127,6 +128,12 @@ class BarrierPhases:
         """Let a phase wait for what each lane copies: for bytes of it, or for its arrival, `more` than was expected."""
         words = self._words(at, mask, position)
         amounts = np.broadcast_to(size, self._batch.geometry.lanes)
+        if self._batch.observer is not None and amounts.any():
+            site = AccessSite(position, "read")
+            for address, part in at.parts(mask):
+                memory, element = address.element(self._batch, _WORD.itemsize, part, site)
+                access = Access(site, memory, element, _WORD.itemsize, part, None)
+                self._batch.observer.bound(self._batch, access)
         for number, lanes in _groups(self._numbers(at, mask, position)):
             held = self._held(words, lanes[0], position)
             for lane in lanes:

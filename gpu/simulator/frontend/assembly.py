@@ -765,6 +765,8 @@ class _Assembly:
     def _do_fence(self, each: ptx.Instruction) -> None:
         if "proxy" in each.words:
             self.made.append(self._evaluated(ir.Fence(VOID, "fence.proxy.async", start_of(self.cursor))))
+        elif "mbarrier_init" in each.words:
+            self.made.append(self._evaluated(ir.Fence(VOID, "fence.mbarrier_init", start_of(self.cursor))))
         else:
             self._do_membar(each)
 

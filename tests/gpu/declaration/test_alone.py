@@ -13,7 +13,7 @@ from gpu.engines.base import KERNELS
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.check import check_edited
+from gpu.run.check import check_variant
 from gpu.run.count import count_pattern
 from gpu.run.execute import record, run_pattern
 
@@ -76,7 +76,7 @@ def test_what_is_edited_is_checked_and_counted_on_little(name: str) -> None:
     variant = pattern.variant("one-thread")
     image = {"image": np.ones((300, 400), np.uint8), "maxval": np.array(255)} if pattern.of_images else {}
     sources = {pattern.kernels: (KERNELS / pattern.kernels).read_text() + "\n// edited"}
-    found, check = check_edited(pattern, variant, image, {}, lambda progress: None, sources=sources)
+    found, check = check_variant(pattern, variant, image, {}, lambda progress: None, sources=sources)
     assert not found
     assert not check.differing
     counts = count_pattern(pattern, variant, image, {}, lambda progress: None)

@@ -20,7 +20,7 @@ from gpu.engines import libraries
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns
-from gpu.run.check import check_pattern
+from gpu.run.check import check_variant
 from gpu.run.execute import record, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
@@ -142,7 +142,7 @@ def test_a_library_is_refused_where_there_is_none_and_has_nothing_to_step(patter
     words = rf"{variant.library} cannot be called here\. The simulator runs kernels from their source"
     with pytest.raises(InputError, match=words):
         run_pattern(SimulatorEngine(), pattern, variant, {}, {}, tell)
-    for act in (record, check_pattern):
+    for act in (record, check_variant):
         with pytest.raises(InputError, match=f"{variant.library} is a library: it has no source"):
             act(pattern, variant, {}, {}, tell)
     engine = SimulatorEngine()

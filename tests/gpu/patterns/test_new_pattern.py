@@ -14,7 +14,7 @@ from gpu import engines
 from gpu.bench import on_gpu, on_simulator
 from gpu.cli import main as cli
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.check import check_pattern
+from gpu.run.check import check_variant
 from gpu.run.execute import record
 from tests.gpu.cli.desktops import NO_WINDOW
 from tests.new_pattern import declared
@@ -57,7 +57,7 @@ def test_it_is_recorded_and_checked() -> None:
     (variant,) = pattern.variants
     recording = record(pattern, variant, {}, pattern.step_params, lambda progress: None)
     assert [launch.trace.kernel for launch in recording.launches] == ["doubled"]
-    assert check_pattern(pattern, variant, {}, {"amount": 100_000}, lambda progress: None) == []
+    assert check_variant(pattern, variant, {}, {"amount": 100_000}, lambda progress: None)[0] == []
 
 
 def test_it_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ from gpu.messages.requests import (
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.messages.verdicts import Remedy, verdict_of
 from gpu.patterns import all_patterns, find_pattern
-from gpu.run.check import check_edited, check_pattern
+from gpu.run.check import check_variant
 from gpu.run.execute import execute, failure_of, run_pattern, throughput
 from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
@@ -388,10 +388,10 @@ def test_a_check_finds_a_race_and_reads_of_what_nobody_wrote_in_a_small_part_of_
     text = (KERNELS / "reduction.cu").read_text()
     pattern = find_pattern("reduction")
     variant = pattern.variant("shared")
-    assert check_pattern(pattern, variant, {}, {"n": 2**28}, nothing) == []
-    racy = check_pattern(
+    assert check_variant(pattern, variant, {}, {"n": 2**28}, nothing)[0] == []
+    racy = check_variant(
         pattern, variant, {}, {"n": 2**28}, nothing, sources={"reduction.cu": text.replace("__syncthreads();", "")}
-    )
+    )[0]
     assert {finding.kind for finding in racy} >= {"race"}
 
 
@@ -418,13 +418,13 @@ def test_every_barrier_that_is_taken_out_is_missed_and_one_put_back_mends_it(nam
         lines = text.split("\n")
         lines[line - 1] = lines[line - 1].replace("__syncthreads();", "")
         sources = {file: "\n".join(lines)}
-        findings, check = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources=sources)
+        findings, check = check_variant(pattern, pattern.variant(variant), {}, {}, nothing, sources=sources)
         assert {each.kind for each in findings} == {"race"}, line
         assert check.differing, "another order tells"
         assert verdict_of(True, edited=True, check=check).kind == "flawed"
         assert check.remedy is not None
         mended = "\n".join([*lines[: check.remedy.line - 1], check.remedy.text, *lines[check.remedy.line - 1 :]])
-        again = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources={file: mended})[1]
+        again = check_variant(pattern, pattern.variant(variant), {}, {}, nothing, sources={file: mended})[1]
         assert again.clean, line
 
 
@@ -445,10 +445,36 @@ def test_what_was_taken_out_of_a_ladder_is_offered_where_it_stood(name: str, var
     start = text.index("void finish(") if "fence" in taken else text.index(pattern.variant(variant).kernels[0] + "(")
     at = text.index(taken, start)
     sources = {file: text[:at] + taken.replace("__", "// __") + text[at + len(taken) :]}
-    check = check_edited(pattern, pattern.variant(variant), {}, {}, nothing, sources=sources)[1]
+    check = check_variant(pattern, pattern.variant(variant), {}, {}, nothing, sources=sources)[1]
     assert {each.kind for each in check.mistakes} == {"race"}
     line = text[:at].count("\n") + 1
     assert check.remedy == Remedy(f"Insert {taken.strip()} before line {line}", line, taken.rstrip("\n"))
+
+
+@pytest.mark.parametrize("taken", ["__syncthreads();", "        __threadfence();"])
+def test_a_race_between_blocks_is_looked_for_where_there_are_several(taken: str) -> None:
+    """One block of the last rung counts 16 KB, of which a small part of an image has less."""
+    pattern = find_pattern("histogram")
+    text = (KERNELS / "histogram.cu").read_text()
+    at = text.index(taken, text.index("void move_sums("))
+    sources = {"histogram.cu": text[:at] + text[at + len(taken) :]}
+    variant, maxval = pattern.variant("peak"), np.array(255, np.uint8)
+    large, small = (np.random.default_rng(5).integers(0, 256, shape, np.uint8) for shape in ((240, 320), (96, 128)))
+    found, check = check_variant(pattern, variant, {"image": large, "maxval": maxval}, {}, nothing, sources=sources)
+    assert {each.kind for each in found} == {"race"}
+    assert check.remedy is not None
+    assert check.remedy.text.strip() == taken.strip()
+    alone = check_variant(pattern, variant, {"image": small, "maxval": maxval}, {}, nothing, sources=sources)[1]
+    assert alone.clean, "all of it is one block's"
+
+
+def test_what_takes_long_is_not_called_endless() -> None:
+    """Warpgroups' tiles took longer before the checkers' eyes than an endless kernel may."""
+    pattern = find_pattern("matmul")
+    sources = {"matmul_wgmma.cu": (KERNELS / "matmul_wgmma.cu").read_text() + "\n"}
+    check = check_variant(pattern, pattern.variant("warpgroups"), {}, {}, nothing, sources=sources)[1]
+    assert check.clean
+    assert check.input == "n = 33"
 
 
 @pytest.mark.parametrize("gone", ["// __syncthreads();", ""])
@@ -460,10 +486,10 @@ def test_what_does_not_run_at_a_size_of_blocks_is_not_verified_there(block: str,
     assert lines[place].strip() == "__syncthreads();"
     sources = {"reduction.cu": "\n".join([*lines[:place], *([gone] if gone else []), *lines[place + 1 :]])}
     params = {"block": block}
-    check = check_edited(pattern, pattern.variant("unrolled"), {}, params, nothing, sources=sources)[1]
+    check = check_variant(pattern, pattern.variant("unrolled"), {}, params, nothing, sources=sources)[1]
     assert verdict_of(True, edited=True, check=check).kind == kind
     assert check.unreached == ((place + 1,) if kind == "unchecked" else ())
-    other = check_edited(pattern, pattern.variant("shared"), {}, params, nothing, sources=sources)[1]
+    other = check_variant(pattern, pattern.variant("shared"), {}, params, nothing, sources=sources)[1]
     assert verdict_of(True, edited=True, check=other).kind == "verified", "it has another kernel"
 
 
@@ -472,7 +498,7 @@ def test_what_was_put_where_nothing_runs_is_not_verified() -> None:
     text = (KERNELS / "reduction.cu").read_text()
     edited = text.replace("        if (t < 512) s[t]", "        s[t] += 7;\n        if (t < 512) s[t]", 1)
     sources = {"reduction.cu": edited}
-    check = check_edited(pattern, pattern.variant("unrolled"), {}, {}, nothing, sources=sources)[1]
+    check = check_variant(pattern, pattern.variant("unrolled"), {}, {}, nothing, sources=sources)[1]
     assert check.unreached == (edited[: edited.index("s[t] += 7")].count("\n") + 1,)
 
 
@@ -481,7 +507,7 @@ def test_a_kernel_that_is_no_variant_s_is_not_verified_by_a_run_without_it() -> 
     text = (KERNELS / "nbody.cu").read_text()
     at = text.index("__syncthreads();", text.index("nbody_potential("))
     sources = {"nbody.cu": f"{text[:at]}// {text[at:]}"}
-    check = check_edited(pattern, pattern.variant("tiled"), {}, {"bodies": 64}, nothing, sources=sources)[1]
+    check = check_variant(pattern, pattern.variant("tiled"), {}, {"bodies": 64}, nothing, sources=sources)[1]
     assert check.unreached == (text[:at].count("\n") + 1,)
 
 
@@ -492,7 +518,7 @@ def test_an_input_that_was_made_before_is_cut_so_that_it_still_fits_together(nam
     file = pattern.file_of(variant.name)
     inputs = pattern.inputs({}, pattern.check({}), 0)
     sources = {file: (KERNELS / file).read_text() + "\n"}
-    check = check_edited(pattern, variant, inputs, {}, nothing, sources=sources)[1]
+    check = check_variant(pattern, variant, inputs, {}, nothing, sources=sources)[1]
     assert check.clean
 
 
@@ -503,7 +529,7 @@ def test_a_race_between_blocks_has_no_barrier_that_mends_it() -> None:
     assert racy != text
     inputs = {"image": np.arange(40 * 30, dtype=np.uint8).reshape(30, 40), "maxval": np.array(255, np.uint8)}
     variant = pattern.variant("interleaved")
-    findings, check = check_edited(pattern, variant, inputs, {}, nothing, sources={"histogram.cu": racy})
+    findings, check = check_variant(pattern, variant, inputs, {}, nothing, sources={"histogram.cu": racy})
     assert {each.kind for each in findings} == {"race"}
     assert check.remedy is None
 
@@ -520,7 +546,7 @@ def test_a_check_finds_what_was_planted(planted: str, kind: str) -> None:
     text, pattern = (KERNELS / "reduction.cu").read_text(), find_pattern("reduction")
     edited = text.replace("__syncthreads();", f"{{ __syncthreads(); {planted} }}")
     sources = {"reduction.cu": edited}
-    found = check_pattern(pattern, pattern.variant("shared"), {}, {"n": 512}, nothing, sources=sources)
+    found = check_variant(pattern, pattern.variant("shared"), {}, {"n": 512}, nothing, sources=sources)[0]
     assert kind in {finding.kind for finding in found}
     assert all(edited.split("\n")[place.line - 1].strip() for finding in found for place in finding.positions)
 

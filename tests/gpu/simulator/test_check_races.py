@@ -462,6 +462,42 @@ __global__ void f(int *data, int *out) {
         assert lines(races(source, ints(256), ints(64), grid=4, block=64, defines={"BARRIER": sync})) == expected
 
 
+def test_what_was_added_by_atomics_is_shown_by_a_fence_behind_a_barrier_alone() -> None:
+    """All threads add to what the last block moves away, and one fences for all of them."""
+    source = """__device__ unsigned int arrived;
+__global__ void f(unsigned int *sums, unsigned int *out) {
+    __shared__ bool last;
+    atomicAdd(&sums[threadIdx.x], 1u);
+    BARRIER;
+    if (threadIdx.x == 0) { FENCE; last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1; }
+    __syncthreads();
+    if (last) { out[threadIdx.x] = sums[threadIdx.x]; sums[threadIdx.x] = 0; }
+}"""
+
+    def run(barrier: str, fence: str) -> list[tuple[int, ...]]:
+        sums, out = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
+        return lines(races(source, sums, out, grid=4, block=64, defines={"BARRIER": barrier, "FENCE": fence}))
+
+    assert run("__syncthreads()", "__threadfence()") == []
+    assert run("", "__threadfence()") == [(4, 8)]
+    assert run("__syncthreads()", "") == [(4, 8)]
+
+
+@pytest.mark.parametrize("meet", ["__syncthreads()", "__syncwarp()"])
+def test_an_atomic_is_seen_where_another_thread_fenced_that_its_own_has_met(meet: str) -> None:
+    source = """__device__ unsigned int arrived;
+__global__ void f(int *data, int *out) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) { data[blockIdx.x] = 1; __threadfence(); }
+    MEET;
+    if (threadIdx.x == 5) last = atomicAdd(&arrived, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (last && threadIdx.x == 9) { out[0] = data[0] + data[3]; arrived = 0; }
+}"""
+    assert races(source, ints(4), ints(1), grid=4, block=64, defines={"MEET": meet}) == []
+    assert (6, 8) in lines(races(source, ints(4), ints(1), grid=4, block=64, defines={"MEET": ""}))
+
+
 def test_an_atomic_does_not_order_a_plain_read_of_the_same() -> None:
     """The sum is not complete when a block has added its own part."""
     source = body("atomicAdd(&data[0], t);\n__syncthreads();\nif (t == 0) out[blockIdx.x] = data[0];")

@@ -10,6 +10,7 @@ import pytest
 from gpu.errors import LaunchError
 from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.checkers.uninitialized import UninitializedChecker
+from gpu.simulator.checkers.warpgroups import WarpgroupChecker
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import lines, watch
 from tests.gpu.simulator.running import build, launch
@@ -269,6 +270,23 @@ def test_what_a_bulk_copy_brings_is_not_there_before_and_is_a_race(module: Simul
     watch(checker, early, GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
     assert len(checker.findings) == 1
     assert "The copy goes on until its thread waits for it" in checker.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("fence", "missing"),
+    [
+        ("fence.mbarrier_init.release.cluster;", False),
+        ("fence.proxy.async.shared::cta;", False),
+        ("fence.acq_rel.cta;", True),
+        ("", True),
+    ],
+)
+def test_a_bulk_copy_sees_a_barrier_that_was_fenced_after_it_was_made(fence: str, missing: bool) -> None:
+    source = SOURCE.replace("WAITS", WAITS).replace("fence.mbarrier_init.release.cluster;", fence)
+    checker = WarpgroupChecker()
+    watch(checker, build(source), GIVEN, np.zeros(256, np.float32), kernel="bulk", block=64)
+    assert bool(checker.findings) == missing
+    assert all("a fence.proxy.async between them" in each.message for each in checker.findings)
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def check_ladder(
     chosen = declared.variant(names[1])
     params = {field.name: field.default for field in declared.parameters} | dict(declared.step_params)
     # Integers, so that the order in which atomics add makes no difference; a matrix has digits.
-    type = {"dtype": "int32"} if declared.dimensions == 1 else {}
+    type = {"dtype": "int32"} if declared.dimensions == 1 and not declared.of_images else {}
     params |= {
         name: value
         for name, value in {"n": sizes[declared.dimensions - 1], "block": block, **type}.items()

@@ -16,7 +16,7 @@ from gpu.patterns.nbody.pattern import PATTERN
 from gpu.patterns.nbody.physics import probes
 from gpu.patterns.nbody.presets import generate
 from gpu.patterns.nbody.simulation import BodySimulation
-from gpu.run.check import check_pattern
+from gpu.run.check import check_variant
 from gpu.run.execute import Outcome, record, run_pattern
 
 pytestmark = pytest.mark.alike
@@ -143,7 +143,7 @@ def test_a_wrong_force_is_not_verified(variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_rung_races_or_reads_what_nobody_wrote(variant: str) -> None:
     params = {"preset": "plummer", "bodies": 150, "block": "64", "steps": 1}
-    assert check_pattern(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None) == []
+    assert check_variant(PATTERN, PATTERN.variant(variant), {}, params, lambda progress: None)[0] == []
 
 
 def test_what_measures_races_with_nothing() -> None:
