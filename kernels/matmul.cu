@@ -12,6 +12,8 @@
 // matmul_registers_2d  a thread makes a square of elements            loads of one float, and banks in conflict
 // matmul_vectors       16-byte loads, A transposed on its way         the block waits for global memory at each step
 // matmul_peak          next tiles copied during this one's products   the rate of multiply-adds
+// matmul_add_parts     where elements are few: what parts of k add to  a launch more
+// matmul_whole_quads   B's rows begin where copies of 16 bytes can     as many bytes written as read
 //
 // By tensor cores: matmul_tensor.cu, matmul_halves.cu.
 
@@ -53,12 +55,13 @@
 #define PADDING 4
 
 // Steps of which matmul_peak has tiles in shared memory, used or on their way; blocks that share the steps of the same
-// elements, as a cluster, which takes a GPU since Hopper; and floats of B in a copy, 4 where its rows are whole quads
-// long.
+// elements, as a cluster, which takes a GPU since Hopper; floats of B in a copy, 4 where its rows are whole quads long;
+// and whether those of C are.
 #ifndef STAGES
 #define STAGES 3
 #define SPLITS 1
 #define WIDTH 1
+#define WHOLE_QUADS 0
 #endif
 #if SPLITS > 1
 #include <cooperative_groups.h>
@@ -357,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
 // Begin to copy the tiles of a step, of which `a` and `b` are this thread's first elements: floats of A one by one, as
 // they come to stand below each other. What lies outside, also beyond what is `left` of k, counts as zero.
-__device__ void copy(float (*tiles)[PITCH], const float *a, const float *b, int m, int n, int k, int left) {
+__device__ void copy(float (*tiles)[PITCH], const float *a, const float *b, int m, int n, int k, int pitch, int left) {
     constexpr int A_STEP = (THREADS + DEPTH - 1) / DEPTH;
     constexpr int B_STEP = (THREADS * WIDTH + COLUMNS - 1) / COLUMNS;
     int i = threadIdx.x % DEPTH;
@@ -370,7 +373,7 @@ __device__ void copy(float (*tiles)[PITCH], const float *a, const float *b, int 
 #pragma unroll
     for (int row = threadIdx.x * WIDTH / COLUMNS, turn = 0; turn < DEPTH / B_STEP; row += B_STEP, ++turn) {
         int zeros = blockIdx.x * COLUMNS + x < n && row < left ? 0 : 4 * WIDTH;
-        __pipeline_memcpy_async(&tiles[row][ROWS + PADDING + x], b + turn * B_STEP * n, 4 * WIDTH, zeros);
+        __pipeline_memcpy_async(&tiles[row][ROWS + PADDING + x], b + turn * B_STEP * pitch, 4 * WIDTH, zeros);
     }
     __pipeline_commit();
 }
@@ -391,7 +394,7 @@ __device__ void finish_cluster(float (*parts)[COLUMNS + PADDING], float *c, int 
 #pragma unroll
         for (int part = 1; part < SPLITS; ++part)
             for (int s = 0; s < 4; ++s) found[0][s] += found[part][s];
-        finish_quad<WIDTH == 4>(c, blockIdx.y * ROWS + row, blockIdx.x * COLUMNS + column, m, n, found[0], alpha, beta);
+        finish_quad<WHOLE_QUADS>(c, blockIdx.y * ROWS + row, blockIdx.x * COLUMNS + column, m, n, found[0], alpha, beta);
     }
     // A block ends when no other one reads its memory any more.
     cluster.sync();
@@ -409,10 +412,11 @@ __device__ void take_factors(float *of_a, float *of_b, const float *column, cons
 // Idea: tiles of the next steps are copied to shared memory while the products of one are summed up, without a register
 // between; the next factors come meanwhile from there; one barrier a step is left. A warp's lanes read quads that lie
 // side by side (Kerr and others, CUTLASS: fast linear algebra in CUDA C++, 2017). Where elements are too few for all
-// multiprocessors, the blocks of a cluster share the steps, and add up in each other's shared memory. Limit: the rate
-// of multiply-adds.
+// multiprocessors, the blocks of a cluster share the steps, and add up in each other's shared memory; where these are
+// still too few, k is made in parts by as many clusters, each of which writes a matrix of its own. A row of B is
+// `pitch` floats long. Limit: the rate of multiply-adds.
 extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3 : 1)
-    matmul_peak(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
+    matmul_peak(const float *a, const float *b, float *c, int m, int n, int k, int pitch, float alpha, float beta) {
     __shared__ __align__(16) float tiles[STAGES][DEPTH][PITCH];
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
@@ -422,16 +426,18 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
     int x = warp % WARPS_ACROSS * WARP_COLUMNS + lane / 2 % 4 * 4;
 
     // phase: copy the first tiles
-    int share = (k + DEPTH * SPLITS - 1) / (DEPTH * SPLITS) * DEPTH;
-    int first = blockIdx.z * share;
+    int shares = DEPTH * gridDim.z;
+    int share = (k + shares - 1) / shares * DEPTH;
+    int first = min(blockIdx.z * share, k);
     int left = min(share, k - first);
+    c += (size_t)(blockIdx.z / SPLITS) * m * n;
     a += (blockIdx.y * ROWS + threadIdx.x / DEPTH) * k + first + threadIdx.x % DEPTH;
-    b += (first + threadIdx.x * WIDTH / COLUMNS) * n + blockIdx.x * COLUMNS + threadIdx.x * WIDTH % COLUMNS;
+    b += (first + threadIdx.x * WIDTH / COLUMNS) * pitch + blockIdx.x * COLUMNS + threadIdx.x * WIDTH % COLUMNS;
 #pragma unroll
     for (int stage = 0; stage < STAGES - 1; ++stage) {
-        copy(tiles[stage], a, b, m, n, k, left - stage * DEPTH);
+        copy(tiles[stage], a, b, m, n, k, pitch, left - stage * DEPTH);
         a += DEPTH;
-        b += DEPTH * n;
+        b += DEPTH * pitch;
     }
     __pipeline_wait_prior(STAGES - 2);
     __syncthreads();
@@ -453,9 +459,9 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
             const float *row = i == DEPTH - 1 ? tiles[next][0] : tiles[now][i + 1];
             take_factors(of_a[(i + 1) % 2], of_b[(i + 1) % 2], row + y, row + ROWS + PADDING + x);
             if (i == 0) {
-                copy(tiles[free], a, b, m, n, k, left - (STAGES - 1) * DEPTH);
+                copy(tiles[free], a, b, m, n, k, pitch, left - (STAGES - 1) * DEPTH);
                 a += DEPTH;
-                b += DEPTH * n;
+                b += DEPTH * pitch;
             }
             // To and fro, so that a product has a factor in common with the one before: registers lie in two banks, and
             // what has just been read is kept for the next instruction.
@@ -494,8 +500,21 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
         int row = blockIdx.y * ROWS + y + r / 4 * 4 * WARP_LANES_DOWN + r % 4;
 #pragma unroll
         for (int s = 0; s < THREAD_COLUMNS; s += 4)
-            finish_quad<WIDTH == 4>(c, row, blockIdx.x * COLUMNS + x + s * WARP_LANES_ACROSS, m, n, sums[r] + s, alpha,
+            finish_quad<WHOLE_QUADS>(c, row, blockIdx.x * COLUMNS + x + s * WARP_LANES_ACROSS, m, n, sums[r] + s, alpha,
                                     beta);
     }
 #endif
+}
+
+// Copy rows to where each is whole quads long, zeros behind it: a thread fills a quad.
+extern "C" __global__ void matmul_whole_quads(const float *matrix, float *whole, int rows, int columns, int quads) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows * quads) return;
+    reinterpret_cast<float4 *>(whole)[i] = quad<false>(matrix, i / quads, i % quads * 4, rows, columns);
+}
+
+// Add up the parts of k, an element a thread.
+extern "C" __global__ void matmul_add_parts(const float *sums, float *c, int elements, int parts, float alpha,
+                                            float beta) {
+    finish_parts(sums, c, elements, parts, alpha, beta);
 }

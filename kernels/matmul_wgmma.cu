@@ -10,6 +10,7 @@
 // of halves           idea                                               what still limits it
 // matmul_whole_rows   rows begin where copies of 16 bytes can            as many bytes written as read
 // matmul_fp16         copies during products, of rows as they are        the rate of tensor cores, and their power
+// matmul_fp16_add     where elements are few: what parts of k add up to  a launch more
 
 #include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>
@@ -148,21 +149,7 @@ __device__ unsigned long long tile_at(unsigned int address, int apart = 16) {
 // B_TURNED: 0 where k goes along the lines of B's tile, 1 where it goes across them.
 template <int B_TURNED>
 __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, unsigned long long b, int adds) {
-#if COLUMNS == 256
-    asm volatile(
-        "{ .reg .pred adds; setp.ne.b32 adds, %130, 0;\n"
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
-        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
-        "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
-        "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
-        "%56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "
-        "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, "
-        "%92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
-        "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, "
-        "%123, %124, %125, %126, %127}, %128, %129, adds, 1, 1, 0, %131; }"
-        : SUMS_64(0), SUMS_64(64)
-        : "l"(a), "l"(b), "r"(adds), "n"(B_TURNED));
-#elif COLUMNS == 128
+#if COLUMNS == 128
     asm volatile(
         "{ .reg .pred adds; setp.ne.b32 adds, %66, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
@@ -343,9 +330,10 @@ __device__ void copy_rows(unsigned int tile, const __half *from, int pitch, int 
     }
 }
 
-// What is copied next: the step that begins `deep` along k, of the tile of C at row `y` and column `x`.
+// What is copied next: the step that begins `deep` along k, of the tile of C at row `y` and column `x`; k is begun at
+// `first`.
 struct Next {
-    int tile, y, x, deep, stage, turn;
+    int tile, y, x, first, deep, stage, turn;
 };
 
 // Have the half of the block whose turn it is begin to copy the tiles of the next step, if there is one, and go on to
@@ -364,7 +352,7 @@ __device__ void copy_next(Next &next, __half *stages, const __half *a, const __h
         next.stage = next.stage + 1 == STAGES ? 0 : next.stage + 1;
         next.deep += DEPTH;
         if (next.deep >= k) {
-            next.deep = 0;
+            next.deep = next.first;
             next.tile += gridDim.x;
             place_of(next.tile, down, across, next.y, next.x);
         }
@@ -411,7 +399,8 @@ __device__ void write_parts(__half *c, const float (&sums)[COLUMNS / 2], int y, 
 }
 
 // Write them element by element.
-__device__ void write_elements(__half *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha,
+template <typename Element>
+__device__ void write_elements(Element *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha,
                                float beta) {
     int lane = threadIdx.x % 32;
 #pragma unroll
@@ -426,17 +415,22 @@ __device__ void write_elements(__half *c, const float (&sums)[COLUMNS / 2], int 
 // be it of this tile of C or of their next one. Halves of the block take turns: the fence by which tensor cores see what
 // has been copied waits for all copies of a thread, and so it has no others on their way. Tiles are parts of rows as
 // they are, of which B's go across k: tensor cores take them turned. They add up all of k; what they cut off is less
-// than what rounding to a half leaves. Limit: the rate of tensor cores, and copies of 16 bytes.
+// than what rounding to a half leaves. Where tiles are few, k is made in gridDim.y parts, whose sums stand in matrices
+// of floats. Limit: the rate of tensor cores, and copies of 16 bytes.
 extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
-    matmul_fp16(const __half *a, const __half *b, __half *c, int m, int n, int k, int a_pitch, int b_pitch, float alpha,
-                float beta) {
+    matmul_fp16(const __half *a, const __half *b, __half *c, float *parts, int m, int n, int k, int a_pitch,
+                int b_pitch, float alpha, float beta) {
     extern __shared__ __align__(1024) __half stages[];
     int down = (m + ROWS - 1) / ROWS;
     int across = (n + COLUMNS - 1) / COLUMNS;
-    int steps = (k + DEPTH - 1) / DEPTH;
+    int shares = DEPTH * gridDim.y;
+    int share = (k + shares - 1) / shares * DEPTH;
+    int first = min(blockIdx.y * share, k);
+    k = min(k, first + share);
+    int steps = (k - first + DEPTH - 1) / DEPTH;
     int warp = threadIdx.x / 32;
     // phase: copy the first tiles
-    Next next = {static_cast<int>(blockIdx.x), 0, 0, 0, 0, 0};
+    Next next = {static_cast<int>(blockIdx.x), 0, 0, first, first, 0, 0};
     place_of(next.tile, down, across, next.y, next.x);
     for (int i = 0; i < AHEAD; ++i) copy_next(next, stages, a, b, m, n, k, a_pitch, b_pitch, down, across);
     int stage = 0;
@@ -466,9 +460,17 @@ extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         // phase: write
-        if (COLUMNS % (4 * PART) == 0 && n % PART == 0 && beta == 0.0f)
+        if (gridDim.y > 1)
+            write_elements(parts + (size_t)blockIdx.y * m * n, sums, y + warp * 16, x, m, n, 1.0f, 0.0f);
+        else if (COLUMNS % (4 * PART) == 0 && n % PART == 0 && beta == 0.0f)
             write_parts(c, sums, y + warp * 16, x, m, n, alpha);
         else
             write_elements(c, sums, y + warp * 16, x, m, n, alpha, beta);
     }
+}
+
+// Add up the parts of k, an element a thread.
+extern "C" __global__ void matmul_fp16_add(const float *sums, __half *c, int elements, int parts, float alpha,
+                                           float beta) {
+    finish_parts(sums, c, elements, parts, alpha, beta);
 }

@@ -24,11 +24,12 @@ class At:
 
     Parameters
     ----------
-    size : int
+    size : int or str
+        A shape is a text.
     ours, peer : Measurement
     """
 
-    size: int
+    size: int | str
     ours: Measurement
     peer: Measurement
 
@@ -122,10 +123,11 @@ def picture(curves: Sequence[OverSizes], title: str) -> str:
 
 
 def _panel(curve: OverSizes, left: float, top: float) -> Iterator[str]:
-    first, last = math.log2(curve.points[0].size), math.log2(curve.points[-1].size)
+    # Shapes stand side by side.
+    places = [place if isinstance(at.size, str) else math.log2(at.size) for place, at in enumerate(curve.points)]
 
-    def x(size: float) -> float:
-        return left + (math.log2(size) - first) / max(last - first, 1e-9) * _WIDE
+    def x(place: float) -> float:
+        return left + (place - places[0]) / max(places[-1] - places[0], 1e-9) * _WIDE
 
     def y(share: float) -> float:
         held = min(max(share, _LEAST), _MOST)
@@ -138,17 +140,19 @@ def _panel(curve: OverSizes, left: float, top: float) -> Iterator[str]:
         yield f'<path class="{kind}" d="M{left:g} {y(level):.1f}H{left + _WIDE:g}"/>'
         yield text(left - 6, y(level) + 4, f"{level:g}", "small end")
         level *= 2
-    for at in (curve.points[0], curve.points[-1]):
-        kind = "small" if at is curve.points[0] else "small end"
-        words = _size(at.size) if at is curve.points[0] else f"{_size(at.size)} {curve.of.unit}"
-        yield text(x(at.size), top + _HIGH + 18, words, kind)
-    path = "L".join(f"{x(at.size):.1f} {y(at.share):.1f}" for at in curve.points)
-    yield f'<path class="line" d="M{path}"/>'
-    for at in curve.points:
+    begin, end = curve.points[0].size, curve.points[-1].size
+    if isinstance(begin, str):
+        yield text(left + _WIDE, top + _HIGH + 18, f"{len(curve.points)} shapes", "small end")
+    else:
+        yield text(left, top + _HIGH + 18, _size(begin), "small")
+        yield text(left + _WIDE, top + _HIGH + 18, f"{_size(end)} {curve.of.unit}", "small end")
+        path = "L".join(f"{x(place):.1f} {y(at.share):.1f}" for place, at in zip(places, curve.points, strict=True))
+        yield f'<path class="line" d="M{path}"/>'
+    for place, at in zip(places, curve.points, strict=True):
         kind = "ahead" if at.share >= 1 else "behind"
         words = f"{_size(at.size)} {curve.of.unit}: {at.share:.2f} x {at.peer.who}"
-        place = f'cx="{x(at.size):.1f}" cy="{y(at.share):.1f}"'
-        yield f'<circle class="{kind}" {place} r="4"><title>{words}</title></circle>'
+        center = f'cx="{x(place):.1f}" cy="{y(at.share):.1f}"'
+        yield f'<circle class="{kind}" {center} r="4"><title>{words}</title></circle>'
 
 
 def _colors(theme: str) -> str:
@@ -160,8 +164,8 @@ def _colors(theme: str) -> str:
     )
 
 
-def _size(size: int) -> str:
-    return f"2^{size.bit_length() - 1}" if size.bit_count() == 1 else f"{size}"
+def _size(size: int | str) -> str:
+    return f"2^{size.bit_length() - 1}" if isinstance(size, int) and size.bit_count() == 1 else f"{size}"
 
 
 def _ms(row: Measurement) -> float:

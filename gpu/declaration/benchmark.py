@@ -133,13 +133,13 @@ class Beside:
         What is done at every size.
     unit : str
         What sizes count, such as "elements".
-    cases : mapping of int to Case
-        By size, ascending.
+    cases : mapping of int or str to Case
+        By size, ascending; or by shape, such as "64 x 4096", which have no order.
     """
 
     work: str
     unit: str
-    cases: Mapping[int, Case]
+    cases: Mapping[int, Case] | Mapping[str, Case]
 
 
 def _alone(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:

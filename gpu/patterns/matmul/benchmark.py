@@ -12,36 +12,58 @@ from gpu.declaration.benchmark import Benchmark, Beside, Case, Peer, SizeCurve, 
 from gpu.declaration.pattern import Inputs, Params
 from gpu.patterns.matmul.elements import HALVES
 
+_SHAPES = (
+    (4096, 64, 4096),
+    (64, 4096, 4096),
+    (4096, 4096, 64),
+    (256, 256, 16_384),
+    (128, 128, 16_384),
+    (16_384, 256, 256),
+    (1023, 1025, 1027),
+    (2000, 3000, 1000),
+    (8192, 1024, 2048),
+    (500, 5000, 500),
+    (333, 777, 5555),
+    (3001, 2999, 3003),
+)
+"""m, n and k: narrow, flat and odd ones, and few elements of long rows."""
 
-def _case(side: int, variants: tuple[str, ...] = ()) -> Case:
+
+def _case(m: int, n: int, k: int, variants: tuple[str, ...] = ()) -> Case:
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        a, b = torch.rand(side, side, device="cuda"), torch.rand(side, side, device="cuda")
-        yield Peer("cuBLAS, no TF32 (PyTorch)", partial(torch.matmul, a, b, out=torch.empty_like(a)))
+        a, b = torch.rand(m, k, device="cuda"), torch.rand(k, n, device="cuda")
+        yield Peer("cuBLAS, no TF32 (PyTorch)", partial(torch.matmul, a, b, out=a.new_empty(m, n)))
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         rng = cupy.random.default_rng(seed)
-        a, b = (rng.random((side, side), dtype=cupy.float32) for _ in range(2))
-        yield Peer(f"cuBLAS (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=cupy.empty_like(a)))
+        a, b = (rng.random(shape, dtype=cupy.float32) for shape in ((m, k), (k, n)))
+        product = cupy.empty((m, n), cupy.float32)
+        yield Peer(f"cuBLAS (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=product))
 
     libraries = {"torch": torch, "cupy": cupy}
-    return Case(f"matmul, {side} x {side} float32", {"n": side}, variants=variants, libraries=libraries)
+    return Case(f"matmul, {_shape(m, n, k)} float32", {"m": m, "n": n, "k": k}, variants=variants, libraries=libraries)
 
 
-def _halves(side: int, variants: tuple[str, ...]) -> Case:
+def _halves(m: int, n: int, k: int, variants: tuple[str, ...]) -> Case:
     """Random numbers from -1 to 1, as ours are: what they are decides how fast a GPU may go."""
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        a, b = ((torch.rand(side, side, device="cuda") * 2 - 1).half() for _ in range(2))
-        yield Peer("cuBLAS of halves (PyTorch)", partial(torch.matmul, a, b, out=torch.empty_like(a)))
+        a, b = ((torch.rand(shape, device="cuda") * 2 - 1).half() for shape in ((m, k), (k, n)))
+        yield Peer("cuBLAS of halves (PyTorch)", partial(torch.matmul, a, b, out=a.new_empty(m, n)))
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         rng = cupy.random.default_rng(seed)
-        a, b = ((rng.random((side, side), dtype=cupy.float32) * 2 - 1).astype(cupy.float16) for _ in range(2))
-        yield Peer(f"cuBLAS of halves (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=cupy.empty_like(a)))
+        a, b = ((rng.random(each, dtype=cupy.float32) * 2 - 1).astype(cupy.float16) for each in ((m, k), (k, n)))
+        product = cupy.empty((m, n), cupy.float16)
+        yield Peer(f"cuBLAS of halves (CuPy {cupy.__version__})", partial(cupy.matmul, a, b, out=product))
 
     libraries = {"torch": torch, "cupy": cupy}
-    params = {"n": side, "dtype": HALVES}
-    return Case(f"matmul, {side} x {side} {HALVES}", params, variants=variants, libraries=libraries)
+    params = {"m": m, "n": n, "k": k, "dtype": HALVES}
+    return Case(f"matmul, {_shape(m, n, k)} {HALVES}", params, variants=variants, libraries=libraries)
+
+
+def _shape(m: int, n: int, k: int) -> str:
+    return f"{m} x {n}" if m == n == k else f"{m} x {n} x {k}"
 
 
 def _timed(side: int, tile: int = 32) -> Case:
@@ -54,8 +76,12 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 
 BENCHMARK = Benchmark(
-    gpu=(_case(1024), _case(4096), _case(8192, ("vectors", "peak")), _halves(4096, ("tiled", "warpgroups"))),
-    compiled=(_case(512),),
+    gpu=(
+        *(_case(side, side, side) for side in (1024, 4096)),
+        _case(8192, 8192, 8192, ("vectors", "peak")),
+        _halves(4096, 4096, 4096, ("tiled", "warpgroups")),
+    ),
+    compiled=(_case(512, 512, 512),),
     curve=SizeCurve(powers(8, 9, 10, 11, 12)),
     wanted={"tiled": "a 5th of np.matmul"},
     peers=_peers,
@@ -65,14 +91,24 @@ BENCHMARK = Benchmark(
             "matrix product of float32, square",
             "rows",
             {
-                side: _case(side, ("vectors", "peak", "tensor"))
+                side: _case(side, side, side, ("vectors", "peak", "tensor"))
                 for side in (256, 512, 1000, 1024, 2048, 4096, 4097, 8192)
             },
         ),
         Beside(
+            "matrix product of float32, other shapes",
+            "(m x n x k)",
+            {_shape(*shape): _case(*shape, ("peak",)) for shape in _SHAPES},
+        ),
+        Beside(
             "matrix product of halves, square",
             "rows",
-            {side: _halves(side, ("warpgroups",)) for side in (256, 512, 1024, 2048, 4096, 4097, 8192)},
+            {side: _halves(side, side, side, ("warpgroups",)) for side in (256, 512, 1024, 2048, 4096, 4097, 8192)},
+        ),
+        Beside(
+            "matrix product of halves, other shapes",
+            "(m x n x k)",
+            {_shape(*shape): _halves(*shape, ("warpgroups",)) for shape in _SHAPES},
         ),
     ),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Device, Engine, Module
+from gpu.patterns.matmul.parts import PartsOfK
 
 FILE = "matmul_wgmma.cu"
 
@@ -17,6 +18,8 @@ _PART = 8
 _DEPTH = _LINE = 64
 """How far along k a step goes, and how many halves a line in shared memory has."""
 _FILLING_BLOCK = 256
+_LEAST_DEPTH = 1024
+"""So far along k a part goes at least, where tiles are few."""
 
 
 @dataclass(frozen=True)
@@ -51,35 +54,50 @@ _BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST}
 """By the tile that is asked for, but the largest."""
 _LARGE = (_Shape(256, 128, 4), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
 """Of the largest, the fastest on an H200: larger ones where half of the multiprocessors at least have one to make."""
+_ALONE = {(128, 64): 8, (64, 64): 12}
+"""Of how many steps a block of the smaller ones has tiles where it has a multiprocessor to itself."""
 
 
-def _shape(device: Device, tile: int, m: int, n: int) -> _Shape:
-    """Return what blocks make: of the largest tile what keeps multiprocessors busy, and fits their memory."""
+def _shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, int]:
+    """Return what blocks make and in how many parts k is made.
+
+    Of the largest tile that is what keeps multiprocessors busy, and fits their memory.
+    """
     if tile in _BY_TILE:
-        return _BY_TILE[tile]
+        return _BY_TILE[tile], 1
     busy = (each for each in _LARGE if 2 * each.tiles(m, n) >= device.multiprocessors)
     shape = next(busy, _LARGE[-1])
-    return shape if shape.shared_bytes <= device.most_shared_bytes else _SMALLEST
+    if shape.shared_bytes > device.most_shared_bytes:
+        shape = _SMALLEST
+    tiles = shape.tiles(m, n)
+    parts = max(1, min(device.multiprocessors * shape.blocks // tiles, k // _LEAST_DEPTH))
+    stages = _ALONE.get((shape.rows, shape.columns))
+    if stages is not None and tiles * parts <= device.multiprocessors:
+        shape = replace(shape, stages=stages, blocks=1)
+    return shape, parts
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """C becomes alpha A B + beta C, all of halves: A is m x k, B is k x n."""
     (m, k), n = a.shape, b.shape[1]
-    shape = _shape(engine.device, int(params["tile"]), m, n)
+    shape, number = _shape(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, shape.defines)
     whole_a, whole_b = (_whole_rows(engine, module, matrix) for matrix in (a, b))
+    parts = PartsOfK(engine, c, number)
     engine.launch(
         module.kernel("matmul_fp16"),
-        (min(shape.tiles(m, n), engine.device.multiprocessors * shape.blocks), 1, 1),
+        (min(shape.tiles(m, n), engine.device.multiprocessors * shape.blocks), parts.number, 1),
         (shape.threads, 1, 1),
         whole_a,
         whole_b,
         c,
+        parts.sums,
         *(np.int32(each) for each in (m, n, k, whole_a.shape[1], whole_b.shape[1])),
         np.float32(params["alpha"]),
         np.float32(params["beta"]),
         shared_bytes=shape.shared_bytes,
     )
+    parts.add(module, "matmul_fp16_add", params)
     for whole, given in ((whole_a, a), (whole_b, b)):
         if whole is not given:
             engine.free(whole)

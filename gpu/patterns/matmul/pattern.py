@@ -41,14 +41,15 @@ from gpu.declaration.pattern import (
 from gpu.declaration.presentation import MatrixPresentation, Product
 from gpu.declaration.roles import Role
 from gpu.declaration.rounding import RoundingBound, gamma, rounded_to_half
-from gpu.engines.base import Buffer, Device, Engine, Module
+from gpu.engines.base import Buffer, Engine, Module
 from gpu.errors import InputError
-from gpu.patterns.matmul import elements, fp16
+from gpu.patterns.matmul import elements, fp16, peak
 from gpu.patterns.matmul.benchmark import BENCHMARK
 from gpu.patterns.matmul.elements import are_halves, dtype_of, of_floats_alone, taken
+from gpu.patterns.matmul.shapes import Shape
 from gpu.warp import WARP
 
-_FILE = "matmul.cu"
+_FILE = peak.FILE
 _TENSOR_FILE = "matmul_tensor.cu"
 _CHUNKS_FILE = "matmul_chunks.cu"
 _CUT_BLOCK, _MOST_CUT = 256, 2**15
@@ -57,70 +58,24 @@ _WARPGROUPS_FILE = fp16.FILE
 _STEPPED = 8
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """What a block makes, `rows` x `columns` elements in steps of `depth`, and a thread of it."""
-
-    rows: int
-    columns: int
-    depth: int
-    thread_rows: int
-    thread_columns: int
-
-    @property
-    def defines(self) -> dict[str, int | str]:
-        return {
-            "ROWS": self.rows,
-            "COLUMNS": self.columns,
-            "DEPTH": self.depth,
-            "THREAD_ROWS": self.thread_rows,
-            "THREAD_COLUMNS": self.thread_columns,
-        }
-
-
-@dataclass(frozen=True)
-class _PeakShape(_Shape):
-    """Of how many steps a block has tiles in shared memory, and how many blocks share those of the same elements."""
-
-    stages: int = 3
-    splits: int = 1
-
-    def wide(self, n: int) -> dict[str, int | str]:
-        """Return the defines for rows of B of so many elements, which are copied by quads where they are whole ones."""
-        return {**self.defines, "STAGES": self.stages, "SPLITS": self.splits, "WIDTH": 4 if n % 4 == 0 else 1}
-
-
 # By the tile that is asked for: what runs fast at its largest, what can be watched at its smallest.
 _COLUMN = {
-    4: _Shape(8, 8, 4, 4, 4),
-    8: _Shape(16, 16, 4, 4, 4),
-    16: _Shape(32, 32, 8, 4, 4),
-    32: _Shape(64, 64, 8, 8, 8),
+    4: Shape(8, 8, 4, 4, 4),
+    8: Shape(16, 16, 4, 4, 4),
+    16: Shape(32, 32, 8, 4, 4),
+    32: Shape(64, 64, 8, 8, 8),
 }
 _SQUARE = {
-    4: _Shape(8, 8, 4, 4, 4),
-    8: _Shape(16, 16, 4, 4, 4),
-    16: _Shape(64, 64, 8, 4, 4),
-    32: _Shape(128, 128, 8, 8, 8),
+    4: Shape(8, 8, 4, 4, 4),
+    8: Shape(16, 16, 4, 4, 4),
+    16: Shape(64, 64, 8, 4, 4),
+    32: Shape(128, 128, 8, 8, 8),
 }
-_PEAK = {
-    4: _PeakShape(32, 32, 4, 4, 8),
-    8: _PeakShape(32, 64, 4, 4, 8, stages=6, splits=2),
-    16: _PeakShape(64, 64, 16, 4, 4),
-    32: _PeakShape(64, 128, 16, 8, 8),
-}
-_PEAK_LARGE = _PeakShape(128, 256, 8, 8, 16)
-_PEAK_SMALL = _PeakShape(64, 64, 16, 8, 4, stages=4)
-_EVEN = 0.9
-"""The least share of a device's multiprocessors that has work to the end, where blocks are large."""
-_WORTH_SHARING = 128
-"""So long is k where blocks share it."""
-
 _TENSOR = {
-    4: _Shape(16, 16, 8, 16, 16),
-    8: _Shape(32, 16, 8, 16, 16),
-    16: _Shape(32, 32, 16, 16, 16),
-    32: _Shape(64, 64, 16, 16, 16),
+    4: Shape(16, 16, 8, 16, 16),
+    8: Shape(32, 16, 8, 16, 16),
+    16: Shape(32, 32, 16, 16, 16),
+    32: Shape(64, 64, 16, 16, 16),
 }
 """What a block makes, and a warp of it."""
 
@@ -224,12 +179,11 @@ def _launch(
     covers: tuple[int, int],
     block: tuple[int, int, int],
     file: str = _FILE,
-    splits: int = 1,
 ) -> None:
-    """Run a kernel of which a block makes `covers` rows and columns of C, or `splits` blocks do together."""
+    """Run a kernel of which a block makes `covers` rows and columns of C."""
     (m, k), n = a.shape, b.shape[1]
     kernel = engine.build(file, defines).kernel(kernel_name)
-    grid = (-(-n // covers[1]), -(-m // covers[0]), splits)
+    grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
     scales = (np.float32(params["alpha"]), np.float32(params["beta"]))
     engine.launch(kernel, grid, block, a, b, c, np.int32(m), np.int32(n), np.int32(k), *scales)
 
@@ -247,7 +201,7 @@ def _an_element_a_thread(kernel_name: str) -> _Multiply:
     return multiply
 
 
-def _several_a_thread(kernel_name: str, shapes: dict[int, _Shape], *, one_column: bool = False) -> _Multiply:
+def _several_a_thread(kernel_name: str, shapes: dict[int, Shape], *, one_column: bool = False) -> _Multiply:
     """Launch a kernel whose threads make a column of elements each, or a square."""
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -258,37 +212,6 @@ def _several_a_thread(kernel_name: str, shapes: dict[int, _Shape], *, one_column
         _launch(engine, params, a, b, c, kernel_name, shape.defines, covers, (threads, 1, 1))
 
     return multiply
-
-
-def _peak_shape(device: Device, tile: int, m: int, n: int, k: int) -> _PeakShape:
-    """Return the shape of the tile that is asked for; of the largest, what keeps all multiprocessors busy.
-
-    That is a larger one where its blocks come out even and rows are whole quads long, and a smaller one, or blocks that
-    share their work, where there are few.
-    """
-    shape, all_busy = _PEAK[tile], device.multiprocessors
-    if shape is _PEAK[max(_PEAK)]:
-        large = _blocks(_PEAK_LARGE, m, n)
-        if n % 4 == 0 and large >= _EVEN * all_busy * -(-large // all_busy):
-            return _PEAK_LARGE
-        if 2 * _blocks(shape, m, n) < all_busy:
-            shape = _PEAK_SMALL
-        if k >= _WORTH_SHARING and 2 * _blocks(shape, m, n) < 5 * all_busy:
-            shape = replace(shape, splits=4 if 5 * _blocks(shape, m, n) < 2 * all_busy else 2)
-    return shape if device.has_clusters else replace(shape, splits=1)
-
-
-def _blocks(shape: _Shape, m: int, n: int) -> int:
-    return -(-m // shape.rows) * -(-n // shape.columns)
-
-
-def _by_stages(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """Launch the rung that copies ahead, whose blocks may share what they make."""
-    m, n = c.shape
-    shape = _peak_shape(engine.device, int(params["tile"]), m, n, a.shape[1])
-    threads = shape.rows // shape.thread_rows * (shape.columns // shape.thread_columns)
-    covers = (shape.rows, shape.columns)
-    _launch(engine, params, a, b, c, "matmul_peak", shape.wide(n), covers, (threads, 1, 1), splits=shape.splits)
 
 
 def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
@@ -416,7 +339,7 @@ _MULTIPLIES: dict[str, _Multiply] = {
     "registers-1d": _several_a_thread("matmul_registers_1d", _COLUMN, one_column=True),
     "registers-2d": _several_a_thread("matmul_registers_2d", _SQUARE),
     "vectors": _several_a_thread("matmul_vectors", _SQUARE),
-    "peak": _by_stages,
+    "peak": peak.multiply,
     "tensor": _by_warps,
     "halves": _by_halves,
     "warpgroups": _by_warpgroups,
@@ -712,7 +635,7 @@ PATTERN = Pattern(
             idea="The next tiles are copied to shared memory while one tile's products are summed up; where elements "
             "are few, a cluster's blocks share them.",
             limit="The rate of multiply-adds.",
-            kernels=("matmul_peak",),
+            kernels=("matmul_peak", "matmul_add_parts", "matmul_whole_quads"),
             obstacle=of_floats_alone,
         ),
         Variant(
@@ -744,9 +667,11 @@ PATTERN = Pattern(
             "in bulk, whole and in the order that is wanted, while others are multiplied; halves are taken as they "
             "are.",
             limit="Three products for one, at the rate of tensor cores; of halves one.",
-            kernels=("matmul_split_tiles", "matmul_wgmma", "matmul_whole_rows", "matmul_fp16"),
+            kernels=("matmul_split_tiles", "matmul_wgmma", "matmul_whole_rows", "matmul_fp16", "matmul_fp16_add"),
             file=_WARPGROUPS_FILE,
             warpgroups=True,
+            # A stage is filled again in the third step of a tile of halves; a block of floats takes a second.
+            checked=lambda params: 2 * _WARPGROUPS_DEPTH + 1 if are_halves(params) else _WARPGROUPS_DEPTH // 2 + 1,
         ),
         Variant(
             "cublas",

@@ -56,13 +56,30 @@ def test_the_drawing_has_a_point_for_each_size_at_its_height():
     assert level - ahead == pytest.approx(behind - level, abs=0.2), "half as fast is as far off as twice"
 
 
+def test_shapes_have_no_order_and_stand_side_by_side():
+    cases = {shape: Case(f"sum, {shape}") for shape in ("4 x 2", "1 x 9", "3 x 3")}
+    rows = [
+        Measurement(case.work, who, ours=ours, times_ms=(ms,), amount=1, unit="GB/s")
+        for place, case in enumerate(cases.values())
+        for who, ours, ms in (("Peak", True, 1.0), ("Library", False, 1.0 + place))
+    ]
+    curves = beside.curves_of([Beside("sums", "(m x n)", cases)], rows)
+    assert "| sums | 1 x 9 | **Peak** |" in beside.table(curves)
+    assert "least 1.00 x at 4 x 2 (m x n)" in beside.summary(curves)
+    drawn = ElementTree.fromstring(beside.picture(curves, "Shapes"))
+    points = [float(each.get("cx")) for each in drawn.iter("{http://www.w3.org/2000/svg}circle")]
+    assert points[1] - points[0] == pytest.approx(points[2] - points[1], abs=0.2)
+    assert "3 shapes" in "".join(drawn.itertext())
+
+
 @pytest.mark.parametrize("name", all_patterns())
 def test_what_is_declared_can_be_run(name):
     pattern = all_patterns()[name]
     works = [case.work for each in pattern.benchmark.beside for case in each.cases.values()]
     assert len(works) == len(set(works))
     for each in pattern.benchmark.beside:
-        assert list(each.cases) == sorted(each.cases)
+        sizes = list(each.cases)
+        assert all(isinstance(size, str) for size in sizes) or sizes == sorted(sizes)
         for case in each.cases.values():
             pattern.check(case.params)
             assert case.variants

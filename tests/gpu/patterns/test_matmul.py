@@ -12,6 +12,8 @@ from gpu.engines.base import Engine
 from gpu.engines.null import NullEngine
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
+from gpu.run import verify
+from gpu.run.drive import drive
 from gpu.run.execute import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
@@ -102,20 +104,22 @@ def test_with_beta_0_nothing_is_read_from_c(engine: Engine, variant: str) -> Non
         assert outcome.report.verified
 
 
+@pytest.mark.parametrize("clusters", [True, False])
 @pytest.mark.parametrize(
-    ("m", "n", "k", "clusters", "blocks"),
+    ("m", "n", "k", "shared"),
     [
-        (70, 61, 150, True, (1, 2, 4)),
-        (70, 61, 150, False, (1, 2, 1)),
-        (70, 61, 100, True, (1, 2, 1)),
-        (200, 1100, 130, True, (9, 4, 2)),
+        (70, 61, 150, True),
+        (70, 61, 60, False),
+        (33, 65, 3001, True),
+        (200, 1100, 130, False),
+        (500, 521, 700, True),  # and rows of B are filled up
     ],
 )
-def test_what_is_too_little_for_all_is_shared_by_clusters(
-    fast_engine: Engine, m: int, n: int, k: int, clusters: bool, blocks: tuple[int, int, int]
+def test_what_is_too_little_for_all_is_made_by_blocks_that_share_k(
+    fast_engine: Engine, m: int, n: int, k: int, shared: bool, clusters: bool
 ) -> None:
-    """Where k is long enough, and there are clusters."""
-    grids = []
+    """Where k is long enough: those of a cluster, where there are clusters, or parts that are added up."""
+    shares, splits = [], []
 
     class Wide:
         device = replace(fast_engine.device, multiprocessors=66, has_clusters=clusters)
@@ -123,13 +127,41 @@ def test_what_is_too_little_for_all_is_shared_by_clusters(
         def __getattr__(self, name: str) -> Any:
             return getattr(fast_engine, name)
 
+        def build(self, file: str, defines: dict[str, Any]) -> Any:
+            splits.append(defines["SPLITS"])
+            return fast_engine.build(file, defines)
+
         def launch(self, kernel: Any, grid: tuple[int, int, int], *rest: Any) -> None:
-            grids.append(grid)
+            shares.append(grid[2])
             fast_engine.launch(kernel, grid, *rest)
 
     inputs = given(m, n, k)
     assert_product(run(Wide(), "peak", inputs, alpha=-0.7, beta=0.3), inputs, -0.7, 0.3)
-    assert set(grids) == {blocks}
+    assert (max(shares) > 1) == shared
+    assert clusters or max(splits) == 1
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(33, 65, 5003), (64, 64, 4096), (1, 70, 3000)])
+def test_few_halves_of_long_rows_are_made_in_parts(fast_engine: Engine, m: int, n: int, k: int) -> None:
+    parts = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(fast_engine, name)
+
+        def launch(self, kernel: Any, grid: tuple[int, int, int], *rest: Any, **more: Any) -> None:
+            parts.append(grid[1])
+            fast_engine.launch(kernel, grid, *rest, **more)
+
+    if fast_engine.device.engine == "cuda" and fast_engine.device.no_warpgroups:
+        pytest.skip(fast_engine.device.no_warpgroups)
+    pattern = find_pattern("matmul")
+    params = pattern.check({"m": m, "n": n, "k": k, "dtype": "float16", "alpha": 0.5, "beta": -2.0})
+    inputs = pattern.inputs({}, params, 5)
+    outputs = drive(Counting(), pattern.variant("warpgroups"), inputs, params, lambda progress: None)
+    ours, right = verify.comparable(pattern, pattern.variant("warpgroups"), inputs, params, outputs)
+    assert verify.compare(ours, right, pattern.tolerance(inputs, params))[1]
+    assert max(parts) == k // 1024
 
 
 def test_sums_of_two_halves_err_no_more_than_sums_of_floats(fast_engine: Engine) -> None:
