@@ -193,61 +193,59 @@ extern "C" __global__ void softmax_shuffle(const float *in, float *out, [[maybe_
     for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
-// Fetch what a thread keeps of `count` elements. ALIGNED: they are whole quads, so that one load of 16 bytes brings four.
+// So many elements before a row's first one lies a multiple of 16 bytes, where arrays begin.
+__device__ int shift_of(int row, int columns) { return row * columns % 4; }
+
+// Fetch what a thread keeps of `count` elements, by quads that begin at multiples of 16 bytes, the first one `shift`
+// elements before them; what lies outside is -infinity. ALIGNED: they are whole quads, and nothing is shifted.
 template <bool ALIGNED>
-__device__ void load_quads(float *kept, const float *x, int count) {
+__device__ void load_quads(float *kept, const float *x, int count, int shift) {
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
-        if constexpr (ALIGNED) {
-            int i = 4 * (threadIdx.x + q * BLOCK_SIZE);
-            float4 found = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
-            if (i < count) found = *reinterpret_cast<const float4 *>(x + i);
-            kept[4 * q] = found.x;
-            kept[4 * q + 1] = found.y;
-            kept[4 * q + 2] = found.z;
-            kept[4 * q + 3] = found.w;
-        } else {
+        int i = 4 * (threadIdx.x + q * BLOCK_SIZE) - (ALIGNED ? 0 : shift);
+        float4 found = make_float4(-INFINITY, -INFINITY, -INFINITY, -INFINITY);
+        if (ALIGNED ? i < count : i >= 0 && i + 4 <= count) found = *reinterpret_cast<const float4 *>(x + i);
+        kept[4 * q] = found.x;
+        kept[4 * q + 1] = found.y;
+        kept[4 * q + 2] = found.z;
+        kept[4 * q + 3] = found.w;
+        if (!ALIGNED && (i < 0 || i + 4 > count) && i < count) {
 #pragma unroll
-            for (int j = 4 * q; j < 4 * q + 4; ++j) {
-                int i = threadIdx.x + j * BLOCK_SIZE;
-                kept[j] = i < count ? x[i] : -INFINITY;
-            }
+            for (int j = 0; j < 4; ++j)
+                if (i + j >= 0 && i + j < count) kept[4 * q + j] = x[i + j];
         }
     }
 }
 
 // Write it.
 template <bool ALIGNED>
-__device__ void store_quads(const float *kept, float *y, int count) {
+__device__ void store_quads(const float *kept, float *y, int count, int shift) {
 #pragma unroll
     for (int q = 0; q < QUADS; ++q) {
-        if constexpr (ALIGNED) {
-            int i = 4 * (threadIdx.x + q * BLOCK_SIZE);
-            if (i < count)
-                *reinterpret_cast<float4 *>(y + i) =
-                    make_float4(kept[4 * q], kept[4 * q + 1], kept[4 * q + 2], kept[4 * q + 3]);
-        } else {
+        int i = 4 * (threadIdx.x + q * BLOCK_SIZE) - (ALIGNED ? 0 : shift);
+        if (ALIGNED ? i < count : i >= 0 && i + 4 <= count)
+            *reinterpret_cast<float4 *>(y + i) =
+                make_float4(kept[4 * q], kept[4 * q + 1], kept[4 * q + 2], kept[4 * q + 3]);
+        else if (!ALIGNED && i < count) {
 #pragma unroll
-            for (int j = 4 * q; j < 4 * q + 4; ++j) {
-                int i = threadIdx.x + j * BLOCK_SIZE;
-                if (i < count) y[i] = kept[j];
-            }
+            for (int j = 0; j < 4; ++j)
+                if (i + j >= 0 && i + j < count) y[i + j] = kept[4 * q + j];
         }
     }
 }
 
 template <bool ALIGNED>
-__device__ void softmax_row(const float *x, float *y, int columns, float *greatests, float *sums) {
-    int t = threadIdx.x;
+__device__ void softmax_row(const float *x, float *y, int columns, int shift, float *greatests, float *sums) {
+    int behind = KEPT * BLOCK_SIZE - (ALIGNED ? 0 : shift) + threadIdx.x;
     float kept[KEPT];
     float greatest = -INFINITY;
     // phase: load
-    load_quads<ALIGNED>(kept, x, columns);
+    load_quads<ALIGNED>(kept, x, columns, shift);
     // phase: greatest
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
     // What no register has room for is fetched again each time.
-    for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
+    for (int i = behind; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
     greatest = WARPS == 1 ? greatest_of_lanes<LANES>(greatest) : greatest_of_block(greatest, greatests);
 
     // phase: sum
@@ -257,14 +255,14 @@ __device__ void softmax_row(const float *x, float *y, int columns, float *greate
         kept[j] = expf(kept[j] - greatest);
         sum += kept[j];
     }
-    for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
+    for (int i = behind; i < columns; i += BLOCK_SIZE) sum += expf(x[i] - greatest);
     float share = 1.0f / (WARPS == 1 ? sum_of_lanes<LANES>(sum) : sum_of_block(sum, sums));
 
     // phase: write
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) kept[j] *= share;
-    store_quads<ALIGNED>(kept, y, columns);
-    for (int i = t + KEPT * BLOCK_SIZE; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) * share;
+    store_quads<ALIGNED>(kept, y, columns, shift);
+    for (int i = behind; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) * share;
 }
 
 // Idea: each element is fetched once, with three others, and stays in a register until it is written. Rows longer than
@@ -276,9 +274,9 @@ extern "C" __global__ void softmax_peak(const float *in, float *out, [[maybe_unu
     const float *x = in + blockIdx.x * columns;
     float *y = out + blockIdx.x * columns;
     if (columns % 4 == 0)
-        softmax_row<true>(x, y, columns, greatests, sums);
+        softmax_row<true>(x, y, columns, 0, greatests, sums);
     else
-        softmax_row<false>(x, y, columns, greatests, sums);
+        softmax_row<false>(x, y, columns, shift_of(blockIdx.x, columns), greatests, sums);
 }
 
 // Idea: a row that is shorter than what a warp loads is a team's of a few lanes, so that none is idle. The teams of a warp
@@ -394,19 +392,20 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     int count = min(stretch, columns - begin);
     const float *x = in + row * columns + begin;
     float *y = out + row * columns + begin;
+    int shift = shift_of(row, columns);
     // Behind what registers keep: whole quads, of which the first are kept in shared memory; then, of rows that are no
     // whole quads long, single elements.
-    int behind = min(KEPT * BLOCK_SIZE, count);
+    int behind = min(KEPT * BLOCK_SIZE - shift, count);
     const float4 *quads = reinterpret_cast<const float4 *>(x + behind);
     float4 *quads_out = reinterpret_cast<float4 *>(y + behind);
-    int whole = columns % 4 == 0 ? (count - behind) / 4 : 0;
+    int whole = (count - behind) / 4;
     int kept_quads = min(whole, pooled);
     // phase: load
     float kept[KEPT];
     if (columns % 4 == 0)
-        load_quads<true>(kept, x, count);
+        load_quads<true>(kept, x, count, 0);
     else
-        load_quads<false>(kept, x, count);
+        load_quads<false>(kept, x, count, shift);
     float own = -INFINITY;
 #pragma unroll 4
     for (int i = t; i < kept_quads; i += BLOCK_SIZE) {
@@ -450,9 +449,9 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) kept[j] *= scale;
     if (columns % 4 == 0)
-        store_quads<true>(kept, y, count);
+        store_quads<true>(kept, y, count, 0);
     else
-        store_quads<false>(kept, y, count);
+        store_quads<false>(kept, y, count, shift);
     for (int i = t; i < kept_quads; i += BLOCK_SIZE) quads_out[i] = scaled(pool[i], scale);
 #pragma unroll 4
     for (int i = kept_quads + t; i < whole; i += BLOCK_SIZE)

@@ -55,9 +55,9 @@ _SPREAD = 3
 """Random elements are from minus so much to so much: softmax of smaller ones is nearly the same everywhere."""
 
 # What was fastest on an H100 and an H200. A block a row has as many threads as need no more than so many quads each, or
-# where that would be too many threads, more quads.
-_PEAK_QUADS, _MOST_QUADS = 4, 8
-_PEAK_THREADS = 512
+# where that would be too many threads, more quads; but not fewer threads than so many for as few quads as that.
+_PEAK_QUADS, _FEW_QUADS, _MOST_QUADS = 6, 4, 8
+_FEWEST_THREADS, _PEAK_THREADS = 128, 512
 # Short rows share a block of so many threads, each of which keeps so many elements at most.
 _SHORT_BLOCK = 128
 _LONGEST_SHORT = 512
@@ -65,6 +65,9 @@ _LONGEST_SHORT = 512
 # threads each.
 _MOST_BLOCKS = 8
 _MOST_THREADS = 1024
+# Where a thread has no more quads than that of a stretch, a block has half as many threads, and keeps in registers what
+# is hardly more than they hold, or half of that.
+_HALF_FULL, _NEARLY = 12, 1.03
 # What shared memory holds beside a row's elements: a pair of numbers of every warp of a cluster.
 _PARTS_BYTES = 8 * _MOST_BLOCKS * _MOST_THREADS // WARP
 
@@ -130,7 +133,8 @@ def _peak_threads(params: Params) -> int:
 
 
 def _threads(columns: int) -> int:
-    return min(_power_of_two(-(-columns // (4 * _PEAK_QUADS))), _PEAK_THREADS)
+    least = min(_power_of_two(-(-columns // (4 * _FEW_QUADS))), _FEWEST_THREADS)
+    return min(max(_power_of_two(-(-columns // (4 * _PEAK_QUADS))), least), _PEAK_THREADS)
 
 
 def _cluster(columns: int, device: Device) -> _Launch:
@@ -138,22 +142,25 @@ def _cluster(columns: int, device: Device) -> _Launch:
     threads = _PEAK_THREADS
     room = device.most_shared_bytes - _PARTS_BYTES
     # Few blocks wait less for each other: shared memory keeps as much as registers do, where there is room for it.
-    pooled = 0 if columns % 4 else min(_MOST_QUADS * threads, room // 32)
+    pooled = min(_MOST_QUADS * threads, room // 32)
     wanted = _power_of_two(-(-columns // (4 * (_MOST_QUADS * threads + pooled))))
     blocks = min(max(wanted, 2), _MOST_BLOCKS)
     stretch = -(-columns // (4 * blocks))
     over = 16 * (stretch - _MOST_QUADS * threads)
-    if over > 0 and (columns % 4 or over > room // 2):  # a multiprocessor has no room for two such blocks
+    if over > room // 2:  # a multiprocessor has no room for two such blocks
         threads = _MOST_THREADS
     quads = _quads(columns, threads * blocks)
-    pooled = min(max(stretch - quads * threads, 0), room // 16) if columns % 4 == 0 else 0
+    if stretch <= _HALF_FULL * threads // 2:  # half as many threads keep it, where more is in shared memory
+        threads //= 2
+        quads = _MOST_QUADS if stretch <= _NEARLY * _MOST_QUADS * threads else _FEW_QUADS
+    pooled = min(max(stretch - quads * threads, 0), room // 16)
     defines = {"BLOCK_SIZE": threads, "QUADS": quads, "CLUSTER": blocks}
     return _Launch("softmax_cluster", threads, 1, {**defines}, blocks, 16 * pooled, (np.int32(pooled),))
 
 
 def _quads(columns: int, threads: int) -> int:
-    """Return how many quads of a row each of its threads keeps."""
-    return min(_MOST_QUADS, -(-columns // (4 * threads)))
+    """Return how many quads of a row each of its threads keeps; one that is not whole quads long begins anywhere."""
+    return min(_MOST_QUADS, -(-(columns + (3 if columns % 4 else 0)) // (4 * threads)))
 
 
 def _power_of_two(least: int) -> int:
@@ -313,8 +320,16 @@ _BENCHMARK = Benchmark(
             "softmax of float32 rows",
             "columns",
             {
-                2**power: _case(min(2 ** (26 - power), _LONGEST), 2**power, ("shuffle", "peak"))
-                for power in range(5, 21)
+                columns: _case(min(2**26 // columns, _LONGEST), columns, ("shuffle", "peak"))
+                for columns in powers(*range(5, 21))
+            },
+        ),
+        Beside(
+            "softmax of float32 rows that are no multiple of 4",
+            "columns",
+            {
+                columns: _case(min(2**26 // columns, _LONGEST), columns, ("shuffle", "peak"))
+                for columns in (33, 127, 1001, 4097, 16_385, 50_257, 300_007)
             },
         ),
     ),
