@@ -83,16 +83,17 @@ _BY_TILE = {
 }
 
 
-def plan_of(device: Device, tile: int, m: int, n: int, k: int, *, wide: bool) -> _Plan:
+def plan_of(device: Device, tile: int, m: int, n: int, k: int) -> _Plan:
     """Return how a product is made: of the largest tile as what takes least."""
     if tile in _BY_TILE:
         plan = _BY_TILE[tile]
         return plan if device.has_clusters else _Plan(plan.tile)
-    return min(_plans(device, k, wide=wide), key=lambda plan: plan.cost(device.multiprocessors, m, n, k))
+    return min(_plans(device, n, k), key=lambda plan: plan.cost(device.multiprocessors, m, n, k))
 
 
-def _plans(device: Device, k: int, *, wide: bool) -> Iterator[_Plan]:
-    for tile in (_LARGE, _MIDDLE, _SMALL)[not wide :]:
+def _plans(device: Device, n: int, k: int) -> Iterator[_Plan]:
+    # A thread of the largest tile writes so many elements that one by one takes too long.
+    for tile in (_LARGE, _MIDDLE, _SMALL)[n % _QUAD > 0 :]:
         for splits in _EVEN if device.has_clusters and tile is not _LARGE else (1,):
             most = min(_MOST_SHARES, k // _LEAST_DEPTH) // splits
             yield from (_Plan(tile, splits, parts) for parts in range(1, max(most, splits == 1) + 1))
@@ -102,7 +103,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
     """C becomes alpha A B + beta C: A is m x k, B is k x n."""
     (m, k), n = a.shape, b.shape[1]
     wide = n % _QUAD == 0 or m * n * k >= _WORTH_FILLING
-    plan = plan_of(engine.device, int(params["tile"]), m, n, k, wide=wide)
+    plan = plan_of(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, plan.defines(wide=wide, n=n))
     whole = _whole_quads(engine, module, b) if wide else b
     parts = PartsOfK(engine, c, plan.parts)
