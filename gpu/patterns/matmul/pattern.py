@@ -45,8 +45,8 @@ from gpu.engines.base import Buffer, Engine, Module
 from gpu.errors import InputError
 from gpu.patterns.matmul import elements, fp16, peak
 from gpu.patterns.matmul.benchmark import BENCHMARK
+from gpu.patterns.matmul.block_tiles import BlockTile
 from gpu.patterns.matmul.elements import are_halves, dtype_of, of_floats_alone, taken
-from gpu.patterns.matmul.shapes import Shape
 from gpu.warp import WARP
 
 _FILE = peak.FILE
@@ -60,22 +60,22 @@ _STEPPED = 8
 
 # By the tile that is asked for: what runs fast at its largest, what can be watched at its smallest.
 _COLUMN = {
-    4: Shape(8, 8, 4, 4, 4),
-    8: Shape(16, 16, 4, 4, 4),
-    16: Shape(32, 32, 8, 4, 4),
-    32: Shape(64, 64, 8, 8, 8),
+    4: BlockTile(8, 8, 4, 4, 4),
+    8: BlockTile(16, 16, 4, 4, 4),
+    16: BlockTile(32, 32, 8, 4, 4),
+    32: BlockTile(64, 64, 8, 8, 8),
 }
 _SQUARE = {
-    4: Shape(8, 8, 4, 4, 4),
-    8: Shape(16, 16, 4, 4, 4),
-    16: Shape(64, 64, 8, 4, 4),
-    32: Shape(128, 128, 8, 8, 8),
+    4: BlockTile(8, 8, 4, 4, 4),
+    8: BlockTile(16, 16, 4, 4, 4),
+    16: BlockTile(64, 64, 8, 4, 4),
+    32: BlockTile(128, 128, 8, 8, 8),
 }
 _TENSOR = {
-    4: Shape(16, 16, 8, 16, 16),
-    8: Shape(32, 16, 8, 16, 16),
-    16: Shape(32, 32, 16, 16, 16),
-    32: Shape(64, 64, 16, 16, 16),
+    4: BlockTile(16, 16, 8, 16, 16),
+    8: BlockTile(32, 16, 8, 16, 16),
+    16: BlockTile(32, 32, 16, 16, 16),
+    32: BlockTile(64, 64, 16, 16, 16),
 }
 """What a block makes, and a warp of it."""
 
@@ -201,7 +201,7 @@ def _an_element_a_thread(kernel_name: str) -> _Multiply:
     return multiply
 
 
-def _several_a_thread(kernel_name: str, shapes: dict[int, Shape], *, one_column: bool = False) -> _Multiply:
+def _several_a_thread(kernel_name: str, shapes: dict[int, BlockTile], *, one_column: bool = False) -> _Multiply:
     """Launch a kernel whose threads make a column of elements each, or a square."""
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from gpu.declaration.pattern import Params
 from gpu.engines.base import Buffer, Device, Engine, Module
+from gpu.patterns.matmul.block_tiles import BlockTile
 from gpu.patterns.matmul.parts import PartsOfK
-from gpu.patterns.matmul.shapes import Shape
 
 FILE = "matmul.cu"
 
@@ -22,7 +22,7 @@ _WORTH_FILLING = 2**27
 
 
 @dataclass(frozen=True)
-class _Tile(Shape):
+class _Tile(BlockTile):
     """Of how many steps a block has tiles in shared memory, and how fast blocks are, on an H200.
 
     `rate` is of a multiprocessor that has enough of them, 1 the fastest; `alone` and `paired` are how many times as

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Shape:
+class BlockTile:
     """What a block makes, `rows` x `columns` elements in steps of `depth`, and a thread of it."""
 
     rows: int
