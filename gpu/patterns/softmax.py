@@ -325,7 +325,7 @@ _BENCHMARK = Benchmark(
             },
         ),
         Beside(
-            "softmax of float32 rows that are no multiple of 4",
+            "softmax of float32, odd rows",
             "columns",
             {
                 columns: _case(min(2**26 // columns, _LONGEST), columns, ("shuffle", "peak"))
