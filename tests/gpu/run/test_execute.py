@@ -451,21 +451,35 @@ def test_what_was_taken_out_of_a_ladder_is_offered_where_it_stood(name: str, var
     assert check.remedy == Remedy(f"Insert {taken.strip()} before line {line}", line, taken.rstrip("\n"))
 
 
-@pytest.mark.parametrize("taken", ["__syncthreads();", "        __threadfence();"])
-def test_a_race_between_blocks_is_looked_for_where_there_are_several(taken: str) -> None:
+def test_a_race_between_blocks_is_looked_for_where_there_are_several() -> None:
     """One block of the last rung counts 16 KB, of which a small part of an image has less."""
     pattern = find_pattern("histogram")
-    text = (KERNELS / "histogram.cu").read_text()
-    at = text.index(taken, text.index("void move_sums("))
-    sources = {"histogram.cu": text[:at] + text[at + len(taken) :]}
     variant, maxval = pattern.variant("peak"), np.array(255, np.uint8)
     large, small = (np.random.default_rng(5).integers(0, 256, shape, np.uint8) for shape in ((240, 320), (96, 128)))
-    found, check = check_variant(pattern, variant, {"image": large, "maxval": maxval}, {}, nothing, sources=sources)
+    text = (KERNELS / "histogram.cu").read_text()
+    for taken in ("__syncthreads();", "__threadfence();"):
+        at = text.index(taken, text.index("void move_sums("))
+        sources = {"histogram.cu": text[:at] + text[at + len(taken) :]}
+        found, check = check_variant(pattern, variant, {"image": large, "maxval": maxval}, {}, nothing, sources=sources)
+        assert {each.kind for each in found} == {"race"}, taken
+        assert check.remedy is not None
+        assert check.remedy.text.strip() == taken
+        alone = check_variant(pattern, variant, {"image": small, "maxval": maxval}, {}, nothing, sources=sources)[1]
+        assert alone.clean, "all of it is one block's"
+
+
+def test_a_wait_that_is_missing_in_a_later_step_is_found() -> None:
+    """A stage of halves is filled again in a tile's third step, while products may still read it."""
+    pattern = find_pattern("matmul")
+    text = (KERNELS / "matmul_wgmma.cu").read_text()
+    taken = 'asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");'
+    assert text.count(taken) == 1
+    sources, params = {"matmul_wgmma.cu": text.replace(taken, "")}, {"dtype": "float16"}
+    variant = pattern.variant("warpgroups")
+    found, check = check_variant(pattern, variant, {}, params, nothing, sources=sources)
     assert {each.kind for each in found} == {"race"}
     assert check.remedy is not None
-    assert check.remedy.text.strip() == taken.strip()
-    alone = check_variant(pattern, variant, {"image": small, "maxval": maxval}, {}, nothing, sources=sources)[1]
-    assert alone.clean, "all of it is one block's"
+    assert check.remedy.text.strip() == taken
 
 
 def test_what_takes_long_is_not_called_endless() -> None:
