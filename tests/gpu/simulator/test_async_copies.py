@@ -142,6 +142,29 @@ def test_who_does_not_wait_races_with_the_copy(between: str, races: bool) -> Non
     assert lines(checker.findings) == ([(copy, copy + 1)] if races else [])
 
 
+@pytest.mark.parametrize(("between", "races"), [("", True), ("COMMIT();", True), ("COMMIT(); WAIT(0);", False)])
+def test_a_copy_that_begins_where_another_one_goes_on_races(between: str, races: bool) -> None:
+    """Of two that arrive at one wait nobody knows which is the later one."""
+    source = (
+        PRIMITIVES
+        + f"""
+    __global__ void k(const float *in, float *out) {{
+        __shared__ float s[32];
+        int t = threadIdx.x;
+        COPY(&s[t], in + t);
+        {between}
+        COPY(&s[t], in + 31 - t);
+        COMMIT();
+        WAIT(0);
+        out[t] = s[t];
+    }}"""
+    )
+    checker = RaceChecker()
+    watch(checker, source, VALUES, np.zeros(32, np.float32), kernel="k", defines={"N": 1})
+    first = source[: source.index("COPY(&s")].count("\n") + 1
+    assert lines(checker.findings) == ([(first, first + 2)] if races else [])
+
+
 def test_the_finding_says_that_a_wait_would_order_the_two() -> None:
     source = (
         PRIMITIVES
