@@ -394,7 +394,8 @@ __device__ void finish_cluster(float (*parts)[COLUMNS + PADDING], float *c, int 
 #pragma unroll
         for (int part = 1; part < SPLITS; ++part)
             for (int s = 0; s < 4; ++s) found[0][s] += found[part][s];
-        finish_quad<WHOLE_QUADS>(c, blockIdx.y * ROWS + row, blockIdx.x * COLUMNS + column, m, n, found[0], alpha, beta);
+        finish_quad<WHOLE_QUADS>(c, blockIdx.y * ROWS + row, blockIdx.x * COLUMNS + column, m, n, found[0], alpha,
+                                 beta);
     }
     // A block ends when no other one reads its memory any more.
     cluster.sync();
@@ -501,7 +502,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
 #pragma unroll
         for (int s = 0; s < THREAD_COLUMNS; s += 4)
             finish_quad<WHOLE_QUADS>(c, row, blockIdx.x * COLUMNS + x + s * WARP_LANES_ACROSS, m, n, sums[r] + s, alpha,
-                                    beta);
+                                     beta);
     }
 #endif
 }
