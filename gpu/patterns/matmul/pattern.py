@@ -206,8 +206,7 @@ def _several_a_thread(kernel_name: str, shapes: dict[int, BlockTile], *, one_col
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         shape = shapes[int(params["tile"])]
-        across = 1 if one_column else shape.thread_columns
-        threads = shape.rows // shape.thread_rows * (shape.columns // across)
+        threads = shape.threads * (shape.thread_columns if one_column else 1)
         covers = (shape.rows, shape.columns)
         _launch(engine, params, a, b, c, kernel_name, shape.defines, covers, (threads, 1, 1))
 
@@ -216,7 +215,7 @@ def _several_a_thread(kernel_name: str, shapes: dict[int, BlockTile], *, one_col
 
 def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     shape = _TENSOR[int(params["tile"])]
-    threads = shape.rows // shape.thread_rows * (shape.columns // shape.thread_columns) * WARP
+    threads = shape.threads * WARP
     defines: dict[str, int | str] = {"ROWS": shape.rows, "COLUMNS": shape.columns, "DEPTH": shape.depth}
     covers = (shape.rows, shape.columns)
     _launch(engine, params, a, b, c, "matmul_tensor", defines, covers, (threads, 1, 1), _TENSOR_FILE)
@@ -633,7 +632,7 @@ PATTERN = Pattern(
             "Peak: next tiles on their way",
             run=_program("peak"),
             idea="The next tiles are copied to shared memory while one tile's products are summed up; where elements "
-            "are few, a cluster's blocks share them.",
+            "are few, blocks share them, in a cluster or by parts of k.",
             limit="The rate of multiply-adds.",
             kernels=("matmul_peak", "matmul_add_parts", "matmul_whole_quads"),
             obstacle=of_floats_alone,
