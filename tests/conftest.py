@@ -10,10 +10,14 @@ import signal
 import subprocess
 import sys
 from functools import cache
-from zlib import crc32
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests import needs
+from tests.leftovers import LeftoversPlugin
+from tests.ledger import LedgerPlugin
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -28,11 +32,15 @@ settings.load_profile("same")
 # Thousands of tests keep much alive, built modules above all: to look through it all the time takes a tenth of the run.
 gc.set_threshold(20_000, 20, 100)
 
-_OF_PATTERNS = ("patterns", "histogram", "nbody")
 _COUNT_DEVICES = "import pycuda.driver as cuda; cuda.init(); print(cuda.Device.count())"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if not worker:
+        config.pluginmanager.register(LeftoversPlugin())
+    if (folder := config.getoption("--ledger")) is not None:
+        config.pluginmanager.register(LedgerPlugin(Path(folder), worker))
     if config.getoption("--driver") == "simulator":
         from gpu.pycuda import driver
         from gpu.run import repeat
@@ -43,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @cache
-def _why_no_gpu(driver: str | None) -> str:
+def _gpu_complaint(driver: str | None) -> str:
     """Return why GPU tests cannot run, or "". Another process looks, so that none of CUDA stays in this one."""
     if driver == "simulator":
         from gpu.pycuda.driver import complaint
@@ -68,13 +76,9 @@ def pytest_collection_finish() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="fail, rather than skip, the GPU tests without a GPU")
     parser.addoption(
-        "--sample",
-        action="store_true",
-        help="leave out long tests, 11 of 12 cases, and 35 of 36 that are alike",
-    )
-    parser.addoption(
         "--driver", choices=["simulator"], help="have the GPU tests run on what stands in for PyCUDA's driver"
     )
+    parser.addoption("--ledger", metavar="FOLDER", help="write which cases were collected and executed: tests/ledger.py")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in another order")
 
 
@@ -83,30 +87,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A file's tests stay together: they share what took long to prepare.
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid.partition('::')[0]}").random())
-    driver = config.getoption("--driver")
-    if config.getoption("--sample"):
-        left_out = [item for item in items if not _is_in_sample(item, driver)]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if _is_in_sample(item, driver)]
     wanted = [item for item in items if item.get_closest_marker("gpu")]
     if not wanted or config.getoption("--require-gpu"):
         return
-    reason = _why_no_gpu(driver)
+    driver = config.getoption("--driver")
+    complaint = _gpu_complaint(driver)
     for item in wanted:
-        if reason or (driver and item.get_closest_marker("hardware")):
-            item.add_marker(pytest.mark.skip(reason=reason or "it needs a GPU itself, and not only its driver"))
-
-
-def _is_in_sample(item: pytest.Item, driver: str | None) -> bool:
-    if item.get_closest_marker("long"):
-        return False
-    # On what stands in for a driver every variant has a test of its own.
-    by_marker = item.get_closest_marker("alike") is not None or (driver and item.path.parent.name in _OF_PATTERNS)
-    if not hasattr(item, "callspec") or (driver and not by_marker):
-        return True
-    drawn = crc32(item.nodeid.encode())
-    # Of what is not alike each test has its first case at least.
-    return drawn % 36 == 0 if by_marker else drawn % 12 == 0 or not any(item.callspec.indices.values())
+        if complaint or (driver and item.get_closest_marker("hardware")):
+            item.add_marker(pytest.mark.skip(reason=needs.reason(needs.GPU)))
 
 
 @pytest.fixture(autouse=True)

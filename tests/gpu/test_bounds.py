@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
+
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of processes are Linux's")
+pytestmark = needs.linux
 
 START = """
 import signal, time

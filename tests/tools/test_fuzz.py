@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tools import fuzz
 from tools.fuzz import ENDED, HANG, MEMORY, RIGHT, TRACEBACK, Batch, Tally
 
 HOSTILE = "tests.tools.hostile_areas"
-unix = pytest.mark.skipif(sys.platform == "win32", reason="alarms and limits are those of Unix")
+unix = needs.posix
 
 
 @unix
@@ -39,7 +40,7 @@ def hostile(folder: Path, area: str, count: int = 3) -> Batch:
 )
 def test_what_came_of_an_attack_is_told(tmp_path, area, outcome):
     if area == "greedy" and sys.platform != "linux":
-        pytest.skip("only Linux holds a process to its memory")
+        needs.skip(needs.LINUX)
     count = 40 if area == "broken" else 3
     found = fuzz.run_batch(hostile(tmp_path, area, count))
     assert found.total() == count

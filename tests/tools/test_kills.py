@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
+from tests import needs
 from tools.kills import COMMANDS, kills
 
 
 @pytest.mark.long
 @pytest.mark.timeout(400)  # on a busy machine
-@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes by their environment, and into memory")
+@needs.linux
 def test_nothing_is_left_of_what_is_killed_at_a_random_moment(tmp_path):
     victims = ("command", "command", "command", "window", "all", "command", "command", "command", "command", "engine")
     found = list(kills(tmp_path, victims, 7, COMMANDS[-1:], every=5, jobs=2))

@@ -3,10 +3,10 @@ from __future__ import annotations
 import ast
 import itertools
 import shutil
-import sys
 
 import pytest
 
+from tests import needs
 from tools import flaky, mutants
 from tools.mutants import KILLED, SURVIVED, TIMED_OUT, Mutant, MutatedPart
 
@@ -96,7 +96,7 @@ def test_what_ended_how_says_what_became_of_a_mutant() -> None:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+@needs.posix
 def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:
     original, tree = tmp_path / "original", tmp_path / "0"
     original.mkdir()
@@ -120,7 +120,7 @@ def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:
     assert "    -    return n + 1\n    +    return n - 1" in written
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+@needs.posix
 def test_the_mutants_of_a_line_are_made_where_they_are_asked_for(tmp_path, monkeypatch, capsys) -> None:
     module = "gpu/run/verify.py"
     text = (mutants.ROOT / module).read_text("utf-8")

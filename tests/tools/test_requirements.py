@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 ROOT = Path(__file__).parents[2]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
@@ -19,7 +20,7 @@ PLATFORMS = {
 }
 
 
-@pytest.mark.skipif(os.environ.get("LOCKSTEP_REGISTRY") != "1", reason="asks a package registry: LOCKSTEP_REGISTRY=1")
+@needs.registry
 @pytest.mark.parametrize(
     ("platform", "python"), [(platform, python) for platform, pythons in PLATFORMS.items() for python in pythons]
 )

@@ -10,6 +10,7 @@ import pytest
 
 from gpu.cli.main import main
 from gpu.patterns import find_pattern
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 from tools import sanitize
 
@@ -34,7 +35,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows starts no script by its first line")
+@needs.posix
 @pytest.mark.usefixtures("play")
 @pytest.mark.parametrize(
     ("said", "ended", "code", "told"),

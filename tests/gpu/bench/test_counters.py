@@ -10,12 +10,12 @@ from gpu.bench.model import counters, elsewhere, measure
 from gpu.bench.model.counters import COUNTERS, ProfiledLaunch
 from gpu.bench.model.measured import MeasuredCase, MeasuredLaunch, MeasuredTimes
 from gpu.cli import main as cli
-from gpu.devices.probe import find_nvcc
 from gpu.engines.modeling import ModeledLaunch
 from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.timing.launch import LaunchEstimate
 from gpu.timing.occupancy import Occupancy
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 
 HEAD = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
@@ -89,7 +89,7 @@ def test_the_tables_say_how_many_are_close(tmp_path) -> None:
     assert text.count("| 4 | 64 x 2 | ") == 4
 
 
-@pytest.mark.skipif(not find_nvcc(), reason="the model needs nvcc")
+@needs.nvcc
 def test_the_command_writes_the_section(monkeypatch, tmp_path, capsys) -> None:
     own = find_pattern("reduction")
     (variant,) = (each for each in own.variants if each.name == "atomic")

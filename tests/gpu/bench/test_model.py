@@ -13,12 +13,12 @@ from gpu.bench.model import command, compare, elsewhere, measure
 from gpu.bench.model.described import description
 from gpu.bench.model.measured import MeasuredCase, MeasuredLaunch, MeasuredTimes, OneLaunch, load, summed
 from gpu.cli import main as cli
-from gpu.devices.probe import find_nvcc
 from gpu.engines.simulator import SimulatorEngine
 from gpu.errors import InputError
 from gpu.patterns import all_patterns
 from gpu.timing import validation
 from gpu.timing.gpus import FOLDER, find_gpu, read
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 
 LAUNCH = MeasuredLaunch("k", (4, 1, 1), (64, 1, 1), 0, 1, 0.0, registers=20)
@@ -151,7 +151,7 @@ def test_the_table_says_what_is_held_out_and_what_failed() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not find_nvcc(), reason="the model needs nvcc")
+@needs.nvcc
 def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsys) -> None:
     few(monkeypatch, "matmul")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"

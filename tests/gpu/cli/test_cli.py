@@ -22,6 +22,7 @@ from gpu.engines.null import NullEngine
 from gpu.errors import CompileError, EngineLostError, LaunchError, LockstepError, SourcePosition
 from gpu.files import images
 from gpu.patterns import all_patterns
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
@@ -525,7 +526,7 @@ print([name for name in ("PyQt6", "scipy", "clang", "pycuda", "PIL", "pyqtgraph"
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="displays elsewhere are always there")
+@needs.linux
 def test_without_a_display_it_says_what_to_do_instead():
     done = program()
     assert done.returncode == 2
@@ -535,7 +536,7 @@ def test_without_a_display_it_says_what_to_do_instead():
     assert "tour DIR" in done.stderr
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the lock below is made Linux's way")
+@needs.linux
 @pytest.mark.parametrize("where", ["time.sleep(60)", "ctypes.CDLL(None).pthread_mutex_lock(lock)"])
 def test_ctrl_c_ends_a_command_even_outside_python(where: str):
     script = f"""

@@ -18,6 +18,7 @@ from gpu.cli import main as cli
 from gpu.kernel.simulate import MAXIMUM_STEPS
 from gpu.simulator.counting.counters import METRICS
 from gpu.simulator.trace.trace import Trace
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
@@ -264,7 +265,7 @@ __global__ void f(int *a, float x) {
     assert "return TWO;" in done.out
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")
+@needs.posix
 def test_a_reader_that_has_gone_is_no_crash(reduce_cu: Path):
     command = [sys.executable, str(ROOT / "main.py"), "simulate", str(reduce_cu), *LAUNCH]
     reading, writing = os.pipe()

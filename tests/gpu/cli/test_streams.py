@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from gpu.cli import main as cli
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 
 ROOT = Path(__file__).parents[3]
-unix = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device is full here")
+unix = needs.full_device
 
 
 def shell(line: str) -> tuple[int, str]:

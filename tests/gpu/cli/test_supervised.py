@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
+
 ROOT = Path(__file__).parents[3]
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of processes are Linux's")
+pytestmark = needs.linux
 
 DOUBLED = "".join(f"#define A{number} A{number - 1} A{number - 1}\n" for number in range(1, 40))
 GROWING = f"#define A0 a[0] = 1;\n{DOUBLED}__global__ void f(int *a) {{ A38 }}\n"

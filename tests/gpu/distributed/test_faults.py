@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +25,7 @@ from gpu.distributed.library import load_dask
 from gpu.distributed.run import run_distributed
 from gpu.errors import EngineUnavailableError, InputError
 from gpu.patterns import find_pattern
+from tests import needs
 from tests.gpu.distributed.conftest import PLAIN
 from tests.gpu.distributed.lockstep import LOSE, REFUSE
 
@@ -213,7 +213,7 @@ def _certified(folder: Path, name: str, *authority: str) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl, which makes certificates")
+@needs.openssl
 def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
     ca = _certified(tmp_path, "authority")
     signed = ("-CA", str(ca), "-CAkey", str(tmp_path / "authority.key"))

@@ -6,8 +6,6 @@ from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import pytest
-
 from gpu.distributed.picture import MOST_CELLS, WORKERS, task_graph
 from gpu.drawing import THEMES
 from gpu.engines.base import Device, PhaseTimes
@@ -82,7 +80,6 @@ def test_many_rounds_are_drawn_at_once_and_more_only_in_time():
 
 
 def test_it_has_the_colors_of_the_window():
-    pytest.importorskip("PyQt6")
     from gui.painting.colors import warp_color
     from gui.painting.theme import THEMES as LOOKS
 

@@ -15,6 +15,7 @@ from gpu.distributed.streamed import stream
 from gpu.errors import InputError
 from gpu.files import images, netpbm
 from gpu.patterns import find_pattern
+from tests import needs
 
 
 def streamed(cluster, name, source, target="", chunks=(), raw="", rung="", **params):
@@ -150,7 +151,7 @@ def test_an_image_is_filtered_and_counted_by_rows(cluster, tmp_path, maxval):
 
 
 def test_a_tiled_image_is_filtered_by_rows_of_tiles(cluster, tmp_path):
-    tifffile = pytest.importorskip("tifffile", reason="requirements-dask.txt installs it")
+    tifffile = needs.module("tifffile", needs.DASK)
     pixels = np.random.default_rng(6).integers(0, 256, (300, 12, 3)).astype(np.uint8)
     tifffile.imwrite(tmp_path / "in.tif", pixels, tile=(64, 16), photometric="rgb", compression=8)
     run = streamed(cluster, "convolution", tmp_path / "in.tif", tmp_path / "out.tif", (5,), size=3)
@@ -184,7 +185,7 @@ def test_nothing_is_there_of_a_result_that_was_not_finished(cluster, tmp_path):
 def test_a_disk_that_takes_no_more_is_one_sentence():
     target = RawTarget("/dev/full", 0, "<i4")
     if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full")
+        needs.skip("/dev/full: run the tests on Linux too")
     with pytest.raises(InputError, match="full cannot be written: no space left on device"):
         target.write(0, np.arange(4))
 

@@ -11,8 +11,9 @@ from gpu.distributed import tiff
 from gpu.distributed.files import check_streamed_target
 from gpu.distributed.tiff import TILE, create_tiff, open_tiff
 from gpu.errors import EngineUnavailableError, InputError
+from tests import needs
 
-tifffile = pytest.importorskip("tifffile", reason="requirements-dask.txt installs it")
+tifffile = needs.module("tifffile", needs.DASK)
 RNG = np.random.default_rng(3)
 TILES = {"tile": (32, 16)}
 

@@ -22,6 +22,7 @@ from gpu.errors import InputError, LaunchError
 from gpu.patterns import all_patterns
 from gpu.run.check import check_variant
 from gpu.run.execute import record, run_pattern
+from tests import needs
 from tests.gpu.fake_libraries import LibraryEngine
 
 LIBRARIES = [
@@ -161,7 +162,7 @@ def test_host_programs_of_libraries(pattern, variant) -> None:
 @pytest.mark.hardware
 @pytest.mark.parametrize(("pattern", "variant"), LIBRARIES, ids=IDS)
 def test_libraries_on_the_gpu(pattern, variant) -> None:
-    pytest.importorskip("cupy")
+    needs.module("cupy", "CuPy: pip install cupy-cuda13x")
     for _ in range(2):  # what CuPy keeps has to outlive an engine
         engine = engines.create("cuda")
         try:

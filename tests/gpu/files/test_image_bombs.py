@@ -19,6 +19,7 @@ from gpu.errors import InputError
 from gpu.files import decoder, netpbm, pillow
 from gpu.files.images import read_image
 from gpu.messages.requests import LoadImage
+from tests import needs
 from tests.gpu.files.image_files import RANDOM, png, refusal, stored
 from tests.gpu.process.hosting import listening, until
 
@@ -81,7 +82,7 @@ def bombs() -> dict[str, tuple[bytes, str]]:
     }
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc for what a process took")
+@needs.linux
 def test_bombs_take_no_more_than_their_pixels(tmp_path):
     made = bombs()
     paths = [stored(tmp_path, data, name) for name, (data, _) in made.items()]
@@ -147,7 +148,7 @@ def test_a_decoder_that_ends_amid_the_pixels(tmp_path, monkeypatch):
     assert "its decoder failed" in refusal(stored(tmp_path, webp(3, 2), "a.webp"))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not hold a process to its memory")
+@needs.linux
 def test_a_decoder_is_held_to_the_memory_of_its_pixels():
     made = subprocess.run(
         [sys.executable, "-c", "from gpu.files import decoder; decoder._limit_to(100); bytearray(2**29)"],
@@ -211,7 +212,7 @@ def decoders(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc for who decodes")
+@needs.linux
 def test_an_image_that_is_being_decoded_is_stopped_with_the_engine(tmp_path):
     path = stored(tmp_path, slow_jpeg(), "a.jpg")
     with listening("null") as listener:

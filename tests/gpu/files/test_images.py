@@ -14,6 +14,7 @@ import pytest
 from gpu.errors import InputError
 from gpu.files import decoder
 from gpu.files.images import Image, picture, read_image
+from tests import needs
 from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, stored
 
 pytestmark = pytest.mark.alike
@@ -207,7 +208,7 @@ def test_missing_folder_and_unreadable(tmp_path):
     assert refusal(tmp_path / "two\nlines.png").count("\\n") == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@needs.named_pipes
 def test_a_pipe_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "a.pgm")
     assert "is a pipe, not a file" in refusal(tmp_path / "a.pgm")

@@ -28,8 +28,9 @@ from gpu.patterns.nbody.files import read_bodies, write_bodies
 from gpu.run import export
 from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import Recording
+from tests import needs
 
-unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+unix = needs.posix
 
 
 def coefficients(path: Path) -> object:
@@ -328,7 +329,7 @@ with replacing(sys.argv[1]) as file:
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="this system has no files without names")
+@needs.unnamed_files
 def test_a_process_that_is_killed_while_it_writes_leaves_nothing_and_the_file_as_it_was(tmp_path):
     target = tmp_path / "result.csv"
     target.write_text("before")

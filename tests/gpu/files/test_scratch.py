@@ -13,8 +13,9 @@ import pytest
 from gpu.errors import InputError
 from gpu.files import scratch
 from gpu.files.scratch import PREFIX, ScratchFolder
+from tests import needs
 
-posix = pytest.mark.skipif(os.name != "posix", reason="locks and owners of folders")
+posix = needs.posix
 
 HOLD = """
 import sys

@@ -19,6 +19,7 @@ from gpu.simulator.executor.printf import PrintBuffer, format_c
 from gpu.simulator.frontend.diagnose import diagnose
 from gpu.stepping.explain import explain
 from gpu.stepping.recording import Recording
+from tests import needs
 
 pytestmark = pytest.mark.alike
 
@@ -256,7 +257,7 @@ def test_an_editor_is_told_of_a_hundred_and_how_many_more_there_are():
 # Includes
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
+@needs.posix
 @pytest.mark.parametrize("through", ["", "middle.h"])
 def test_an_include_that_is_no_file_is_refused_before_it_is_opened(tmp_path: Path, through: str):
     os.mkfifo(tmp_path / "pipe")

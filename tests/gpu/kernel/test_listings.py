@@ -17,6 +17,7 @@ from gpu.kernel.simulate import Simulation, simulate
 from gpu.simulator.checkers.findings import Finding
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.types import Pointer
+from tests import needs
 
 # They are not the project's: they lie in a folder beside the checkout, or further out where it is one of several.
 PLACES = [folder / "shared" / "listings" for folder in Path(__file__).parents[4:]]
@@ -52,7 +53,7 @@ WORDS = {
 """What a refusal must say, by the beginning of the reason."""
 
 
-@pytest.mark.skipif(not RUNS, reason="the listings of the teaching texts are not beside this checkout")
+@needs.needs(RUNS, needs.LISTINGS)
 @pytest.mark.parametrize("file", RUNS)
 def test_a_listing_gets_what_it_deserves(file: str, tmp_path: Path) -> None:
     wrong = {run["case"]: difference for run in RUNS[file] if (difference := compared(run, tmp_path))}

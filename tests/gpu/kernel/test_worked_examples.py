@@ -23,10 +23,11 @@ from gpu.run.execute import record
 from gpu.stepping.counted import counted_elements
 from gpu.stepping.derived import derive
 from gpu.stepping.recording import Recording
+from tests import needs
 from tests.gpu.kernel.test_listings import LISTINGS
 from tests.gpu.kernel.test_worked_numbers import KNOWN, PHRASE, count, right, run, simulate
 
-pytestmark = pytest.mark.skipif(not KNOWN, reason="the teaching texts' worked numbers are not beside this checkout")
+pytestmark = needs.needs(KNOWN, needs.LISTINGS)
 
 MEASURED = "the author's own measurement on a GPU that is not here: a simulator has no time of a GPU"
 UNSUPPORTED = {

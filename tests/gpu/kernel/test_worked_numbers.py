@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from gpu.kernel.simulate import Simulation, simulate
+from tests import needs
 from tests.gpu.kernel.test_listings import LISTINGS
 
 EXAMPLES = LISTINGS / "examples.json"
 KNOWN = json.loads(EXAMPLES.read_text(encoding="utf-8")) if EXAMPLES.is_file() else []
 PHRASE = "programming massively parallel processors."
 
-pytestmark = pytest.mark.skipif(not KNOWN, reason="the teaching texts' worked numbers are not beside this checkout")
+pytestmark = needs.needs(KNOWN, needs.LISTINGS)
 
 
 def right(beginning: str, **inputs: Any) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from gpu.lessons.lesson import Lesson
 from gpu.lessons.questions.ask import ask
 from gpu.lessons.reading import LIBRARY, lesson_folders, read_lesson
+from tests import needs
 
 LISTINGS = Path(__file__).parents[4] / "shared" / "listings"
 
@@ -132,7 +133,7 @@ def lessons() -> dict[str, Lesson]:
 def _shared(name: str) -> Any:
     path = LISTINGS / name
     if not path.is_file():
-        pytest.skip("the teaching texts' listings are not there")
+        needs.skip(needs.LISTINGS)
     return json.loads(path.read_text(encoding="utf-8"))
 
 

@@ -14,6 +14,7 @@ from gpu.declaration.pattern import Textbook
 from gpu.patterns import all_patterns, find_pattern
 from gpu.run.execute import record
 from gpu.stepping.tally import Tally
+from tests import needs
 
 EXAMPLES = Path(__file__).parents[4] / "shared" / "listings" / "examples.json"
 
@@ -117,7 +118,7 @@ def test_every_pattern_has_a_textbook() -> None:
         assert all(claim.peak * claim.steps >= claim.operations for claim in claims if claim), pattern.name
 
 
-@pytest.mark.skipif(not EXAMPLES.is_file(), reason="the teaching texts' worked numbers are not there")
+@needs.listings
 def test_the_texts_worked_numbers() -> None:
     found = {(each["claim"], str(each["inputs"])): each for each in json.loads(EXAMPLES.read_text(encoding="utf-8"))}
 

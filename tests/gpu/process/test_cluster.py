@@ -12,7 +12,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
+from tests import needs
+
+pytest.importorskip("distributed", reason=needs.reason(needs.DASK))
 
 from gpu.declaration.pattern import Progress
 from gpu.distributed.asked import Asked

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from gpu.process.crash import describe_death
+from tests import needs
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@needs.posix
 @pytest.mark.parametrize(
     ("code", "words"),
     [

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.gpu.process.hosting import guards, is_alive, until
 
-posix = pytest.mark.skipif(os.name != "posix", reason="signals")
+posix = needs.posix
 
 PARENT = """
 import multiprocessing, sys, time

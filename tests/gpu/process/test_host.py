@@ -15,9 +15,10 @@ from gpu.declaration.pattern import Progress
 from gpu.messages.requests import Failure, Halted, LoadImage, Ready, Result, RunPattern
 from gpu.process import host, worker
 from gpu.process.host import MAX_FUTILE_STARTS, EngineHost
+from tests import needs
 from tests.gpu.process.hosting import Listener, guards, is_alive, listening, until
 
-posix = pytest.mark.skipif(os.name != "posix", reason="signals")
+posix = needs.posix
 
 FAKE = "tests.gpu.fake_engines:Fake"
 LOOK_S = 0.1

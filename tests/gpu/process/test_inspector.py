@@ -20,6 +20,7 @@ from gpu.stepping.demand import least_bytes
 from gpu.stepping.derived import derive
 from gpu.stepping.inspection import inspect
 from gpu.stepping.recording import Recording
+from tests import needs
 from tests.attacks.recordings import attack, expect_an_answer, honest, with_members
 from tests.gpu.stepping.recordings import launch
 
@@ -189,7 +190,7 @@ def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monk
     assert started[0].returncode is not None
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="limits are the system's")
+@needs.posix
 def test_it_has_limits(looking, path):
     """More memory than a file of its size may take is refused to it, and after so many seconds it is ended."""
     ask = (
@@ -221,7 +222,7 @@ def test_one_that_waits_ends_where_its_window_was_killed(looking):
     assert process.wait(60) == 0
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@needs.named_pipes
 def test_a_pipe_is_no_recording(looking, tmp_path):
     os.mkfifo(tmp_path / "pipe.lockstep")
     with pytest.raises(InputError, match="is a pipe, not a file"):

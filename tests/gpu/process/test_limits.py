@@ -6,15 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from gpu.messages.requests import Ready, Result, RunPattern
 from gpu.patterns import find_pattern
+from tests import needs
 from tests.gpu.process.hosting import listening
 from tests.gpu.process.test_host import children
 
 ROOT = Path(__file__).parents[3]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux's own limits")
+linux = needs.linux
 
 
 def tried(text: str) -> str:
@@ -25,7 +24,7 @@ def tried(text: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+@needs.posix
 def test_neither_core_dumps_nor_ever_more_files():
     text = """
 import resource
@@ -73,7 +72,7 @@ print("and local ones")
 """
     said = tried(text)
     if said.startswith("this kernel"):
-        pytest.skip(said)
+        needs.skip(needs.SYSTEM_CALL_FILTERS)
     assert said == "refused " * 16 + "-1 1 but pipes and local ones"
 
 
@@ -87,7 +86,7 @@ print(done.stderr.splitlines()[-1] if done.stderr else "a socket")
 """
     said = tried(text)
     if "Seccomp:\t0" in tried("print(open('/proc/self/status').read())"):
-        pytest.skip("this kernel has no filters of calls")
+        needs.skip(needs.SYSTEM_CALL_FILTERS)
     assert said == "PermissionError: [Errno 1] Operation not permitted"
 
 
@@ -111,7 +110,7 @@ print(socket.socket(socket.AF_INET, socket.SOCK_DGRAM).type == socket.SOCK_DGRAM
 """
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=60)
     if done.stdout.startswith("this kernel"):
-        pytest.skip(done.stdout)
+        needs.skip(needs.SYSTEM_CALL_FILTERS)
     assert (done.stdout, done.stderr) == ("refused refused True\n", "")
 
 

@@ -15,9 +15,10 @@ import pytest
 from gpu.engines.base import KERNELS
 from gpu.messages.requests import CheckSource, Result
 from gpu.process.temporaries import own_temporaries
+from tests import needs
 from tests.gpu.process.hosting import guards, listening, until
 
-posix = pytest.mark.skipif(os.name != "posix", reason="signals")
+posix = needs.posix
 ROOT = Path(__file__).parents[3]
 
 TEMPORARY = """

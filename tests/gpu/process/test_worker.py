@@ -19,6 +19,7 @@ from gpu.messages.programs import ProgramNews
 from gpu.messages.requests import Failure, LoadImage, Ready, Request, Result, RunPattern
 from gpu.messages.shared_arrays import SharedFolder
 from gpu.process import worker
+from tests import needs
 
 FAKE = "tests.gpu.fake_engines:Fake"
 
@@ -158,7 +159,7 @@ def test_the_time_between_two_progress_events_is_kept():
         line.process.kill()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@needs.posix
 def test_it_leaves_the_terminal_s_group():
     with working("null") as line:
         line.receive()

@@ -13,6 +13,7 @@ import pytest
 
 from gpu.errors import EngineUnavailableError
 from gpu.program.host_compiler import compiler
+from tests import needs
 
 ROOT = Path(__file__).parents[3]
 CHECK = """\
@@ -43,8 +44,8 @@ def program(tmp_path):
     """Return what compiles and runs a program's text."""
     try:
         compiler()
-    except EngineUnavailableError as error:
-        pytest.skip(str(error))
+    except EngineUnavailableError:
+        needs.skip(needs.COMPILER)
 
     def run(
         text: str,

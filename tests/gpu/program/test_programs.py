@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
+
 
 def test_a_vector_addition_has_its_arguments_output_and_exit_code(program):
     ended = program(
@@ -424,7 +426,7 @@ THRUST = next((each for each in Path("/usr/local").glob("cuda*/include/cccl") if
 
 
 @pytest.mark.long
-@pytest.mark.skipif(THRUST is None, reason="Thrust's headers are not here")
+@needs.needs(THRUST, "Thrust's headers: install the CUDA toolkit")
 def test_thrust_runs_on_this_processor_and_kernels_reach_its_memory(program):
     ended = program(
         """

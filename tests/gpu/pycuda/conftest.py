@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gpu.pycuda import devices, driver
+from tests import needs
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,8 +31,8 @@ class Ended:
 @pytest.fixture
 def script(tmp_path):
     """Return what runs a script's text."""
-    if reason := driver.complaint():
-        pytest.skip(f"{reason} `make setup` fetches them.")
+    if driver.complaint():
+        needs.skip(needs.PYCUDA)
 
     def run(text: str, *options: str, arguments: tuple[str, ...] = (), report: bool = False) -> Ended:
         file, target = tmp_path / "script.py", tmp_path / "report.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from gpu.errors import CompileError, LaunchError
 from gpu.simulator.checkers.every import every_checker
 from gpu.simulator.module import SimulatedModule
+from tests import needs
 from tests.gpu.simulator.running import build
 from tests.gpu.simulator.tracing import ancestry, elements, trace
 
@@ -108,7 +108,7 @@ def test_blocks_of_a_cluster_count_in_each_others_shared_memory() -> None:
     assert not _findings(HISTOGRAM, "histogram", (8, 1, 1), _histogram(HISTOGRAM), BINS)
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@needs.nvcc
 def test_the_example_is_cuda(tmp_path: Path) -> None:
     command = ["nvcc", "-arch=sm_90", "-std=c++17", "-cubin", "-o", str(tmp_path / "k"), str(EXAMPLE)]
     subprocess.run(command, check=True, timeout=120)

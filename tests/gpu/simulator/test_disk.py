@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import socket
-import sys
 import time
 from pathlib import Path
 
@@ -16,8 +15,9 @@ import pytest
 from gpu.simulator import disk
 from gpu.simulator.frontend import header
 from gpu.simulator.module import SimulatedModule
+from tests import needs
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there the folder is the user's by the system's rules")
+pytestmark = needs.posix
 
 
 def times(factor: int) -> None:

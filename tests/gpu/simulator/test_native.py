@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
+from tests import needs
 
 _BUSY = '''
 import ctypes
@@ -51,7 +51,7 @@ print(out.value)
 '''
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reserves addresses as Linux hands them out")
+@needs.linux
 def test_code_is_linked_where_only_far_pieces_of_memory_are_free() -> None:
     done = subprocess.run([sys.executable, "-c", _BUSY], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "2718.5\n"), done.stderr[-2000:]

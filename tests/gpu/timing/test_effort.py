@@ -14,6 +14,7 @@ from gpu.engines.modeling import ModelingEngine
 from gpu.patterns import find_pattern
 from gpu.run.model import model_pattern
 from gpu.timing.gpus import find_gpu
+from tests import needs
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the peak is counted otherwise here")
+@needs.linux
 def test_arrays_are_modeled_beside_nothing_but_themselves() -> None:
     """Input, its copy, what comes between, the result and its copy would be six arrays of 256 MB."""
     found = subprocess.run([sys.executable, "-c", _PEAK], capture_output=True, text=True, check=True, timeout=120)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gpu.cli import main as cli
-from gpu.devices.probe import find_nvcc
 from gpu.errors import CompileError, InputError, KernelError
 from gpu.patterns import find_pattern
 from gpu.run.model import model_kernel, model_pattern
+from tests import needs
 from tests.gpu.cli.desktops import NO_WINDOW
 
-pytestmark = pytest.mark.skipif(not find_nvcc(), reason="the model needs nvcc")
+pytestmark = needs.nvcc
 
 COPY = """
 extern "C" __global__ void copy(const float *from, float *to, int n, int stride) {

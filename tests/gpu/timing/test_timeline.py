@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from gpu.devices.probe import find_nvcc
 from gpu.engines.modeling import LONGEST, ModelingEngine
 from gpu.patterns import find_pattern
 from gpu.run.model import model_pattern, modeled_program
@@ -21,6 +20,7 @@ from gpu.timing.ptx.memory import SampledMemory
 from gpu.timing.ptx.program import parse
 from gpu.timing.ptx.running import GridShape
 from gpu.timing.timeline import LaunchTimelines, WarpState
+from tests import needs
 
 H200 = find_gpu("h200")
 ADDS = 8
@@ -211,9 +211,7 @@ extern "C" __global__ void reversed(const float *from, float *to, int n) {
 """
 
 
-@pytest.mark.parametrize(
-    "nvcc", [False, pytest.param(True, marks=pytest.mark.skipif(not find_nvcc(), reason="no nvcc"))]
-)
+@pytest.mark.parametrize("nvcc", [False, pytest.param(True, marks=needs.nvcc)])
 def test_instructions_know_their_lines(nvcc, tmp_path, monkeypatch) -> None:
     if not nvcc:
         monkeypatch.setattr(compiler, "find_nvcc", lambda: "")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.devices.probe import find_nvcc
 from gpu.run.model import model_kernel
+from tests import needs
 
-pytestmark = pytest.mark.skipif(not find_nvcc(), reason="without nvcc pragmas on loops are not heeded")
+pytestmark = needs.nvcc
 
 TEXT = """
 extern "C" __global__ void one(const float *x, float *y, int n) {

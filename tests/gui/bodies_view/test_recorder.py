@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import imageio_ffmpeg as imageio
 import numpy as np
 import pytest
 
@@ -47,7 +48,6 @@ def test_a_wide_gif_is_made_smaller(qtbot, tmp_path):
 
 
 def test_an_mp4_has_every_frame(qtbot, tmp_path):
-    imageio = pytest.importorskip("imageio_ffmpeg")
     path = tmp_path / "film.mp4"
     frames = [picture(color) for color in COLORS for _ in range(5)]
     assert recorded(qtbot, path, frames) == ""

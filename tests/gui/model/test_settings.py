@@ -13,6 +13,7 @@ from PyQt6.QtCore import QByteArray, QSettings
 from gpu.patterns import find_pattern
 from gui.model.settings import MAX_RECENT, SavedSettings
 from gui.model.settings_file import MOST_BYTES, settings_path
+from tests import needs
 from tests.attacks.settings import attack, use
 
 
@@ -162,7 +163,7 @@ def test_a_file_that_is_no_settings_is_renamed_and_not_lost(store, content):
     assert other.read_bytes() == content
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no special files here")
+@needs.named_pipes
 @pytest.mark.parametrize("kind", ["pipe", "folder", "socket", "endless link", "link to a device"])
 def test_what_is_no_file_is_renamed(tmp_path, monkeypatch, kind):
     monkeypatch.chdir(tmp_path)  # a socket's name is short

@@ -14,6 +14,7 @@ from PyQt6.QtCore import Qt
 
 from gui.editor.drafts import Drafts
 from gui.editor.unsaved import UnsavedDialog
+from tests import needs
 from tests.gui.conftest import close
 from tests.gui.editor.test_editing import type_at
 from tests.gui.window.test_responsive import processes_with, until
@@ -150,7 +151,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@needs.proc
 @pytest.mark.parametrize(("name", "dialog"), [("SIGTERM", "dialog"), ("SIGHUP", "")])
 def test_a_signal_ends_a_window_with_edits(tmp_path, name, dialog):
     script = tmp_path / "edited.py"

@@ -17,6 +17,7 @@ from PyQt6.QtCore import QPoint, Qt, QTimer
 
 from gpu.engines.base import KERNELS
 from gui.window.main_window import MainWindow
+from tests import needs
 from tests.gpu.process.hosting import until
 from tests.gui.conftest import settle
 
@@ -264,7 +265,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@needs.proc
 def test_closing_the_window_leaves_no_process_and_no_file_behind(tmp_path):
     script = tmp_path / "open_and_close.py"
     script.write_text(OPEN_AND_CLOSE)
@@ -303,7 +304,7 @@ def processes_with(mark):
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
+@needs.proc
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_closes_the_window_and_its_engine(signal_number):
     name, value = "LOCKSTEP_TEST", uuid.uuid4().hex

@@ -22,6 +22,7 @@ from gpu.run.programs.modeling import LaunchModeler
 from gpu.run.programs.running import run_program
 from gpu.run.programs.told import lines_within
 from gpu.simulator.module import SimulatedModule
+from tests import needs
 
 
 def test_lines_of_a_kernel_are_found_in_the_script_that_it_was_made_in():
@@ -103,8 +104,8 @@ def test_without_a_compiler_a_program_is_refused_with_what_to_do(tmp_path, monke
 
 
 def test_a_flood_is_told_as_far_as_anybody_reads_it(tmp_path, monkeypatch):
-    if reason := driver.complaint():
-        pytest.skip(reason)
+    if driver.complaint():
+        needs.skip(needs.PYCUDA)
     monkeypatch.setattr(running, "MOST_WAITING", 1 << 16)
     told: list[ProgramNews] = []
     text = "for n in range(200_000): print(n)\n"
@@ -152,8 +153,8 @@ for threads in (256, 256, 512):
 
 
 def test_launches_are_modeled_as_a_kernel_alone_is(tmp_path):
-    if reason := driver.complaint():
-        pytest.skip(reason)
+    if driver.complaint():
+        needs.skip(needs.PYCUDA)
     told: list[ProgramNews] = []
     run_program(replace(asked(tmp_path, "add.py", USES), gpu="h200"), told.append)
     first, again, other = (each.modeled_us for news in told for each in news.launches)

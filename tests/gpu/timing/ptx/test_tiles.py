@@ -17,6 +17,7 @@ from gpu.timing import compiler
 from gpu.timing.gpus import find_gpu
 from gpu.timing.ptx.program import parse
 from gpu.timing.ptx.tiles import by_lanes, offsets
+from tests import needs
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_a_load_of_a_tile_is_a_load_of_each_register() -> None:
     assert [each.operands[0] for each in made if each.opcode == "ld"] == ["%r1", "%r2", "%r3", "%r4"]
 
 
-NEEDS_NVCC = pytest.mark.skipif(not find_nvcc(), reason="it needs nvcc")
+NEEDS_NVCC = needs.nvcc
 
 
 @pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.devices.probe import find_nvcc
 from gpu.run.model import model_kernel
 from gpu.timing.sass.cubin import MachineInstruction
 from gpu.timing.sass.executed import ExecutedLine, executed
+from tests import needs
 
 
 def code(text: str) -> list[MachineInstruction]:
@@ -75,7 +75,7 @@ def test_where_nothing_is_kept_one_by_one_nothing_is_known() -> None:
     assert executed([], {}, 1.0) is None
 
 
-@pytest.mark.skipif(not find_nvcc(), reason="nvcc makes the machine code")
+@needs.nvcc
 def test_a_loop_issues_its_instructions_and_not_those_of_the_ptx(tmp_path) -> None:
     """Of 128 warps, each with 4,096 rounds of a loop that the assembler unrolls."""
     text = """

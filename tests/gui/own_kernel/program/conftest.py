@@ -13,6 +13,7 @@ from gui.model.jobs import engine_host
 from gui.model.settings import SavedSettings
 from gui.own_kernel.program.page import ProgramPage
 from gui.window.main_window import MainWindow
+from tests import needs
 from tests.gui.conftest import PATIENCE_MS, FakeHost, close
 from tests.gui.window.test_main_window import drop, press
 
@@ -86,10 +87,10 @@ def program(qtbot, shown, tmp_path):
     """Return what opens a program's text by a drop on the window."""
 
     def open_text(text, name="script.py"):
-        if name.endswith(".py") and (reason := driver.complaint()):
-            pytest.skip(f"{reason} `make setup` fetches them.")
+        if name.endswith(".py") and driver.complaint():
+            needs.skip(needs.PYCUDA)
         if name.endswith(".cu") and not any(map(shutil.which, ("g++", "clang++", "c++"))):
-            pytest.skip("there is no C++ compiler here")
+            needs.skip(needs.COMPILER)
         path = tmp_path / name
         path.write_text(text)
         return Opened(qtbot, shown, path)

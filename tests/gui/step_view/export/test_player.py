@@ -13,6 +13,7 @@ from gpu.errors import InputError
 from gpu.process.inspector import Inspector
 from gpu.stepping.player_file import embedded, within
 from gpu.stepping.recording import Recording
+from tests import needs
 from tests.gui.step_view.export.browsers import engine, result_of
 
 pytestmark = pytest.mark.alike
@@ -224,7 +225,7 @@ IN_A_BROWSER = """function () {
 }"""
 
 
-@pytest.mark.skipif(not engine(), reason="no browser: neither PyQt6-WebEngine (265 MB) nor Chromium is installed")
+@needs.needs(engine(), "a browser: pip install PyQt6-WebEngine, or apt-get install chromium")
 def test_it_plays_in_a_real_engine(written, tmp_path):
     tab, path = written()
     models = tab.models

@@ -1,0 +1,65 @@
+"""Requirements of tests beyond requirements.txt, as markers: what is missing, and the command that supplies it.
+
+Every skip of the suite stands here, so that `make test` can list them by reason.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpu.devices.probe import find_nvcc
+from gpu.pycuda import driver
+
+SHARED = Path(__file__).parents[2] / "shared"
+"""The teaching texts and their listings, beside the checkout; they are not part of the project."""
+
+LISTINGS = "the teaching texts in ../shared: they are not published, so nothing supplies them"
+DASK = "Dask: pip install -r requirements-dask.txt"
+PYCUDA = "PyCUDA's Python files: make setup"
+COMPILER = "a C++ compiler: apt-get install g++"
+LINUX = "Linux: run the tests on Linux too"
+SYSTEM_CALL_FILTERS = "system call filters (seccomp): run the tests on a Linux kernel that has them"
+GPU = "an NVIDIA GPU: make gpu-test on a machine that has one"
+
+
+def reason(requirement: str) -> str:
+    """Return the sentence of a skip."""
+    return f"needs {requirement}"
+
+
+def needs(is_present: object, requirement: str) -> pytest.MarkDecorator:
+    """Return a marker that skips a test where a requirement is missing."""
+    return pytest.mark.skipif(not is_present, reason=reason(requirement))
+
+
+def skip(requirement: str) -> None:
+    """Skip the running test."""
+    pytest.skip(reason(requirement))
+
+
+def module(name: str, requirement: str) -> object:
+    """Import a module, or skip where it is not installed."""
+    return pytest.importorskip(name, reason=reason(requirement))
+
+
+linux = needs(sys.platform.startswith("linux"), LINUX)
+posix = needs(os.name == "posix", "signals and file modes of POSIX: run the tests on Linux too")
+proc = needs(Path("/proc/self/environ").exists(), "/proc: run the tests on Linux too")
+named_pipes = needs(hasattr(os, "mkfifo"), "named pipes: run the tests on Linux too")
+unnamed_files = needs(hasattr(os, "O_TMPFILE"), "O_TMPFILE: run the tests on Linux too")
+full_device = needs(Path("/dev/full").exists(), "/dev/full: run the tests on Linux too")
+nvcc = needs(find_nvcc(), "nvcc: pip install nvidia-cuda-nvcc, or install the CUDA toolkit")
+openssl = needs(shutil.which("openssl"), "openssl: apt-get install openssl")
+cplusplus = needs(any(map(shutil.which, ("g++", "clang++", "c++"))), COMPILER)
+pycuda_files = needs(not driver.complaint(), PYCUDA)
+listings = needs((SHARED / "listings").is_dir(), LISTINGS)
+registry = needs(
+    os.environ.get("LOCKSTEP_REGISTRY") == "1", "a package registry: LOCKSTEP_REGISTRY=1 make test ARGS=tests/tools"
+)
+dask = needs(importlib.util.find_spec("distributed"), DASK)
