@@ -73,26 +73,26 @@ SUBJECTS = (
         ("_tolerance", "_gamma", "gamma", "_is_whole", "_in_any_order", "_comparable"),
     ),
     MutatedPart(
-        "intervals", ("gpu/simulator/compiled/intervals.py",), ("tests/gpu/simulator/test_compiled_intervals.py",), 40
+        "intervals", ("gpu/simulator/compiled/intervals.py",), ("tests/gpu/simulator/compiled/test_intervals.py",), 40
     ),
     MutatedPart(
         "counters",
         ("gpu/simulator/counting/*.py",),
-        ("tests/gpu/simulator/test_counters.py", "tests/gpu/run/test_atomics.py"),
+        ("tests/gpu/simulator/counting/test_counters.py", "tests/gpu/run/test_atomics.py"),
         50,
     ),
     MutatedPart(
         "checkers",
         ("gpu/simulator/checkers/*.py",),
         (
-            "tests/gpu/simulator/test_check_findings.py",
-            "tests/gpu/simulator/test_check_uninitialized.py",
-            "tests/gpu/simulator/test_check_races.py",
-            "tests/gpu/simulator/test_check_launches.py",
-            "tests/gpu/simulator/test_check_races_reference.py",
+            "tests/gpu/simulator/checkers/test_findings.py",
+            "tests/gpu/simulator/checkers/test_uninitialized.py",
+            "tests/gpu/simulator/checkers/test_races.py",
+            "tests/gpu/simulator/checkers/test_launches.py",
+            "tests/gpu/simulator/checkers/test_races_reference.py",
             "tests/gpu/simulator/checkers/test_*.py",
             "tests/gpu/kernel/test_suspicions.py",
-            "tests/gpu/simulator/test_check_ladders.py",
+            "tests/gpu/simulator/checkers/test_ladders.py",
         ),
         50,
     ),
@@ -100,8 +100,8 @@ SUBJECTS = (
         "trace",
         ("gpu/simulator/trace/*.py",),
         (
-            "tests/gpu/simulator/test_trace*.py",
-            "tests/gpu/simulator/test_child_launches.py",
+            "tests/gpu/simulator/trace/test_*.py",
+            "tests/gpu/simulator/executor/test_child_launches.py",
             "tests/gpu/stepping/**/test_[dlrtw]*.py",
         ),
         50,

@@ -17,7 +17,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """An engine of each kind, one for all tests: a context is dear, and built modules are kept in it.
 
     The simulator runs in lockstep: tests have small inputs and many sets of macros, and to make machine code for each
-    of them takes a hundred times as long as to run it. What is compiled is tested in simulator/test_compiled.py.
+    of them takes a hundred times as long as to run it. What is compiled is tested in simulator/compiled/.
     """
     made = _made(request.param, "lockstep")
     yield made

@@ -21,7 +21,7 @@ from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.running import build
 
 Array = np.ndarray[Any, Any]
-KERNELS = Path(__file__).parents[3] / "kernels"
+KERNELS = Path(__file__).parents[4] / "kernels"
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"

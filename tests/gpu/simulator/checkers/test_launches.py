@@ -9,7 +9,7 @@ import pytest
 
 from gpu.simulator.checkers.races import RaceChecker
 from tests.gpu.simulator.checking import lines, watch
-from tests.gpu.simulator.test_child_launches import QUICKSORT
+from tests.gpu.simulator.executor.test_child_launches import QUICKSORT
 
 pytestmark = pytest.mark.alike
 

@@ -12,7 +12,7 @@ from gpu.simulator.counting.counters import Counters
 from gpu.simulator.module import SimulatedModule
 from gpu.simulator.trace.trace import Trace
 from tests.gpu.simulator.checking import watch
-from tests.gpu.simulator.test_schedule import KOGGE_STONE, SYNCS
+from tests.gpu.simulator.executor.test_schedule import KOGGE_STONE, SYNCS
 
 RACY = """
 __global__ void k(const int *in, int *out) {
