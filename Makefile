@@ -1,4 +1,5 @@
-# make run   sets up whatever is missing and opens the window     make test   runs the tests, headless
+# make run    sets up whatever is missing and opens the window
+# make test   runs every test, headless      make sweep   the exhaustive tier: for a night, or before a release
 # The rest: setup, lint, format, gpu-test, sanitize, mutants, lesson_mutants, lessons, flaky, fuzz, kills,
 # barriers, pycuda_check, program_check, tour, bench, clean.
 # ARGS="..." goes to the program or to pytest.
@@ -7,9 +8,9 @@ SETUP = @python=$$(sh tools/find_python.sh) && "$$python" -m tools.setup
 VENV := .venv/bin
 KERNELS := $(wildcard assets/lessons/*/*.cu kernels/*.cu kernels/*.cuh gpu/bench/*.cu gpu/bench/*.cuh gpu/bench/model/*.cu gpu/bench/model/*/*.cu gpu/bench/cluster/*.cu gpu/timing/*.cu gpu/engines/*.cu gpu/program/headers/*.h gpu/program/headers/*/*/*.h gpu/simulator/shim/*.h gpu/simulator/shim/*/*.h gpu/simulator/shim/*/*.cuh gpu/simulator/shim/*/*/*.cuh gpu/simulator/shim/*/*/*.h)
 
-.PHONY: run setup test lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench clean packages
+.PHONY: run setup test sweep lint format gpu-test sanitize mutants lesson_mutants lessons flaky fuzz kills barriers pycuda_check program_check tour bench clean packages
 
-run setup test tour bench packages:
+run setup test sweep tour bench packages:
 	$(SETUP) $@ $(ARGS)
 
 gpu-test:

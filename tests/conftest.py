@@ -16,8 +16,8 @@ import pytest
 from hypothesis import settings
 
 from tests import needs
-from tests.leftovers import LeftoversPlugin
 from tests.ledger import LedgerPlugin
+from tests.leftovers import LeftoversPlugin
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         if not driver.complaint():
             driver.install()
-        repeat.REPETITIONS = repeat.FEWEST = 1  # the times are this processor's, and nobody's
+        repeat.REPETITIONS = repeat.FEWEST = 1  # the times mean nothing
 
 
 @cache
@@ -78,7 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--driver", choices=["simulator"], help="have the GPU tests run on what stands in for PyCUDA's driver"
     )
-    parser.addoption("--ledger", metavar="FOLDER", help="write which cases were collected and executed: tests/ledger.py")
+    parser.addoption("--ledger", metavar="FOLDER", help="write the collected and executed cases there: tests/ledger.py")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run files, and the tests of each, in another order")
 
 
@@ -87,6 +87,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # A file's tests stay together: they share what took long to prepare.
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid}").random())
         items.sort(key=lambda item: random.Random(f"{seed} {item.nodeid.partition('::')[0]}").random())
+    else:
+        # Files of a window take longest: they begin first, so that all workers end together.
+        items.sort(key=lambda item: not item.nodeid.startswith("tests/gui/"))
     wanted = [item for item in items if item.get_closest_marker("gpu")]
     if not wanted or config.getoption("--require-gpu"):
         return

@@ -113,15 +113,11 @@ class Ledger:
     def summary(self) -> str:
         """Return the counts, and the skips by reason."""
         functions = set(map(_function, self.markers))
-        lines = [
-            f"{len(self.executed):,} of {len(self.markers):,} cases ran, of {len(functions):,} test functions; "
-            f"{len(self.skipped):,} skipped, {self._elsewhere():,} in make sweep"
-        ]
+        total = f"{len(self.executed):,} of {len(self.markers):,} cases ran, of {len(functions):,} test functions"
+        in_sweep = sum(bool(set(markers) & set(EXPLAINING)) for markers in self.markers.values())
+        lines = [f"{total}; {len(self.skipped):,} skipped, {in_sweep:,} left to make sweep"]
         lines += [f"  {count:5,} {reason}" for reason, count in Counter(self.skipped.values()).most_common()]
         return "\n".join(lines)
-
-    def _elsewhere(self) -> int:
-        return sum(bool(set(markers) & set(EXPLAINING)) for markers in self.markers.values())
 
 
 def _function(case: str) -> str:
@@ -129,8 +125,8 @@ def _function(case: str) -> str:
 
 
 def _listed(title: str, cases: Iterable[str]) -> list[str]:
-    cases = list(cases)
-    return [f"{title}:", *(f"  {case}" for case in cases[:20]), *(["  ..."] if len(cases) > 20 else [])] if cases else []
+    lines = [f"  {case}" for case in cases]
+    return [f"{title}:", *lines[:20], *(["  ..."] if len(lines) > 20 else [])] if lines else []
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

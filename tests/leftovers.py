@@ -68,8 +68,10 @@ def processes_with(mark: str) -> list[str]:
     lines = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if process.name != str(os.getpid()) and mark.encode() in (process / "environ").read_bytes().split(b"\0"):
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if process.name == str(os.getpid()) or mark.encode() not in (process / "environ").read_bytes().split(b"\0"):
+                continue
+            command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if "multiprocessing.resource_tracker" not in command:  # Python's own: it ends with this process
                 lines.append(f"{process.name} {command}".strip())
         except OSError:
             continue

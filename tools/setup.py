@@ -15,6 +15,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -228,30 +229,52 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def test(arguments: Sequence[str]) -> int:
-    """Run a sample of the tests, on every core but for those that measure time; with arguments what these say.
-
-    Then those of the engine for GPUs, on what stands in for a GPU's driver.
-    """
+    """Run every test of the first tier on every core; with arguments, run pytest with them."""
     if arguments:
         return _headless("-m", "pytest", *arguments)
+    return _run_tier("not sweep")
+
+
+def sweep(arguments: Sequence[str]) -> int:
+    """Run the exhaustive tier: products of cases, then mutants, fuzzing, kills, barriers and flaky tests; hours."""
+    if arguments:
+        return _headless("-m", "pytest", "-m", "sweep", *arguments)
+    codes = [_run_tier("sweep")]
+    for tool in ("mutants", "lesson_mutants", "fuzz", "kills", "barriers", "flaky"):
+        command = [venv_python(VENV), "-m", f"tools.{tool}", *(("--times", "3") if tool == "flaky" else ())]
+        codes.append(subprocess.run(command, env=_offscreen(), cwd=ROOT, check=False).returncode)
+    return max(codes)
+
+
+def _run_tier(marker: str) -> int:
+    """Run the tests of a tier, then compare the executed with the collected cases; return the exit status."""
     python = prepare(window=False)
-    environment = os.environ | {"QT_QPA_PLATFORM": "offscreen"}
-    # A file's tests stay together: they share kernels that were built, and what took long to prepare. There is one
-    # worker more than there are cores, as many tests wait for another process.
-    beside = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--sample")
+    # A file's tests stay in one process: they share built kernels and what took long to prepare. One worker more than
+    # there are cores, as many tests wait for another process.
+    parallel = ("-n", str((os.cpu_count() or 1) + 1), "--dist", "loadfile", "--no-loadscope-reorder")
     passes = (
-        (*beside, "-m", "not alone"),
-        ("-m", "alone", "--durations=10"),
-        (*beside, "-m", "gpu and not hardware", "--driver", "simulator", "tests/gpu"),
+        (*parallel, "-m", f"{marker} and not alone"),
+        ("-m", f"{marker} and alone", "--reruns", "2"),
+        (*parallel, "-m", f"{marker} and gpu and not hardware", "--driver", "simulator", "tests/gpu"),
     )
-    return max(
-        subprocess.run([python, "-m", "pytest", *each], env=environment, cwd=ROOT, check=False).returncode
-        for each in passes
-    )
+    with tempfile.TemporaryDirectory(prefix="lockstep-ledger-") as ledger:
+        commands = [(python, "-m", "pytest", *each, "--ledger", ledger) for each in passes]
+        if marker == "not sweep":
+            commands.append((python, "-m", "tests.ledger", ledger))
+        codes = [subprocess.run(each, env=_offscreen(), cwd=ROOT, check=False).returncode for each in commands]
+    return max(0 if code == _NO_TESTS else code for code in codes)
+
+
+_NO_TESTS = 5
+"""Pytest's exit status where a pass of a tier has no tests."""
+
+
+def _offscreen() -> dict[str, str]:
+    return os.environ | {"QT_QPA_PLATFORM": "offscreen"}
 
 
 def _headless(*arguments: str) -> int:
-    return start(prepare(window=False), arguments, os.environ | {"QT_QPA_PLATFORM": "offscreen"})
+    return start(prepare(window=False), arguments, _offscreen())
 
 
 def setup(_arguments: Sequence[str]) -> int:
@@ -267,7 +290,7 @@ def packages(_arguments: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS = {command.__name__: command for command in (setup, run, test, tour, bench, packages)}
+COMMANDS = {command.__name__: command for command in (setup, run, test, sweep, tour, bench, packages)}
 
 
 def main(arguments: Sequence[str]) -> int:

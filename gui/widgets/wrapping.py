@@ -23,6 +23,8 @@ class WrappingLayout(QLayout):
     def __init__(
         self, parent: QWidget | None = None, *, across: int = 20, down: int = 10, spread: bool = False
     ) -> None:
+        # By width: Qt asks hundreds of times between two changes. The base class calls `invalidate` when it is made.
+        self._heights: dict[int, int] = {}
         super().__init__(parent)
         self.setContentsMargins(0, 0, 0, 0)
         self._across, self._down, self._spread = across, down, spread
@@ -31,6 +33,11 @@ class WrappingLayout(QLayout):
     def addItem(self, item: QLayoutItem | None) -> None:
         if item is not None:
             self._items.append(item)
+            self._heights.clear()
+
+    def invalidate(self) -> None:
+        super().invalidate()
+        self._heights.clear()
 
     def count(self) -> int:
         return len(self._items)
@@ -39,6 +46,7 @@ class WrappingLayout(QLayout):
         return self._items[index] if 0 <= index < len(self._items) else None
 
     def takeAt(self, index: int) -> QLayoutItem | None:
+        self._heights.clear()
         return self._items.pop(index) if 0 <= index < len(self._items) else None
 
     def expandingDirections(self) -> Qt.Orientation:
@@ -48,9 +56,12 @@ class WrappingLayout(QLayout):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        around = self.contentsMargins()
-        inside = width - around.left() - around.right()
-        return self._place(QRect(0, 0, inside, 0), apply=False) + around.top() + around.bottom()
+        if width not in self._heights:
+            around = self.contentsMargins()
+            inside = width - around.left() - around.right()
+            height = self._place(QRect(0, 0, inside, 0), apply=False)
+            self._heights[width] = height + around.top() + around.bottom()
+        return self._heights[width]
 
     def sizeHint(self) -> QSize:
         return self.minimumSize()

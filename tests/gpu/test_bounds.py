@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests import needs
 
 ROOT = Path(__file__).parents[2]
@@ -34,12 +32,10 @@ def test_computing_ends_when_its_time_is_up():
     assert run("bounds._WAITING = 90\nwith bounds.bounded(0.1): compute()").returncode == -signal.SIGPROF
 
 
-@pytest.mark.long
 def test_waiting_ends_too():
     assert run("with bounds.bounded(0.05): time.sleep(90)").returncode == -signal.SIGALRM
 
 
-@pytest.mark.long
 def test_a_bound_within_another_does_not_loosen_it():
     text = "with bounds.bounded(0.1):\n  bounds._WAITING = 90\n  with bounds.bounded(90): {}"
     assert run(text.format("time.sleep(90)")).returncode == -signal.SIGALRM

@@ -8,8 +8,6 @@ from gpu.declaration.pattern import Params
 from gpu.patterns import all_patterns, find_pattern
 from tools.barriers import HARMLESS, all_taken_out, orderings, report, take_out, without
 
-pytestmark = pytest.mark.alike
-
 FILES = [file for pattern in all_patterns().values() for file in pattern.files]
 SAMPLE = [
     ("sort", "quicksort", "part_keys", "__syncthreads();", 3, {"n": 100}),
@@ -59,7 +57,6 @@ def test_without_it_nothing_is_verified(
     assert [row[0].strip(), int(row[2]), int(row[-1])] == ["**all**", 1, 0]
 
 
-@pytest.mark.long
 def test_two_at_the_same_time_say_what_one_after_the_other_does() -> None:
     found = list(all_taken_out(["transpose"], jobs=2))
     assert len({each.ordering for each in found}) == 5

@@ -18,9 +18,7 @@ unix = needs.posix
 
 
 @unix
-@pytest.mark.parametrize(
-    "area", [pytest.param(each, marks=[pytest.mark.long] * (each == "kernels")) for each in fuzz.areas()]
-)
+@pytest.mark.parametrize("area", fuzz.areas())
 def test_a_hundred_attacks_of_each_area_find_nothing(tmp_path, area):
     attack = fuzz.attack_of(area)
     for number in range(getattr(sys.modules[attack.__module__], "IN_TESTS", 100)):

@@ -8,7 +8,6 @@ from tests import needs
 from tools.kills import COMMANDS, kills
 
 
-@pytest.mark.long
 @pytest.mark.timeout(400)  # on a busy machine
 @needs.linux
 def test_nothing_is_left_of_what_is_killed_at_a_random_moment(tmp_path):

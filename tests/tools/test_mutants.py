@@ -94,7 +94,6 @@ def test_what_ended_how_says_what_became_of_a_mutant() -> None:
             mutants.verdict_of(code)
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @needs.posix
 def test_a_mutant_dies_where_a_test_sees_it(tmp_path) -> None:

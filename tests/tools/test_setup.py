@@ -369,7 +369,6 @@ def test_a_missing_venv_module_gives_the_line(tmp_path, monkeypatch):
         setup.ensure_venv(tmp_path / "venv")
 
 
-@pytest.mark.long
 def test_a_broken_environment_is_made_anew(tmp_path):
     venv = tmp_path / "venv"
     setup.venv_python(venv).parent.mkdir(parents=True)

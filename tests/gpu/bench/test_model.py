@@ -102,7 +102,6 @@ def test_every_variant_and_kernel_is_measured_launch_by_launch(monkeypatch) -> N
     assert found[-1].of == "matrices.cu"
 
 
-@pytest.mark.long
 def test_a_profiler_sees_each_kernel_a_few_times(monkeypatch) -> None:
     few(monkeypatch, "sort", 2)
     looked: list[str] = []
@@ -150,26 +149,24 @@ def test_the_table_says_what_is_held_out_and_what_failed() -> None:
     assert "| within a factor | 90% within 1.5 x: 100.0% | reached | 80% within 2.0 x: 0.0% | **missed** |" in text
 
 
-@pytest.mark.long
 @needs.nvcc
 def test_the_page_is_written_from_what_was_measured(monkeypatch, tmp_path, capsys) -> None:
-    few(monkeypatch, "matmul")
+    few(monkeypatch, "transpose")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     data = tmp_path / "cases.json"
     command = ["bench", "model", "--from", str(kept), "--document", str(page), "--data", str(data)]
     assert cli.main(command, NO_WINDOW) == 0
     cases = validation.read(data).cases
-    assert {(case.group, case.of) for case in cases} >= {("ours", "matmul"), ("elsewhere", "matrices.cu")}
+    assert {(case.group, case.of) for case in cases} >= {("ours", "transpose"), ("elsewhere", "matrices.cu")}
     text = page.read_text("utf-8")
     assert "## Timing model on h200: NVIDIA H200" in text
-    assert "| matmul naive |" in text
+    assert "| transpose scatter |" in text
     assert "shortest_paths_round" in capsys.readouterr().out
 
 
-@pytest.mark.long
 def test_the_page_says_how_far_the_model_is_off_without_nvcc(monkeypatch, tmp_path) -> None:
-    few(monkeypatch, "matmul")
+    few(monkeypatch, "transpose")
     kept, page = tmp_path / "times.json", tmp_path / "page.md"
     MeasuredTimes("NVIDIA H200", 1, tuple(measure.measure(SimulatorEngine("compiled"), 1, 2))).save(kept)
     monkeypatch.setattr("gpu.timing.kernels.assemble", lambda *given: pytest.fail("nvcc was asked"))

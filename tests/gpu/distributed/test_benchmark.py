@@ -24,7 +24,6 @@ from tests.gpu.distributed.conftest import PLAIN
 SIZES = {"matmul": 24, "sort": 700, "scan": 1024, "reduction": 1024, "histogram": 1024, "convolution": 1024}
 
 
-@pytest.mark.long
 def test_cases_are_right_on_one_and_on_two(cluster):
     cases = [CASES[name](SIZES[name]) for name in ("matmul", "sort", "convolution")]
     cases.append(replace(CASES["scan"](1024), chunks=3))  # of which each worker scans several
@@ -57,7 +56,6 @@ def is_held(engine):
     return isinstance(engine, HeldEngine)
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("name", [*SIZES])
 def test_a_result_of_another_input_is_wrong(cluster, name):
     case = CASES[name](SIZES[name])

@@ -22,7 +22,6 @@ def lockstep(*arguments, **options):
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, **options)
 
 
-@pytest.mark.long
 def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     values, target = np.arange(1000, dtype=np.int32), tmp_path / "sum.npy"
     np.save(tmp_path / "in.npy", values)
@@ -41,7 +40,6 @@ def test_a_run_tells_workers_and_what_they_exchanged(tmp_path):
     assert graph.read_text().count('class="cell') == 2 + 3, "chunks and tasks"
 
 
-@pytest.mark.long
 def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
     values = np.arange(5000, dtype=np.float64)
     np.save(tmp_path / "in.npy", values)
@@ -53,7 +51,6 @@ def test_a_file_larger_than_a_chunk_is_streamed(tmp_path):
     assert np.load(tmp_path / "sum.npy").tolist() == [values.sum()]
 
 
-@pytest.mark.long
 def test_bodies_are_moved_and_saved(tmp_path, capsys):
     from gpu.cli.main import main
     from tests.gpu.cli.desktops import NO_WINDOW

@@ -32,7 +32,7 @@ from tests.gpu.distributed.lockstep import LOSE, REFUSE
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("ended", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.long)])
+@pytest.mark.parametrize("ended", ["SIGKILL", "SIGSTOP"])
 def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ended):
     pattern = find_pattern("scan")
     params = pattern.check({"n": 2**18, "dtype": "int32"})
@@ -212,7 +212,6 @@ def _certified(folder: Path, name: str, *authority: str) -> Path:
     return folder / f"{name}.pem"
 
 
-@pytest.mark.long
 @needs.openssl
 def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
     ca = _certified(tmp_path, "authority")

@@ -196,7 +196,6 @@ def test_a_stencil_sees_its_neighbors_planes(cluster, chunks, ends):
     assert sorted(each.elements[1] for each in done.tasks) == ends, "whole planes"
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("variant", [each.name for each in find_pattern("spmv").variants])
 @pytest.mark.parametrize(("n", "chunks", "matrix"), [(60, (), "power-law"), (41, (1, 30, 10), "poisson")])
 def test_a_sparse_product_takes_x_from_all(cluster, variant, n, chunks, matrix):

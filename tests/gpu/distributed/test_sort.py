@@ -27,7 +27,6 @@ def in_order(keys, *, descending=False):
     return np.argsort(-keys.astype(np.int64) if descending else keys, kind="stable")
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize(
     ("keys", "chunks", "options"),
     [
@@ -54,7 +53,6 @@ def test_a_sort_is_that_of_one_device(cluster, keys, chunks, options):
         assert result.tobytes() == on_one("sort", {"values": keys}, **given).tobytes()
 
 
-@pytest.mark.alike
 @pytest.mark.parametrize("variant", [each.name for each in find_pattern("sort").variants if not each.library])
 def test_every_rung_sorts_chunks(cluster, variant):
     keys = RNG.choice(np.arange(9, dtype=np.int32), 40)

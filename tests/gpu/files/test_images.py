@@ -17,8 +17,6 @@ from gpu.files.images import Image, picture, read_image
 from tests import needs
 from tests.gpu.files.image_files import GRAY8, GRAY16, RANDOM, RGB8, RGB16, big_endian_rows, png, refusal, stored
 
-pytestmark = pytest.mark.alike
-
 
 @pytest.mark.parametrize(
     ("name", "pixels"),

@@ -21,8 +21,6 @@ from gpu.stepping.explain import explain
 from gpu.stepping.recording import Recording
 from tests import needs
 
-pytestmark = pytest.mark.alike
-
 FIB = "__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"
 
 

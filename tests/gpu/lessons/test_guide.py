@@ -50,7 +50,7 @@ def test_the_workflow_s_command_grades_and_reports(tmp_path: Path, capsys: pytes
     assert 'failures="1"' in (tmp_path / "report.xml").read_text("utf-8")
 
 
-@pytest.mark.parametrize("right", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("right", [False, True])
 def test_the_notebook_s_cell_judges(tmp_path: Path, right: bool) -> None:
     (tmp_path / "tree.cu").write_text(SOLUTION if right else SOLUTION.replace("half > 0", "half > 1"), "utf-8")
     names = {"PYTHON": sys.executable, "LOCKSTEP": ROOT, "HERE": tmp_path}

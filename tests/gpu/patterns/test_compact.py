@@ -15,8 +15,6 @@ from gpu.engines.simulator import SimulatorEngine
 from gpu.patterns import find_pattern
 from gpu.run.execute import Outcome, run_pattern
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 COMPACTION = find_pattern("compaction")

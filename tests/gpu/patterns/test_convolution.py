@@ -18,8 +18,6 @@ from gpu.run.execute import record
 from gpu.stepping.moment.touched import touched
 from tests.gpu.patterns.driving import run
 
-pytestmark = pytest.mark.alike
-
 VARIANTS = [variant.name for variant in find_pattern("convolution").variants]
 ANY_FILTER = [name for name in VARIANTS if name != "separable"]
 SEPARABLE = ("box", "gaussian", "sobel-x", "sobel-y", "gradient")

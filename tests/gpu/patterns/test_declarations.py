@@ -18,8 +18,6 @@ from gpu.patterns import all_patterns, find_pattern
 from gpu.run.execute import run_pattern
 from gpu.simulator.module import SimulatedModule
 
-pytestmark = pytest.mark.alike
-
 _KERNEL = r"__global__ void\s+(?:__(?:launch_bounds|cluster_dims)__\([^)]+\)\s+|CLUSTER\s+)*(\w+)"
 PATTERNS = list(all_patterns().values())
 

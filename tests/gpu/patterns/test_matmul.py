@@ -17,8 +17,6 @@ from gpu.run.drive import drive
 from gpu.run.execute import Outcome, run_pattern
 from tests.gpu.fake_libraries import LibraryEngine
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 PATTERN = find_pattern("matmul")

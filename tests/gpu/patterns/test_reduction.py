@@ -17,8 +17,6 @@ from gpu.errors import InputError
 from gpu.patterns import find_pattern
 from gpu.run.execute import Outcome, run_pattern
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 PATTERN = find_pattern("reduction")

@@ -21,8 +21,6 @@ from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.checking import WatchedEngine
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 SCAN = find_pattern("scan")

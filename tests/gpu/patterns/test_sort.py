@@ -21,8 +21,6 @@ from gpu.run.execute import Outcome, run_pattern
 from gpu.run.frames import Frames
 from tests.gpu.fake_libraries import LibraryEngine
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 SORT = find_pattern("sort")

@@ -122,7 +122,6 @@ def test_bodies_are_played_saved_and_picked(two, tmp_path):
     assert ended.message == "This simulation has ended, and its bodies are gone."
 
 
-@pytest.mark.long
 def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
     number = two.host.submit(scan(2**23))
     two.told.clear()
@@ -136,7 +135,6 @@ def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):
     assert any(is_loss(each) for each in two.told if isinstance(each, Progress))
 
 
-@pytest.mark.long
 def test_nobody_at_an_address_is_one_sentence():
     nowhere = OnCluster(Asked("tcp://127.0.0.1:1"))
     failed = nowhere.ready()
@@ -144,7 +142,6 @@ def test_nobody_at_an_address_is_one_sentence():
     assert (failed.kind, failed.message) == ("engine", "No Dask scheduler answers at tcp://127.0.0.1:1.")
 
 
-@pytest.mark.long
 def test_workers_end_with_the_host():
     there = OnCluster(Asked(workers=1))
     port = int(there.ready().workers[0].address.rpartition(":")[2])

@@ -52,7 +52,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.long
 def test_a_class_is_graded_and_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, report = folder / "table.csv", folder / "report.xml"
     task = f"{folder / 'adding'}/add"

@@ -348,7 +348,6 @@ def test_an_engine_that_fails_at_start_is_told_with_the_traceback():
         assert "Traceback" in failure.detail
 
 
-@pytest.mark.long
 @posix
 def test_an_engine_that_dies_at_every_start_is_given_up(starts: Path):
     with listening("tests.gpu.fake_engines:DiesAtStart") as listener:

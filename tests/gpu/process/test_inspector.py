@@ -127,7 +127,6 @@ def test_what_takes_too_much_is_refused_before_anything_is_derived(path, kind, m
         inspect(path.read_bytes(), str(path))
 
 
-@pytest.mark.long
 def test_what_is_derived_takes_at_least_what_is_said_before():
     """Else honest recordings would be refused: the blocks of this one have arrays, variables and operations."""
     source = """

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = pytest.mark.long
-
 ENDLESS = {
     "an endless loop on the host": (
         "int main() { volatile int i = 0; while (true) i = i + 1; }",

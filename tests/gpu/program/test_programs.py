@@ -425,7 +425,6 @@ def test_libraries_of_the_toolkit_are_refused_with_a_sentence(program, text, sen
 THRUST = next((each for each in Path("/usr/local").glob("cuda*/include/cccl") if (each / "thrust").is_dir()), None)
 
 
-@pytest.mark.long
 @needs.needs(THRUST, "Thrust's headers: install the CUDA toolkit")
 def test_thrust_runs_on_this_processor_and_kernels_reach_its_memory(program):
     ended = program(

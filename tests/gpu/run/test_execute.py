@@ -42,8 +42,6 @@ from gpu.run.execute import execute, failure_of, run_pattern, throughput
 from gpu.stepping.recording import Recording
 from tests.gpu.fake_engines import FAKE
 
-pytestmark = pytest.mark.alike
-
 IMAGE = np.arange(12, dtype=np.uint8).reshape(3, 4)
 
 
@@ -468,7 +466,6 @@ def test_a_race_between_blocks_is_looked_for_where_there_are_several() -> None:
         assert alone.clean, "all of it is one block's"
 
 
-@pytest.mark.long
 def test_a_wait_that_is_missing_in_a_later_step_is_found() -> None:
     """A stage of halves is filled again in a tile's third step, while products may still read it."""
     pattern = find_pattern("matmul")

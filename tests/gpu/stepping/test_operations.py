@@ -12,8 +12,6 @@ from gpu.simulator.counting.counters import Counters
 from gpu.stepping.tally import Tally
 from tests.gpu.simulator.checking import WatchedEngine
 
-pytestmark = pytest.mark.alike
-
 IMAGE = {"image": np.random.default_rng(1).integers(0, 256, (40, 50)).astype(np.uint8), "maxval": np.array(255)}
 VARIANTS = [
     pytest.param(pattern, variant, id=f"{pattern.name}-{variant.name}")

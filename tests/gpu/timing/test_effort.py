@@ -25,11 +25,9 @@ from tests import needs
         # Rows of all lengths: each of a million threads is counted.
         ("spmv", "fitted", {"n": 1 << 16, "matrix": "power-law", "entries": 16}, 2.5),
         # Searches all over the keys, in launches that are modeled one by one: of each a part of the grid is counted.
-        pytest.param("sort", "merge", {"n": 1 << 22}, 2.5, marks=pytest.mark.long),
+        ("sort", "merge", {"n": 1 << 22}, 2.5),
         # Thousands of lanes, each of which adds up what sixteen thousand bodies do to it.
-        pytest.param(
-            "nbody", "registers", {"bodies": 1 << 14, "block": "1024", "steps": 0}, 5.0, marks=pytest.mark.long
-        ),
+        ("nbody", "registers", {"bodies": 1 << 14, "block": "1024", "steps": 0}, 5.0),
     ],
 )
 def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> None:
@@ -43,7 +41,6 @@ def test_the_longest_variants_take_seconds(pattern, variant, given, most) -> Non
     assert time.process_time() - begin < most
 
 
-@pytest.mark.long
 def test_of_a_large_grid_whose_rounds_nobody_foresees_a_part_is_counted() -> None:
     """Mandelbrot's set on 16 million points: all of them, up to hundreds of rounds each, took 38 seconds."""
     case = [each for each in elsewhere.all_cases() if each.kernel == "mandelbrot"][-1]

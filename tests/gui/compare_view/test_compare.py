@@ -269,7 +269,6 @@ def test_the_pointer_reads_the_figures_at_a_size(qtbot, comparing):
     assert tab.rows[0].figure.text() == "0.102"
 
 
-@pytest.mark.long
 def test_every_pattern_can_be_compared(qtbot, window):
     for name in window.bench.patterns:
         window.choose_pattern(name)
@@ -540,7 +539,6 @@ def on_gpu(qtbot, comparing, monkeypatch):
     return comparing
 
 
-@pytest.mark.long
 def test_on_a_gpu_one_run_of_each_is_the_median_of_several(qtbot, on_gpu):
     tab = on_gpu.page.compare
     choose_largest(on_gpu, 14)
@@ -557,7 +555,6 @@ def test_on_a_gpu_a_variant_that_takes_long_is_not_measured_at_larger_sizes(qtbo
     assert {point.n for point in on_gpu.page.compare.points} == {1024}
 
 
-@pytest.mark.long
 def test_on_a_gpu_sizes_go_as_far_as_variants_can_be_compared(qtbot, on_gpu):
     tab = on_gpu.page.compare
     assert tab.largest.currentData() == 26

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from gpu.declaration.roles import Role
 from gui.driving import moves
 from gui.driving.moves import Subject, measure
@@ -9,7 +7,6 @@ from gui.driving.moves import Subject, measure
 SMALL = Subject("scan", "brent-kung", {Role.SIZE: 16, Role.BLOCK: "32"})
 
 
-@pytest.mark.long
 def test_moves_of_a_recording_are_made_in_every_picture_and_timed(tmp_path, monkeypatch, capsys):
     found = []
 

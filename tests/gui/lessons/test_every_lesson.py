@@ -11,11 +11,7 @@ from tests.gui.window.walker import PATIENCE_S, Key
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin does not support", extend=True)]
 
-IN_SAMPLE = ("02-divergence", "09-compaction")
-NAMES = [
-    pytest.param(folder.name, marks=() if folder.name in IN_SAMPLE else pytest.mark.long)
-    for folder in lesson_folders(LIBRARY)
-]
+NAMES = [folder.name for folder in lesson_folders(LIBRARY)]
 
 
 @pytest.fixture(scope="module")

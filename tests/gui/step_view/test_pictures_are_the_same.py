@@ -22,8 +22,6 @@ from gui.step_view.time.snapshots import snapshots_of
 from gui.step_view.time.timeline import Timeline
 from tests.gui.step_view.conftest import shown
 
-pytestmark = pytest.mark.alike
-
 SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 

@@ -23,8 +23,6 @@ from gui.widgets.basic import Card, ElidedLabel
 from tests.gui.conftest import FakeHost
 from tests.gui.step_view.conftest import shown
 
-pytestmark = pytest.mark.alike
-
 
 @pytest.fixture
 def window(stepping):
@@ -724,7 +722,6 @@ def test_animations_are_written_while_the_window_goes_on(qtbot, stepping, tmp_pa
     assert np.abs(frames[0].astype(int) - frames[-1]).max() > 60
 
 
-@pytest.mark.long
 def test_an_animation_is_of_the_recording_that_it_was_begun_with(qtbot, stepping, tmp_path):
     window = stepping(n=4, block="16")
     tab, said = window.page.step, []

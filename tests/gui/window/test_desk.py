@@ -29,9 +29,9 @@ MENUS = pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 SIZES = [(1024, 700), (1280, 720), (1920, 1080)]
-IN_SAMPLE = [((1024, 700), "dark"), ((1920, 1080), "light")]
+EACH_ONCE = [((1024, 700), "dark"), ((1280, 720), "light"), ((1920, 1080), "dark")]
 WAYS = [
-    pytest.param(way, marks=() if way in IN_SAMPLE else pytest.mark.long) for way in product(SIZES, ("dark", "light"))
+    pytest.param(way, marks=() if way in EACH_ONCE else pytest.mark.sweep) for way in product(SIZES, ("dark", "light"))
 ]
 
 
@@ -153,7 +153,6 @@ def test_a_click_on_a_line_goes_there_and_escape_comes_back(walk, step):
     assert step.player.moment == 1
 
 
-@pytest.mark.long
 def test_a_pixel_leads_to_its_thread_which_is_stepped_from_there(walk):
     walk.window.resize(*walk.size)
     walk.press(Key.Key_F2)
@@ -294,7 +293,6 @@ def dragged(splitter, by):
     return splitter.sizes()
 
 
-@pytest.mark.long
 def test_the_next_time_all_is_as_it_was_left(walker, tmp_path):
     home, saved = tmp_path / "home", tmp_path / "saved"
     for each in (home, saved):
@@ -347,7 +345,6 @@ def patterns(walker):
     return list(walker.window.bench.patterns)
 
 
-@pytest.mark.long
 def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
     """Larger ones have more room, and themes have the same sizes of everything."""
     window, seen = walker.window, {}
@@ -363,7 +360,6 @@ def test_nothing_is_cut_in_any_view_of_a_small_window(walker, patterns):
     assert not seen, "\n".join(f"{view}: {found}" for view, found in seen.items())
 
 
-@pytest.mark.long
 def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     window, seen = walker.window, {}
     window.resize(*SIZES[0])
@@ -394,7 +390,6 @@ def test_nothing_is_cut_in_any_picture_of_step_nor_view_of_compare(walker):
     assert not any(seen.values()), "\n".join(f"{view}: {found}" for view, found in seen.items() if found)
 
 
-@pytest.mark.long
 def test_every_pattern_has_examples_whose_names_have_room(walker, patterns):
     window = walker.window
     window.resize(1024, 700)

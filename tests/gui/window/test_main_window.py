@@ -26,8 +26,6 @@ from gui.window.ladder import _RUNG
 from gui.window.main_window import MainWindow
 from tests.gui.conftest import FakeHost, settle
 
-pytestmark = pytest.mark.alike
-
 
 def press(qtbot, window, key, modifier=Qt.KeyboardModifier.NoModifier):
     window.activateWindow()

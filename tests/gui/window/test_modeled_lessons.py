@@ -101,7 +101,6 @@ def test_why_grid_stride_beats_interleaved(hand) -> None:
     assert "Interleaved pairs: " in hand.window.page.compare.modeled.why.text()
 
 
-@pytest.mark.long
 def test_why_padding_helps(hand) -> None:
     found = hand.limits("Scan")
     plain, padded = found["brent-kung"], found["brent-kung-padded"]
@@ -113,7 +112,6 @@ def test_why_padding_helps(hand) -> None:
     assert padded.bound_by != "shared"
 
 
-@pytest.mark.long
 def test_why_the_single_pass_wins(hand) -> None:
     found = hand.limits("Scan")
     once, thrice = found["look-back"], found["three-kernels"]

@@ -110,7 +110,6 @@ def test_a_16_megapixel_image_never_holds_the_window_up(qtbot, real_window, tmp_
     assert steadiest(attempt) < LONGEST_GAP_S
 
 
-@pytest.mark.long
 def test_compiling_and_what_is_left_to_lockstep_are_told(qtbot, real_window, tmp_path, monkeypatch):
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path))
     window = real_window("simulator")
@@ -354,7 +353,6 @@ def test_bodies_that_play_never_hold_the_window_up(qtbot, real_window, tmp_path)
     assert steadiest(attempt) < LONGEST_GAP_S
 
 
-@pytest.mark.long
 def test_stop_ends_a_step_of_too_many_bodies_and_it_begins_again(qtbot, real_window):
     window = real_window("simulator")
     window.choose_pattern("nbody")

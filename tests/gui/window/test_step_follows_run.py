@@ -13,8 +13,6 @@ from gpu.patterns import all_patterns
 from tests.gui.conftest import settle
 from tests.gui.step_view.conftest import shown, stepping  # noqa: F401
 
-pytestmark = pytest.mark.alike
-
 _OWN_SIZES = {
     "convolution": {"size"},
     "histogram": {"bins", "n", "block", "blocks"},

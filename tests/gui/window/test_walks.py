@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.qt_log_ignore("This plugin d
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
-@pytest.fixture(scope="module", params=["dark", pytest.param("light", marks=pytest.mark.long)])
+@pytest.fixture(scope="module", params=["dark", pytest.param("light", marks=pytest.mark.sweep)])
 def walker(qapp, request):
     with driven("simulator") as window:
         window.appearance.set_theme(request.param)
@@ -35,7 +35,6 @@ def walk(walker):
     return walker
 
 
-@pytest.mark.long
 def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
     walk.turn_to("convolution")
     image = next(path for path in sample_images() if path.name == "camera.pgm")
@@ -73,7 +72,6 @@ def test_an_image_is_opened_filtered_by_both_sobels_and_saved(walk, tmp_path):
     assert np.abs(read_image(target).pixels - due).max() <= 1
 
 
-@pytest.mark.long
 def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     walk.turn_to("reduction")
     walk.take("Idle lanes of a whole warp")
@@ -108,7 +106,6 @@ def test_the_idle_lanes_of_a_reduction_are_those_of_the_text(walk):
     walk.step.panes.kinds.choose("Flow")
 
 
-@pytest.mark.long
 def test_a_scan_has_named_phases_at_every_size(walk):
     walk.turn_to("scan")
     walk.press(Key.Key_5)

@@ -19,8 +19,6 @@ from gpu.patterns.nbody.simulation import BodySimulation
 from gpu.run.check import check_variant
 from gpu.run.execute import Outcome, record, run_pattern
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 VARIANTS = [variant.name for variant in PATTERN.variants]

@@ -13,8 +13,6 @@ from gpu.simulator.checkers.races import RaceChecker
 from gpu.simulator.module import SimulatedModule
 from tests.gpu.simulator.checking import WatchedEngine, watch
 
-pytestmark = pytest.mark.alike
-
 
 @pytest.mark.parametrize(
     ("pattern", "variant"),

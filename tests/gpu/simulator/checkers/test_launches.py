@@ -11,8 +11,6 @@ from gpu.simulator.checkers.races import RaceChecker
 from tests.gpu.simulator.checking import lines, watch
 from tests.gpu.simulator.executor.test_child_launches import QUICKSORT
 
-pytestmark = pytest.mark.alike
-
 CHILDREN = """\
 __global__ void put(int *p, int v) { p[threadIdx.x] = v; }
 __global__ void sum(const int *p, int *out) { *out = p[0] + p[1]; }

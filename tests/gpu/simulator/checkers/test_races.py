@@ -16,8 +16,6 @@ from gpu.simulator.executor.memory import AccessSite, FlatMemory
 from gpu.simulator.executor.observe import Access
 from tests.gpu.simulator.checking import lines, watch
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 

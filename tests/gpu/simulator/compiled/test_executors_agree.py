@@ -26,8 +26,6 @@ from gpu.simulator.compiled.assembly import NotCompiled
 from gpu.simulator.compiled.kernel import compile_kernel
 from gpu.simulator.module import SimulatedModule
 
-pytestmark = pytest.mark.alike
-
 LADDER = [
     (pattern, variant) for pattern in all_patterns().values() for variant in pattern.variants if not variant.library
 ]

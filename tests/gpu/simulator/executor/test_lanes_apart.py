@@ -20,8 +20,6 @@ from tests.gpu.simulator import statements
 from tests.gpu.simulator.running import build
 from tests.gpu.simulator.tracing import check_states
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 SEEDS = range(6)
 

@@ -21,8 +21,6 @@ from tests.gpu.simulator import statements
 from tests.gpu.simulator.running import build
 from tests.gpu.simulator.tracing import check_states, waiting_lanes
 
-pytestmark = pytest.mark.alike
-
 Array = np.ndarray[Any, Any]
 
 KOGGE_STONE = """
@@ -228,12 +226,22 @@ def check_ladder(
             assert given.tobytes() == right.tobytes()
 
 
-@pytest.mark.parametrize("names", LADDERS, ids="-".join)
+def _tiered(*slow: tuple[str, str]) -> list[Any]:
+    """Return all variants; the slow ones, of which lanes or passes are many, belong to the exhaustive tier."""
+    assert set(slow) <= set(LADDERS)
+    return [pytest.param(names, marks=[pytest.mark.sweep] * (names in slow)) for names in LADDERS]
+
+
+@pytest.mark.parametrize("names", _tiered(("matmul", "warpgroups"), ("sort", "one-thread")), ids="-".join)
 def test_the_ladders(in_turn: SimulatorEngine, names: tuple[str, str]) -> None:
     check_ladder(in_turn, names, 64, (300, 19), (37, 61), "shuffle:5")
 
 
-@pytest.mark.parametrize("names", LADDERS, ids="-".join)
+@pytest.mark.parametrize(
+    "names",
+    _tiered(("matmul", "warpgroups"), ("sort", "peak"), ("convolution", "register-tiled"), ("convolution", "fft")),
+    ids="-".join,
+)
 def test_the_ladders_with_lanes_apart_and_with_registers(in_turn: SimulatorEngine, names: tuple[str, str]) -> None:
     seed = LADDERS.index(names)
     check_ladder(in_turn, names, 16, (20, 3), (2, 5), f"lanes:{seed}", "cached:0", f"cached:{seed + 1}")

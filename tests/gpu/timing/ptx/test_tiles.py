@@ -90,7 +90,6 @@ def test_a_kernel_has_the_registers_that_nvcc_gives_it() -> None:
     assert found.kernels["matmul_tensor"].registers == int(wanted[1])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("variant", "products"), [("halves", 3 / 2), ("warpgroups", 3 / 4), ("peak", 0)])
 @pytest.mark.parametrize("source", ["ir", pytest.param("sass", marks=NEEDS_NVCC)])
 def test_tiles_that_are_copied_meanwhile_are_modeled(source, variant, products, monkeypatch) -> None:

@@ -12,8 +12,6 @@ from gui.painting.theme import FONT_SIZES
 from gui.step_view.beside.variants import BY_BARRIER, BY_PHASE
 from tests.gui.step_view.conftest import shown
 
-pytestmark = pytest.mark.alike
-
 PAIRS = (
     ("scan", "kogge-stone", "brent-kung"),
     ("reduction", "neighbored", "interleaved"),

@@ -14,8 +14,6 @@ from gui.step_view.dataflow.values import Room, written
 from gui.step_view.dataflow.view import FlowView
 from tests.gui.step_view.fakes import FakeDataflow
 
-pytestmark = pytest.mark.alike
-
 
 def rows_of(view):
     return view.viewport.layout.rows

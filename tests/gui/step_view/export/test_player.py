@@ -16,8 +16,6 @@ from gpu.stepping.recording import Recording
 from tests import needs
 from tests.gui.step_view.export.browsers import engine, result_of
 
-pytestmark = pytest.mark.alike
-
 MOST_BYTES = 2 * 10**6
 
 

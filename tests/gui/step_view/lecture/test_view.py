@@ -10,8 +10,6 @@ from gui.painting.theme import FONT_SIZES, look
 from gui.step_view.lecture.words import CodeLines
 from tests.gui.step_view.conftest import shown
 
-pytestmark = pytest.mark.alike
-
 
 @pytest.fixture
 def window(stepping):
