@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
+import signal
 import warnings
 from pathlib import Path
 
 import pytest
+
+from tests import needs
 
 pytest_plugins = ["pytester"]
 
@@ -45,3 +50,32 @@ def test_settings_are_new_in_every_test(qapp):
     from gui.model.settings import SavedSettings
 
     assert SavedSettings().theme == "dark"
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("pass", None),
+        ("import tempfile; tempfile.mkdtemp(prefix='forgotten-')", "file *forgotten-*"),
+        ("import os, pathlib; pathlib.Path(os.environ['LOCKSTEP_MEMORY'], 'x').write_text('')", "file /dev/shm/*x"),
+        ("import subprocess; subprocess.Popen(['sleep', '60'], start_new_session=True)", "process * sleep 60*"),
+    ],
+)
+@needs.linux
+def test_what_tests_leave_behind_fails_the_session(pytester, monkeypatch, body, left):
+    for name in ("PYTEST_XDIST_WORKER", "LOCKSTEP_MEMORY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    pytester.makeconftest(
+        "from tests import leftovers\n"
+        "leftovers.PATIENCE_S = 0.5\n"
+        "def pytest_configure(config): config.pluginmanager.register(leftovers.LeftoversPlugin())\n"
+    )
+    pytester.makepyfile(f"def test_it():\n    {body}\n")
+    result = pytester.runpytest_subprocess()
+    assert result.parseoutcomes() == {"passed": 1}
+    assert result.ret == (left is not None)
+    if left is not None:
+        result.stdout.fnmatch_lines(["*left behind by the tests*", left])
+    for pid in re.findall(r"process (\d+) sleep 60", result.stdout.str()):
+        os.kill(int(pid), signal.SIGKILL)

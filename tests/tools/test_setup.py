@@ -296,8 +296,8 @@ def test_the_tests_run_without_a_screen(started):
     assert started == {"window": False, "arguments": ["-m", "pytest", "-m", "gpu"], "platform": "offscreen"}
 
 
-@pytest.mark.parametrize("codes", [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
-def test_all_tests_run_on_every_core_but_those_that_measure_time(started, monkeypatch, codes):
+@pytest.mark.parametrize("codes", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 5, 0, 0)])
+def test_all_tests_run_on_every_core_but_those_that_measure_time_and_are_accounted_for(started, monkeypatch, codes):
     passes = []
 
     def finish(command, **settings):
@@ -306,8 +306,29 @@ def test_all_tests_run_on_every_core_but_those_that_measure_time(started, monkey
         return subprocess.CompletedProcess(command, codes[len(passes) - 1])
 
     monkeypatch.setattr(setup.subprocess, "run", finish)
-    assert setup.main(["test"]) == max(codes)
-    assert [each[each.index("-m", 2) + 1] for each in passes] == ["not alone", "alone", "gpu and not hardware"]
+    assert setup.main(["test"]) == (1 if 1 in codes else 0)
+    *runs, compared = passes
+    assert [each[each.index("-m", 2) + 1] for each in runs] == [
+        "not sweep and not alone", "not sweep and alone", "not sweep and gpu and not hardware",
+    ]  # fmt: skip
+    (folder,) = {each[each.index("--ledger") + 1] for each in runs}
+    assert compared == ("-m", "tests.ledger", folder)
+
+
+def test_the_exhaustive_tier_has_its_tests_and_every_tool(started, monkeypatch):
+    commands = []
+
+    def finish(command, **settings):
+        commands.append(command[1:])
+        return subprocess.CompletedProcess(command, 5 if "pytest" in command else "tools.kills" in command)
+
+    monkeypatch.setattr(setup.subprocess, "run", finish)
+    assert setup.main(["sweep"]) == 1
+    assert [each[each.index("-m", 2) + 1] for each in commands[:3]] == [
+        "sweep and not alone", "sweep and alone", "sweep and gpu and not hardware",
+    ]  # fmt: skip
+    tools = ("mutants", "lesson_mutants", "fuzz", "kills", "barriers", "flaky")
+    assert [each[1] for each in commands[3:]] == [f"tools.{name}" for name in tools]
 
 
 # --- Python and the virtual environment
