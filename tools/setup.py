@@ -258,7 +258,7 @@ def _run_tier(marker: str) -> int:
         (*parallel, "-m", f"{marker} and gpu and not hardware", "--driver", "simulator", "tests/gpu"),
     )
     with tempfile.TemporaryDirectory(prefix="lockstep-ledger-") as ledger:
-        commands = [(python, "-m", "pytest", *each, "--ledger", ledger) for each in passes]
+        commands = [(python, "-m", "pytest", *each, f"--ledger={ledger}") for each in passes]
         if marker == "not sweep":
             commands.append((python, "-m", "tests.ledger", ledger))
         codes = [subprocess.run(each, env=_offscreen(), cwd=ROOT, check=False).returncode for each in commands]

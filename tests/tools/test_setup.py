@@ -311,7 +311,7 @@ def test_all_tests_run_on_every_core_but_those_that_measure_time_and_are_account
     assert [each[each.index("-m", 2) + 1] for each in runs] == [
         "not sweep and not alone", "not sweep and alone", "not sweep and gpu and not hardware",
     ]  # fmt: skip
-    (folder,) = {each[each.index("--ledger") + 1] for each in runs}
+    (folder,) = {each[-1].removeprefix("--ledger=") for each in runs}
     assert compared == ("-m", "tests.ledger", folder)
 
 
