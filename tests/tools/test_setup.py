@@ -309,7 +309,7 @@ def test_all_tests_run_on_every_core_but_those_that_measure_time_and_are_account
     assert setup.main(["test"]) == (1 if 1 in codes else 0)
     *runs, compared = passes
     assert [each[each.index("-m", 2) + 1] for each in runs] == [
-        "not sweep and not alone", "not sweep and alone", "not sweep and gpu and not hardware",
+        "not sweep and not alone", "not sweep and alone", "gpu and not hardware",
     ]  # fmt: skip
     (folder,) = {each[-1].removeprefix("--ledger=") for each in runs}
     assert compared == ("-m", "tests.ledger", folder)
@@ -325,7 +325,7 @@ def test_the_exhaustive_tier_has_its_tests_and_every_tool(started, monkeypatch):
     monkeypatch.setattr(setup.subprocess, "run", finish)
     assert setup.main(["sweep"]) == 1
     assert [each[each.index("-m", 2) + 1] for each in commands[:3]] == [
-        "sweep and not alone", "sweep and alone", "sweep and gpu and not hardware",
+        "sweep and not alone", "sweep and alone", "gpu and not hardware",
     ]  # fmt: skip
     tools = ("mutants", "lesson_mutants", "fuzz", "kills", "barriers", "flaky")
     assert [each[1] for each in commands[3:]] == [f"tools.{name}" for name in tools]
