@@ -148,7 +148,7 @@ def _split_commas(term: Term) -> list[Term]:
 
 
 def _assignment_text(thread_event: ThreadEvent, term: Term, text: str, assignment: tuple[str, Shown, Any]) -> str:
-    """Describe the assignment of a value; `got` is the place, the computed value and the recorded value."""
+    """Describe an assignment; `assignment` is the place, the computed value and the recorded value."""
     place, formatted, result = assignment
     if result is not None and formatted.value is not None and not _agree(result, formatted.value):
         effects = thread_event.effects()

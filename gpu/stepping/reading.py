@@ -54,7 +54,7 @@ class Reading:
 
     Parameters
     ----------
-    seen : ThreadEvent or None
+    thread_event : ThreadEvent or None
         The event of the thread; None to keep names and operators as in the source.
     """
 

@@ -113,7 +113,14 @@ class Recording:
         failure: str = "",
         stopped: str = "",
     ) -> Recording:
-        """Return the recording of several launches."""
+        """Return the recording of several launches.
+
+        Parameters
+        ----------
+        recorded : sequence of RecordedLaunch
+        texts, failure, stopped
+            As for the class.
+        """
         launches, first = [], 0
         for number, (trace, buffers, shapes) in enumerate(recorded):
             launches.append(LaunchSpan(number, first, len(trace.events), buffers, shapes, partial(_identity, trace)))
@@ -251,12 +258,12 @@ class Recording:
                 shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
                 entry = _LaunchEntry(each["count"], tuple(each["buffers"]), shapes)
                 if not conforms(entry, _LaunchEntry):
-                    raise ValueError("a launch of other types")
+                    raise ValueError("a launch has values of the wrong type")
                 opener = partial(_unpack, archive, path, number, entry)
                 launches.append(LaunchSpan(number, first, entry.count, entry.buffers, shapes, opener))
                 first += entry.count
             if not conforms(manifest["texts"], dict[str, str]):
-                raise ValueError("texts of other types")
+                raise ValueError("texts have the wrong type")
             return cls(launches, manifest["texts"], failure=str(manifest["failure"]), stopped=str(manifest["stopped"]))
 
 
@@ -283,7 +290,7 @@ def _unpack(archive: zipfile.ZipFile, path: str | Path, number: int, entry: _Lau
         trace = Trace(trace_file.read(archive, path, f"{number}/"))
         arrays = len(trace.arrays)
         if (len(trace.events), arrays, arrays) != (entry.count, len(entry.buffers), len(entry.shapes)):
-            raise ValueError("a launch of other sizes")
+            raise ValueError("a launch has the wrong size")
         if any(shape and prod(shape) != array.count for shape, array in zip(entry.shapes, trace.arrays, strict=True)):
-            raise ValueError("an array of another extent")
+            raise ValueError("an array has the wrong extents")
         return trace

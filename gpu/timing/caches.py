@@ -269,7 +269,16 @@ def window_of(request: Request) -> int:
 
 
 def sectors_of(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> dict[int, Array]:
-    """Return the distinct sectors that a range of warps stores to, or else loads or updates, by array."""
+    """Return the distinct sectors that some warps access, ascending, by array: the number of its window.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    first, end : int
+        The range of the sample's warps.
+    stores : bool
+        Whether to return stored sectors instead of those that are loaded or updated atomically.
+    """
     pieces: list[Array] = []
     for step in steps:
         if not isinstance(step, Visit):
@@ -331,6 +340,14 @@ def distinct(
     """Return for each array the distinct sectors that are loaded, or stored to.
 
     Each further block along an axis is assumed to add as many new sectors as the neighbor along that axis.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    warps_per_block : int
+    sharing : GridSharing
+    stores : bool
+        Whether to count stored sectors instead of those that are loaded or updated atomically.
     """
 
     def block_sectors(block: int) -> dict[int, Array]:

@@ -119,7 +119,15 @@ class ModeledFile:
         arguments: Sequence[Array | np.generic | None],
         time_us: float | None = None,
     ) -> LaunchTimelines:
-        """Return when a launch's warps issue instructions, see `LaunchModel`; lines are known if compiled with them."""
+        """Return the timelines of a launch's warps, see `LaunchModel`; source lines require `modeled_file(lines=True)`.
+
+        Parameters
+        ----------
+        kernel, shape, arguments
+            As for `estimate`.
+        time_us : float or None
+            The time of the whole launch; None to estimate it.
+        """
         model, parameters, memory = self._launch_inputs(kernel, arguments)
         timelines = model.timelines(shape, parameters, memory, time_us)
         return replace(timelines, kernel=kernel, source=self.source)

@@ -244,7 +244,17 @@ class LaunchModel:
         """Return the timelines of a launch's warps on one multiprocessor; `source` is empty.
 
         The same blocks are simulated with one resident block, with two, and so on. Cache hits, and the multiprocessor's
-        share of common resources, are those of the actual launch. Its time is estimated unless `time_us` is passed.
+        share of common resources, are those of the actual launch.
+
+        Parameters
+        ----------
+        shape : GridShape
+        parameters : array
+            The kernel's parameter buffer: uint8.
+        memory : SampledMemory
+            The memory of its pointers, which is unchanged afterwards.
+        time_us : float or None
+            The time of the whole launch; None to estimate it.
         """
         sample = self._take_sample(shape, parameters, memory)
         if time_us is None:

@@ -37,7 +37,33 @@ _BLOCK_START = 250.0
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A kernel's operations in issue order, as flat arrays for `multiprocessor.cu`."""
+    """A kernel's operations in issue order, as flat arrays for `multiprocessor.cu`.
+
+    Parameters
+    ----------
+    kinds, pipes, slots, busy, latencies : arrays
+        The cost of each operation, as in `OperationCost`.
+    written : int32 array
+        The register that each operation writes; -1 for none.
+    first_read, reads : int32 arrays
+        Operation `i` reads the registers `reads[first_read[i]:first_read[i + 1]]`.
+    request_of : int32 array
+        For a memory operation, the index of its request in its basic block.
+    spaces : uint8 array
+        For a memory operation: `GLOBAL`, shared memory, or an atomic operation in global memory.
+    first_operation : int32 array
+        Basic block `b` has the operations `first_operation[b]` to `first_operation[b + 1]`.
+    registers : int
+        The number of registers.
+    requests : tuple of dict of int to int
+        For each basic block, the index of a request by the index of its instruction.
+    slots_of_block : array
+        The issue slots of each basic block.
+    uses_of_block : array, shape (blocks, pipes)
+        The cycles for which each basic block occupies each pipe.
+    instructions : tuple of PtxInstruction
+        The instruction of each operation.
+    """
 
     kinds: Array
     pipes: Array
@@ -122,9 +148,18 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
 
 @dataclass(frozen=True)
 class SharedRates:
-    """One multiprocessor's share of common resources, in cycles: per 32-byte sector, per stored line, between blocks.
+    """One multiprocessor's share of common resources, in cycles.
 
-    `alone` is the additional share of a sector's time in L2 if the other half of its 64-byte pair is not requested.
+    Parameters
+    ----------
+    per_last_sector, per_memory_sector : float
+        Per 32-byte sector from L2 and from DRAM.
+    per_store_line : float
+        Per stored line, or part of one.
+    between_blocks : float
+        Between the starts of two blocks.
+    alone : float
+        The additional share of a sector's time in L2 if the other half of its 64-byte pair is not requested.
     """
 
     per_last_sector: float

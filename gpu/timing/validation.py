@@ -22,7 +22,19 @@ _SHARE = 0.9
 
 @dataclass(frozen=True)
 class ValidatedCase:
-    """A variant, or an external kernel, on some work: measured and modeled time on the same GPU, in microseconds."""
+    """The measured and the modeled time of a kernel on the same GPU.
+
+    Parameters
+    ----------
+    group : str
+        `OURS` or `ELSEWHERE`.
+    of, who : str
+        The pattern and the variant, or the source and the name of an external kernel.
+    work : str
+        The input and launch parameters.
+    measured_us, modeled_us : float
+        In microseconds.
+    """
 
     group: str
     of: str

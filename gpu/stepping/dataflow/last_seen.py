@@ -33,13 +33,13 @@ class LastSeen:
         self._by_row = storage[self._rows] * self._count + self._rows
         self._row_of_write = rows.row_of_write
         self._has_rows = np.isin(np.arange(len(provenance.storages.all)), storage)
-        self._holdings_by_node = self._holdings()
+        self._occurrences = self._find_occurrences()
 
     def _key_of_step(self, storage: Array, step: Array) -> Array:
         key: Array = storage * self._steps + step + 1
         return key
 
-    def _holdings(self) -> tuple[Array, ...]:
+    def _find_occurrences(self) -> tuple[Array, ...]:
         """Return node, storage, cell, and the range of the storage's rows in which the cell contains it, by node."""
         writes = self._provenance.writes
         rows = np.flatnonzero(self._has_rows[writes.storage])
@@ -84,46 +84,58 @@ class LastSeen:
 
         Among several cells of that row, the one in the same storage, then the one nearest to `cell`, is chosen. A value
         that no earlier row contains is at the row that computed it.
+
+        Parameters
+        ----------
+        node, row : int arrays
+            The values, and for each the row before which to search.
+        storage, cell : int arrays
+            The reader of each value, near which to search.
+
+        Returns
+        -------
+        rows, cells : int arrays
+            The row is -1 if no row contains the value.
         """
         found_row, found_cell = self._makers(node)
         # Lanes that read one value in one row have the same candidates, in thousands of cells for a constant.
         requests, request = np.unique(node * self._count + row, return_inverse=True)
-        pair, candidate_row, holding = self._newest(requests // self._count, requests % self._count)
+        pair, candidate_row, occurrence = self._newest(requests // self._count, requests % self._count)
         if not pair.size:
             return found_row, found_cell
-        _, storages, cells, _, _ = self._holdings_by_node
+        _, storages, cells, _, _ = self._occurrences
         # The candidates of a pair are all from one row, and so from one storage, with ascending columns: the nearest
         # candidate is next to the insertion point of the target column.
-        column, target = self._columns.of(storages[holding], cells[holding]), self._columns.of(storage, cell)
+        column, target = self._columns.of(storages[occurrence], cells[occurrence]), self._columns.of(storage, cell)
         order = np.lexsort((column, pair))
-        pair, candidate_row, holding, column = (each[order] for each in (pair, candidate_row, holding, column))
+        pair, candidate_row, occurrence, column = (each[order] for each in (pair, candidate_row, occurrence, column))
         width = max(int(column.max()), int(target.max(initial=0))) + 1
         at = np.searchsorted(pair * width + column, request * width + target)
         left, right = np.maximum(at - 1, 0), np.minimum(at, pair.size - 1)
         near = np.where(np.abs(column[left] - target) < np.abs(column[right] - target), left, right)
         best = np.where(pair[left] != request, right, np.where(pair[right] != request, left, near))
         is_held = pair[best] == request
-        found_row[is_held], found_cell[is_held] = candidate_row[best[is_held]], cells[holding[best[is_held]]]
+        found_row[is_held], found_cell[is_held] = candidate_row[best[is_held]], cells[occurrence[best[is_held]]]
         return found_row, found_cell
 
     def _newest(self, node: Array, row: Array) -> tuple[Array, Array, Array]:
         """Return for each node, by its index in the argument, the last row before a given one that contains it.
 
-        A row that contains it in several cells is repeated for each: index, row and holding.
+        A row that contains it in several cells is repeated for each: index, row and occurrence.
         """
-        nodes, storages, _, first, last = self._holdings_by_node
+        nodes, storages, _, first, last = self._occurrences
         low, high = np.searchsorted(nodes, node), np.searchsorted(nodes, node, side="right")
         counts = high - low
         pair = np.repeat(np.arange(node.size), counts)
-        holding = np.arange(pair.size) - (np.cumsum(counts) - counts)[pair] + low[pair]
-        latest = np.searchsorted(self._by_row, storages[holding] * self._count + row[pair]) - 1
-        at = np.minimum(latest, last[holding] - 1)
-        present = at >= first[holding]
-        pair, holding, candidate_row = pair[present], holding[present], self._rows[at[present]]
+        occurrence = np.arange(pair.size) - (np.cumsum(counts) - counts)[pair] + low[pair]
+        latest = np.searchsorted(self._by_row, storages[occurrence] * self._count + row[pair]) - 1
+        at = np.minimum(latest, last[occurrence] - 1)
+        present = at >= first[occurrence]
+        pair, occurrence, candidate_row = pair[present], occurrence[present], self._rows[at[present]]
         newest = np.full(node.size, -1)
         np.maximum.at(newest, pair, candidate_row)
         is_newest = candidate_row == newest[pair]
-        return pair[is_newest], candidate_row[is_newest], holding[is_newest]
+        return pair[is_newest], candidate_row[is_newest], occurrence[is_newest]
 
     def _makers(self, node: Array) -> tuple[Array, Array]:
         """Return the row and the cell in which each node was computed; -1 if no row computed it."""

@@ -16,7 +16,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """The elements of an array that one event reads or writes, with the block and thread of each."""
+    """The elements of an array that one event reads or writes.
+
+    Parameters
+    ----------
+    number : int
+        The array's number in the trace.
+    writes : bool
+        Whether the access is a write or an atomic operation.
+    elements, blocks, threads : int arrays
+        One entry per lane: the element, the block in the grid, and the thread in the block.
+    """
 
     number: int
     writes: bool

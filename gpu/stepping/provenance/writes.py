@@ -97,7 +97,18 @@ class LaunchWrites:
     steps: Array
 
     def by_host(self, storage: Storage, content: Array, element: Array, node: Array, step: int) -> Writes:
-        """Return the writes by the host to an array between two launches, or its content of unknown origin."""
+        """Return the writes by the host to an array between two launches, or its content of unknown origin.
+
+        Parameters
+        ----------
+        storage : Storage
+        content : array
+            The whole array before the launch.
+        element, node : int arrays
+            The written elements and the nodes of their values.
+        step : int
+            The step of the writes, just before the launch.
+        """
         raw = np.zeros((element.size, WIDTH), np.uint8)
         size = content.dtype.itemsize
         raw[:, :size] = content[element].view(np.uint8).reshape(-1, size)

@@ -304,7 +304,7 @@ class ThreadWriter:
 
     def _copy_in_bulk(self, frame: _CallFrame, copy: ir.BulkCopy) -> None:
         if copy.barrier is None:
-            raise NotCompiled("copies in bulk to global memory")
+            raise NotCompiled("bulk copies to global memory")
         asm = self._asm
         target = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
         source = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.source)} to ptr addrspace(1)")
@@ -579,7 +579,7 @@ class ThreadWriter:
             name = op.removeprefix("__reduce_").removesuffix("_sync")
             signed = "" if name not in ("min", "max") else "" if type.is_signed else "u"
             return self._call("i32", f"llvm.nvvm.redux.sync.{signed}{_REDUCTIONS[name]}", [f"i32 {values[1]}", mask])
-        raise NotCompiled(f"the exchange {op}")
+        raise NotCompiled(f"the warp function {op}")
 
     def _product(self, type: Scalar, kinds: list[Any], values: list[str], opcode: str) -> str:
         """Write each lane's part of a tile product as an internal PTX instruction that contains the shape.
@@ -631,7 +631,7 @@ class ThreadWriter:
     def _inline(self, frame: _CallFrame, call: ir.Call) -> Value:
         asm = self._asm
         if self._depth > 40:
-            raise NotCompiled("functions that call themselves")
+            raise NotCompiled("recursive functions")
         inner = _CallFrame(call.function, end=asm.fresh("returned"))
         for slot, argument in enumerate(call.arguments):
             value = self._value(frame, argument)

@@ -29,7 +29,14 @@ def spread(value: Any, lanes: int) -> Array:
 
 
 def shuffled(mode: str, value: Array, delta: Array, limits: Array) -> tuple[Array, Array]:
-    """Return the value that each lane receives, and whether its source lane is in range."""
+    """Return the value that each lane receives, and whether its source lane is in range.
+
+    Parameters
+    ----------
+    mode : {"up", "down", "bfly", "idx"}
+    value, delta, limits : arrays, one element per lane
+        The operands of `shfl.sync`: the value, the lane or its distance, and the packed clamp and segment mask.
+    """
     rows = value.reshape(-1, WARP)
     delta, limits = delta.reshape(-1, WARP).astype(np.int64), limits.reshape(-1, WARP).astype(np.int64)
     clamp, segment = limits & 31, limits >> 8 & 31

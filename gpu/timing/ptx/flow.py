@@ -12,9 +12,19 @@ END = -1
 
 @dataclass(frozen=True)
 class NaturalLoop:
-    """A loop: its blocks, and the registers that it writes.
+    """A natural loop of the control flow graph.
 
-    `last` is the block whose jump returns to `header`. With `leaves_once`, it is also the only exit of the loop.
+    Parameters
+    ----------
+    header : int
+        The block at which the loop begins.
+    last : int
+        The block whose jump returns to `header`.
+    blocks : frozenset of int
+    written : frozenset of str
+        The registers that the loop writes.
+    leaves_once : bool
+        Whether `last` is the only exit.
     """
 
     header: int

@@ -46,10 +46,8 @@ class PtxMachine:
     Parameters
     ----------
     kernel : PtxKernel
-    variables : sequence of PtxVariable
-        The variables of its file in "global" and "const" memory.
     addresses : mapping of str to int
-        The addresses of the variables.
+        The addresses of the file's variables in "global" and "const" memory.
     values : bool
         Whether to compute and store all values, even those that determine neither control flow nor addresses.
     """
@@ -192,7 +190,18 @@ class PtxMachine:
     def look_at_loop(
         self, run: SampledBlocks, last: int, header: int, taken: SampleLanes, other: SampleLanes | None
     ) -> tuple[SampleLanes | None, SampleLanes | None]:
-        """Skip iterations that can be predicted; return the lanes that repeat the loop, and those that leave it."""
+        """Skip iterations that can be predicted; return the lanes that repeat the loop, and those that leave it.
+
+        Parameters
+        ----------
+        run : SampledBlocks
+        last, header : int
+            The loop's back edge: the block of the jump, and its target.
+        taken : SampleLanes
+            The lanes that take the jump.
+        other : SampleLanes or None
+            The lanes that leave the loop in this iteration.
+        """
         loop = self.loops[last, header]
         state = run.loops.get(loop)
         if state is None or state.mask.count != taken.count or not np.array_equal(state.mask.bits, taken.bits):

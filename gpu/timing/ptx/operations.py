@@ -251,7 +251,7 @@ def operation(opcode: str, words: tuple[str, ...]) -> Operation:
 
 
 def operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) -> list[str]:
-    """Return the type as which each operand is read."""
+    """Return the type as which each of an instruction's `count` operands is read, such as "u32"."""
     if opcode in ("mad", "mul") and "wide" in words and count == 3:
         return [type, type, f"{type[0]}{2 * int(type[1:])}"]
     fixed_types = _FIXED_TYPES.get(opcode, ())
@@ -259,7 +259,7 @@ def operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) ->
 
 
 def converted(value: Value, words: tuple[str, ...], to: str, of: str) -> Value:
-    """Convert a value to another type, with the rounding of `cvt`."""
+    """Convert a value from the PTX type `of` to the type `to`, with the rounding of the modifiers of `cvt`."""
     source, target = DTYPES[of], DTYPES[to]
     if source.kind == "f" and target.kind in "iu":
         rounded = np.rint(value) if "rni" in words else np.floor(value) if "rmi" in words else value

@@ -131,7 +131,19 @@ class BasicBlock:
 
 @dataclass(eq=False)
 class PtxKernel:
-    """The parsed text of a kernel."""
+    """The parsed text of a kernel.
+
+    Parameters
+    ----------
+    name : str
+        The mangled name.
+    parameters : tuple of PtxParameter
+    variables : tuple of PtxVariable
+        Variables in shared and local memory.
+    blocks : list of BasicBlock
+    widths : dict of str to int
+        Bytes of the registers with a prefix, such as "%rd", or of a register of inline assembly; 0 for a predicate.
+    """
 
     name: str
     parameters: tuple[PtxParameter, ...]

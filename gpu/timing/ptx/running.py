@@ -54,7 +54,19 @@ class GridShape:
 
 @dataclass
 class LoopState:
-    """The state of a loop being executed: its iterations so far, and the registers at the end of the latest ones."""
+    """The state of a loop being executed.
+
+    Parameters
+    ----------
+    mask : SampleLanes
+        The lanes in the loop.
+    rounds : int
+        The iterations executed so far; negative after skipping, so that the remaining iterations are executed.
+    starts : list of int
+        The indices in the path at which the latest iterations began.
+    registers : list of dict of str to value
+        The registers that the loop writes, at the ends of the latest iterations.
+    """
 
     mask: SampleLanes
     rounds: int = 0
@@ -189,7 +201,20 @@ class SampledBlocks:
         return self._local
 
     def load(self, kind: str, places: Value, dtype: np.dtype[Any], count: int, mask: SampleLanes) -> list[Value]:
-        """Return the values that lanes load, one for each element of a vector."""
+        """Return the values that lanes load, one for each element of a vector.
+
+        Parameters
+        ----------
+        kind : str
+            The state space: "global", "const", "shared" or "local".
+        places : integer or array
+            The byte offsets in the state space, one for all lanes or one per lane.
+        dtype : numpy.dtype
+        count : int
+            The number of elements of the vector.
+        mask : SampleLanes
+            The active lanes.
+        """
         if not places.ndim and kind in ("global", "const"):
             one = np.asarray([places])
             return [self._memory.load(one + number * dtype.itemsize, dtype)[0] for number in range(count)]
@@ -231,7 +256,17 @@ class SampledBlocks:
     def atomic(
         self, kind: str, mode: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes
     ) -> Value:
-        """Execute an atomic operation of each lane, serialized per address; return the previous values."""
+        """Execute an atomic operation of each lane, serialized per address; return the previous values.
+
+        Parameters
+        ----------
+        kind, places, dtype, mask
+            As for `load`.
+        mode : str
+            The operation, such as "add" or "cas".
+        values : list of value
+            Its operands.
+        """
         flat = self._flat(kind, places, mask)
         operands = [value[mask.numbers] if value.ndim else np.full(mask.count, value, dtype) for value in values]
         old = np.zeros(mask.count, dtype)
@@ -300,7 +335,24 @@ class SampledBlocks:
         counts_up: bool = False,
         uniform_sum: bool = False,
     ) -> None:
-        """Record the memory requests of a mask's warps."""
+        """Record the memory requests of a mask's warps.
+
+        Parameters
+        ----------
+        place : int
+            The index of the instruction in its basic block.
+        kind, places, mask
+            As for `load`.
+        operation : {"ld", "st", "atom", "red"}
+        size : int
+            Bytes per lane.
+        volatile : bool
+            Whether the request bypasses the L1 cache.
+        counts_up : bool
+            Whether an atomic operation adds a constant 1 whose previous value is not used.
+        uniform_sum : bool
+            Whether all lanes add integers to one address and do not use the previous value.
+        """
         warps, lanes = mask.warps, mask.of_warp[mask.warps]
         passes = np.ones(warps.size, np.int64)
         minimum = passes
@@ -335,7 +387,7 @@ class SampledBlocks:
         )
 
     def ask_in_bulk(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
-        """Record the bulk copies of lanes from global memory, each of consecutive bytes."""
+        """Record the bulk copies of lanes from global memory: `sizes` bytes each, from the addresses `places` on."""
         warps, ones = mask.warps, np.ones(mask.warps.size, np.int64)
         first_bytes, sizes = (
             np.broadcast_to(values, self.lanes).reshape(-1, WARP)[warps] for values in (places, sizes)
