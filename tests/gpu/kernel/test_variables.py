@@ -52,9 +52,9 @@ def test_constants_that_do_not_fit_are_refused() -> None:
     )
     assert refusal(k="1,2,3,4") == "The variable k (int32 [3]) has 3 elements, but got 4."
     assert refusal(k="zeros:4") == "The variable k (int32 [3]) has 3 elements, but got 4."
-    assert "takes int32, and it is given 1.5" in refusal(k="1.5,2")
+    assert "takes int32, but got 1.5" in refusal(k="1.5,2")
     assert "takes an array of int32, not of float64" in refusal(k=np.zeros(3))
-    assert "takes int32, and a text is made of chars" in refusal(k="text:abc")
+    assert "takes int32, but a text consists of chars" in refusal(k="text:abc")
     assert "needs values, but 'empty:3' provides none" in refusal(k="empty:3")
     assert "needs values, but 'null' provides none" in refusal(k="null")
     assert "There is no file" in refusal(k="file:/nowhere.npy")
@@ -86,7 +86,7 @@ def test_an_array_is_listed() -> None:
 
 def test_lists_that_do_not_fit_are_refused() -> None:
     assert "0 to 4294967295, but got -3" in refusal("1,2", "1,-3")
-    assert "needs a number, and 'x' is none" in refusal("1,x")
+    assert "needs a number, not 'x'" in refusal("1,x")
     with pytest.raises(InputError, match="has 2 numbers per element, and 3 is not a multiple of that"):
         simulate("test.cu", "f", 1, 1, ["5,", "1,2", "1,2,3"], source=SOURCE)
     source = "struct P { int x; float y; }; __global__ void f(P *p) { p->x = 1; }"
