@@ -123,7 +123,7 @@ def _launches(text: str, name: str) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def _visible_from(text: str, position: int) -> str:
-    """Return the text without the bodies of other functions, whose names are out of scope at a position."""
+    """Return the text without other functions' bodies, which are out of scope at a position."""
     visible, depth, start = "", 0, 0
     for brace in re.finditer(r"[{}]|;", text):
         depth += (brace[0] == "{") - (brace[0] == "}")

@@ -73,7 +73,7 @@ class FirstWrites(Observer):
         dtypes : mapping of str to dtype
             The element type of each array to report.
         uninitialized : frozenset of str
-            The arrays whose elements had no values before the launch.
+            The arrays without initial values.
         """
         return tuple(
             self._array(name, dtype, initialized=name not in uninitialized)

@@ -72,7 +72,7 @@ def _check_demand(demand: int, limit: int, name: str) -> None:
 
 
 def _look(derived: Derived, moment: int) -> None:
-    """Compute the data shown at a moment, apart from the pictures."""
+    """Compute the data shown at a moment, except the pictures."""
     if not derived.recording.launches:
         return
     derived.lanes.at(moment).summary()

@@ -129,7 +129,7 @@ class Recording:
 
     @classmethod
     def of_launch(cls, trace: Trace, texts: Mapping[str, str]) -> Recording:
-        """Return the recording of a single launch, whose arrays need no identity across launches."""
+        """Return the recording of a single launch; its arrays need no identity across launches."""
         buffers = tuple(
             number if array.space in ("global", "constant") else None for number, array in enumerate(trace.arrays)
         )

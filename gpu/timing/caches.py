@@ -34,7 +34,7 @@ class CachedRequest:
     missed : array
         Sectors that miss.
     alone : array
-        Missing sectors whose other half of a 64-byte pair is not requested.
+        Missing sectors without a request for the other half of their 64-byte pair.
     """
 
     request: Request
@@ -65,7 +65,7 @@ class ArrayTraffic:
     scattered : float
         The time that DRAM needs for these sectors, relative to the same number of contiguous sectors.
     alone : float
-        The share of loaded sectors whose other half of a 64-byte pair is not requested.
+        The share of loaded sectors without a request for the other half of their 64-byte pair.
     """
 
     loaded: float = 0.0
@@ -197,7 +197,7 @@ def _interval_sums(selection: Array, starts: Array) -> Array:
 
 
 def _unpaired(sectors: Array, selection: Array, starts: Array) -> Array:
-    """Return the selected sectors, in ascending order, whose other half of 64 bytes the same warp does not request."""
+    """Return the selected sectors (ascending) without a request by the same warp for the other half of 64 bytes."""
     unpaired = selection.copy()
     if sectors.size > 1:
         is_paired = selection[1:] & selection[:-1] & (sectors[1:] == sectors[:-1] + 1) & (sectors[1:] % 2 == 1)

@@ -16,7 +16,7 @@ from gpu.stepping.recording import Recording
 
 _Variables = dict[str, str]
 
-# The number of events whose variables are compared: if warps take turns, each warp has its own event.
+# The number of events in which variables are compared: if warps take turns, each warp has its own event.
 _EVENTS = 4
 
 

@@ -122,7 +122,7 @@ class Outlines:
 
 
 def _inputs(provenance: Provenance, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
-    """Return pairs of a launch and a storage whose initial content the launch uses."""
+    """Return pairs of a launch and a storage, if the launch uses the storage's initial content."""
     used = np.unique(columns.input_of(graph.sources[1]))
     inputs = {(provenance.inputs[number].launch, provenance.inputs[number].storage) for number in used if number >= 0}
     return inputs | {(launch, storage) for storage, launch in provenance.read.items() if _is_data(provenance, storage)}

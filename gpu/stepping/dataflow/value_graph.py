@@ -206,7 +206,7 @@ class ValueGraph:
     def members(self) -> tuple[Array, Array]:
         """The operations of each group, as pairs of a group and an operation, sorted by both.
 
-        If several threads wrote to one cell, operations whose values were overwritten are omitted.
+        If several threads wrote to one cell, operations with overwritten values are omitted.
         """
         definitions, writes = self.definitions, self._writes
         chained = writes.is_atomic[definitions.write] | (definitions.last[definitions.group] == definitions.write)

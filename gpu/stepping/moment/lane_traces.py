@@ -106,7 +106,7 @@ def lane_traces(trace: Trace, launch: int, *, together: int | None) -> list[Lane
 
 
 def _lane_trace(trace: Trace, start: int, first: int, width: int, events: Array) -> LaneTrace:
-    """Return the lane trace of `width` lanes, beginning with lane `first` of a batch whose first lane is `start`."""
+    """Return the lane trace of `width` lanes, beginning with lane `first` of a batch that begins at lane `start`."""
     masks = trace.data.events["mask"][events]
     # Equal sets of lanes may have been recorded several times.
     numbers: dict[bytes, int] = {}

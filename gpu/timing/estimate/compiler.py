@@ -36,7 +36,7 @@ def ptx_of(
     capability : str
         The GPU's compute capability, such as "9.0".
     located : str
-        The name of the file whose lines the PTX refers to; "" to omit line numbers.
+        The name of the source file for line numbers in the PTX; "" to omit them.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def estimated_registers(kernel: PtxKernel) -> int:
                 width.update(dict.fromkeys(each.written, 0))
 
     def defined_registers(each: PtxInstruction) -> set[str]:
-        """Return the registers whose old value ends here; a guarded write keeps it unless all reads have its guard."""
+        """Return the registers that are redefined; a guarded write counts only if all reads have the same guard."""
         guards = {(each.guard, each.negated)}
         return {name for name in each.written if not each.guard or read_under[name] <= guards}
 

@@ -54,7 +54,7 @@ class ThreadWriter:
     variables : mapping of str to (str, array)
         The module's variables: their state spaces, "constant" or "global", and their contents as bytes.
     located : str
-        The name of the file whose lines are attached to instructions; "" for none.
+        The name of the source file, to attach its lines to instructions; "" for none.
     """
 
     def __init__(self, variables: Mapping[str, tuple[str, Array]], located: str = "") -> None:

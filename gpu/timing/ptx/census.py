@@ -73,7 +73,7 @@ class GridCensus:
 
 
 class _CensusBlocks(SampledBlocks):
-    """Sampled blocks whose memory requests are not recorded."""
+    """Sampled blocks without recording of memory requests."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -13,7 +13,7 @@ _ALWAYS = ("bar", "barrier", "call")
 
 
 def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
-    """Return the instructions whose values determine a jump, the predicate of a memory access, or an address.
+    """Return the backward slice of all jumps, of predicates of memory accesses, and of addresses.
 
     If a loaded value is in the slice, so are the stores to memory from which it may be loaded. Aliasing is decided per
     state space; a generic access may alias all of them.
@@ -24,7 +24,7 @@ def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
 
 
 def leading(kernel: PtxKernel) -> set[PtxInstruction] | None:
-    """Return the instructions whose values determine a jump; None if these include values that the kernel stores."""
+    """Return the backward slice of all jumps; None if it contains values that the kernel stores."""
     instructions = _instructions(kernel)
     registers = {name for each in instructions if each.ends_block or each.opcode in _ALWAYS for name in each.read}
     slice_ = _backward_slice(kernel, registers, lambda store: ())

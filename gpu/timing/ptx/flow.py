@@ -19,7 +19,7 @@ class NaturalLoop:
     header : int
         The block at which the loop begins.
     last : int
-        The block whose jump returns to `header`.
+        The block that jumps back to `header`.
     blocks : frozenset of int
     written : frozenset of str
         The registers that the loop writes.

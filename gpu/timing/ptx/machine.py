@@ -82,7 +82,7 @@ class PtxMachine:
 
     @staticmethod
     def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
-        """Return the instructions whose values are required."""
+        """Return the instructions to execute."""
         return deciding(kernel)
 
     def run(
@@ -721,7 +721,7 @@ class PtxMachine:
         return run
 
     def _product(self, instruction: PtxInstruction) -> Step:
-        """Execute a tile product, whose values are not computed."""
+        """Execute a tile product without computing its values."""
         if self._is_required(instruction):
             raise KernelError(
                 f"In {self.kernel.name}, tile products determine branches or addresses, which the timing model "
@@ -807,7 +807,7 @@ class PtxMachine:
         return run
 
     def _load_matrices(self, instruction: PtxInstruction, index: int) -> Step:
-        """Record the requests for rows of 8 x 8 matrices of halves, whose values are not needed."""
+        """Record the requests for rows of 8 x 8 matrices of halves, without loading values."""
         address = self._address(instruction.operands[1])
         puts = [self._setter(name) for name in _split_list(instruction.operands[0])]
 

@@ -1,4 +1,4 @@
-"""The memory of sampled blocks: arrays at virtual addresses, whose changes are undone after each sample."""
+"""The memory of sampled blocks: arrays at virtual addresses; changes are undone after each sample."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Visit:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """Loop iterations that were skipped: each repeats the last executed one, whose path is `round`."""
+    """Loop iterations that were skipped: each repeats the last executed one, with the path `round`."""
 
     times: int
     round: tuple[Step, ...]

@@ -349,7 +349,7 @@ class SampledBlocks:
         volatile : bool
             Whether the request bypasses the L1 cache.
         counts_up : bool
-            Whether an atomic operation adds a constant 1 whose previous value is not used.
+            Whether an atomic operation adds a constant 1 and its result is not used.
         uniform_sum : bool
             Whether all lanes add integers to one address and do not use the previous value.
         """
