@@ -1,1 +1,1 @@
-"""Any kernel on the simulator in one call: its arguments, its findings, its figures."""
+"""Run any kernel on the simulator in one call: its arguments, findings and metrics."""

@@ -1,4 +1,4 @@
-"""What a kernel is launched with: arrays and numbers from Python, and words such as "random:256:7" from a command."""
+"""Kernel arguments from Python arrays and numbers, and from command-line words such as "random:256:7"."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ Array = npt.NDArray[Any]
 Parameters = Sequence[tuple[str, Type]]
 
 MAXIMUM_BYTES = 1 << 31
-"""The largest array that a specification may ask for."""
+"""The largest array that a specification may request, in bytes."""
 
 SPECIFICATIONS = "zeros:N, full:N:V, arange:N, random:N[:SEED], 1,2,3, text:LETTERS, file:PATH.npy, empty:N or null"
 
 _RANDOM_INTEGERS = 100
-"""Random integers are below this, which fits every type, and sums of which stay small."""
+"""Random integers are below this limit: it fits every type and keeps their sums small."""
 
 
 class _UnfitError(Exception):
-    """Why a value is not what a type can hold: the end of a sentence that begins with the argument's name."""
+    """Explain why a value does not fit a type; the text completes a sentence that begins with the argument's name."""
 
 
 @dataclass
 class Bound:
-    """A launch's arguments.
+    """The arguments of a launch.
 
     Parameters
     ----------
     values : list
-        What `SimulatedKernel.launch` takes: of a pointer the bytes of its array, or None.
+        The arguments for `SimulatedKernel.launch`; for a pointer, the bytes of its array or None.
     arrays : dict of int to array
-        The same memory as arrays with type and shape, by the argument's number from 0.
+        The same memory as typed, shaped arrays, by the argument's index from 0.
     uninitialized : list of str
-        The parameters whose arrays start without values.
+        The parameters whose arrays start uninitialized.
     """
 
     values: list[Argument] = field(default_factory=list)
@@ -53,26 +53,26 @@ class Bound:
 
 
 def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound:
-    """Make a kernel's arguments.
+    """Create a kernel's arguments.
 
     Parameters
     ----------
     kernel : str
-        The kernel's name, for messages.
+        The kernel's name, for error messages.
     arguments : sequence
-        For each parameter an array (copied; one that is given twice is one memory), a number, None for a null pointer,
-        or a specification such as "zeros:256".
+        For each parameter an array (copied; the same array passed twice shares one copy), a number, None for a null
+        pointer, or a specification such as "zeros:256".
     parameters : sequence
         The name and type of each parameter.
 
     Raises
     ------
     InputError
-        The arguments are not as many as the parameters, or one is not of its parameter's type.
+        The number of arguments differs from the number of parameters, or an argument does not fit its type.
     """
     if len(arguments) != len(parameters):
-        wanted = ", ".join(f"{type} {name}" for name, type in parameters) or "none"
-        raise InputError(f"{kernel} takes {_number(len(parameters))} ({wanted}), not {len(arguments)}.")
+        expected = ", ".join(f"{type} {name}" for name, type in parameters) or "none"
+        raise InputError(f"{kernel} takes {_count_text(len(parameters))} ({expected}), not {len(arguments)}.")
     bound = Bound()
     copies: dict[int, tuple[Array, Array]] = {}
     for number, (argument, (name, type)) in enumerate(zip(arguments, parameters, strict=True)):
@@ -85,12 +85,12 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
                 continue
             if isinstance(argument, str) and argument.startswith("texture:"):
                 if type.element != Scalar("uint8"):
-                    raise _UnfitError(f"is no texture object, and {argument!r} is one")
+                    raise _UnfitError(f"is not a texture object, but {argument!r} is one")
                 bound.values.append(read_texture(argument.removeprefix("texture:")))
                 continue
             if id(argument) not in copies or isinstance(argument, str):
-                made = _array(argument, type.element)
-                copies[id(argument)] = made, made.reshape(-1).view(np.uint8)
+                array = _array(argument, type.element)
+                copies[id(argument)] = array, array.reshape(-1).view(np.uint8)
             bound.arrays[number], memory = copies[id(argument)]
             bound.values.append(memory)
             if isinstance(argument, str) and argument.startswith("empty:"):
@@ -101,16 +101,16 @@ def bind(kernel: str, arguments: Sequence[Any], parameters: Parameters) -> Bound
 
 
 def variable_of(name: str, value: Any, type: Type) -> Array:
-    """Return the bytes of what a variable of a module is set to.
+    """Return the bytes of the initial value of a module's variable.
 
     Parameters
     ----------
     name : str
-        The variable's, for messages.
+        The variable's name, for error messages.
     value
-        As of an argument: for an array an array or a specification, for anything else a number.
+        For an array, an array or a specification; otherwise a number.
     type : Type
-        The variable's.
+        The variable's type.
 
     Raises
     ------
@@ -120,23 +120,23 @@ def variable_of(name: str, value: Any, type: Type) -> Array:
     element = type.innermost if isinstance(type, ArrayOf) else type
     try:
         if isinstance(element, Pointer):
-            raise _UnfitError("holds pointers, which cannot be set from outside")
+            raise _UnfitError("contains pointers, which cannot be set from the host")
         if not isinstance(type, ArrayOf):
             return np.frombuffer(_by_value(value, type).tobytes(), np.uint8)
         if isinstance(value, str) and value.startswith(("empty:", "null")):
-            raise _UnfitError(f"is filled with values, of which {value!r} has none")
+            raise _UnfitError(f"needs values, but {value!r} provides none")
         if isinstance(value, str) and _is_number(value):
             value += ","
         data = np.ascontiguousarray(_array(value, element)).reshape(-1).view(np.uint8)
         if data.size > type.size:
-            raise _UnfitError(f"has {_number(type.count, 'element')}, and {data.size // element.size} are given")
+            raise _UnfitError(f"has {_count_text(type.count, 'element')}, but got {data.size // element.size}")
     except _UnfitError as reason:
         raise InputError(f"The variable {name} ({type}) {reason}.") from None
     return data
 
 
 def dtype_of(type: Type) -> np.dtype[Any]:
-    """Return NumPy's type for elements of a type: of a struct of like members, such as float4, an array of them."""
+    """Return the NumPy dtype of a type's elements; a struct of equal members, such as float4, becomes a subarray."""
     match type:
         case Scalar():
             return type.dtype
@@ -163,59 +163,59 @@ def dtype_of(type: Type) -> np.dtype[Any]:
 
 
 def _members(struct: Struct) -> list[tuple[str, int, Type]]:
-    """Return the members of a struct and of its base classes: name, offset, type."""
-    found: list[tuple[str, int, Type]] = []
+    """Return the members of a struct and of its base classes: (name, offset, type)."""
+    members: list[tuple[str, int, Type]] = []
     for member in struct.fields:
         if not member.name and isinstance(member.type, Struct):
-            found += [(name, member.offset + offset, type) for name, offset, type in _members(member.type)]
+            members += [(name, member.offset + offset, type) for name, offset, type in _members(member.type)]
         else:
-            found.append((member.name, member.offset, member.type))
-    return found
+            members.append((member.name, member.offset, member.type))
+    return members
 
 
 def _array(argument: Any, element: Type) -> Array:
     if isinstance(argument, np.ndarray) and argument.ndim:
-        return _copied(argument, element)
+        return _copy_array(argument, element)
     if isinstance(argument, str):
-        return _specified(argument, element)
-    given = f"the number {argument}" if isinstance(argument, int | float | np.generic) else f"{argument!r}"
-    raise _UnfitError(f"is a pointer, which takes a NumPy array or one of {SPECIFICATIONS}, not {given}")
+        return _array_from_specification(argument, element)
+    description = f"the number {argument}" if isinstance(argument, int | float | np.generic) else f"{argument!r}"
+    raise _UnfitError(f"is a pointer, which takes a NumPy array or one of {SPECIFICATIONS}, not {description}")
 
 
-def _copied(array: Array, element: Type) -> Array:
+def _copy_array(array: Array, element: Type) -> Array:
     dtype = dtype_of(element)
-    given = array.dtype
+    actual = array.dtype
     if not isinstance(element, Void):
-        same = given == dtype.base or (
-            given.kind in "iu" and dtype.base.kind in "iu" and given.itemsize == dtype.base.itemsize
+        is_compatible = actual == dtype.base or (
+            actual.kind in "iu" and dtype.base.kind in "iu" and actual.itemsize == dtype.base.itemsize
         )
         if dtype.base.names is not None:
-            same = given.itemsize in (1, element.size)
-        if not same:
-            raise _UnfitError(f"takes an array of {_named(dtype.base)}, not of {given}")
-    if given.hasobject or not given.isnative:
-        raise _UnfitError(f"takes an array of plain numbers in this machine's byte order, not of {given}")
+            is_compatible = actual.itemsize in (1, element.size)
+        if not is_compatible:
+            raise _UnfitError(f"takes an array of {_dtype_text(dtype.base)}, not of {actual}")
+    if actual.hasobject or not actual.isnative:
+        raise _UnfitError(f"takes an array of plain numbers in this machine's byte order, not of {actual}")
     if element.size and array.nbytes % element.size:
-        raise _UnfitError(f"has elements of {element.size} bytes, of which {array.nbytes} bytes are no whole number")
+        raise _UnfitError(f"has elements of {element.size} bytes, and {array.nbytes} bytes is not a multiple of that")
     return np.array(array, order="C")
 
 
-def _specified(text: str, element: Type) -> Array:
-    word, colon, rest = text.partition(":")
+def _array_from_specification(text: str, element: Type) -> Array:
+    word, colon, parameters = text.partition(":")
     if word == "file" and colon:
-        return _from_file(rest, element)
+        return _from_file(parameters, element)
     if word == "text" and colon:
-        return _letters(rest, element)
+        return _characters(parameters, element)
     if "," in text and not colon:
-        return _listed(text, element)
-    parts = rest.split(":")
-    least, most = {"zeros": (1, 1), "empty": (1, 1), "full": (2, 2), "arange": (1, 1), "random": (1, 2)}.get(
+        return _array_from_list(text, element)
+    parts = parameters.split(":")
+    minimum, maximum = {"zeros": (1, 1), "empty": (1, 1), "full": (2, 2), "arange": (1, 1), "random": (1, 2)}.get(
         word, (0, 0)
     )
-    if not colon or not most:
-        what = "a number" if _is_number(text) else "no such thing"
-        raise _UnfitError(f"is a pointer, which takes {SPECIFICATIONS}; {text!r} is {what}")
-    if not least <= len(parts) <= most:
+    if not colon or not maximum:
+        reason = "a number" if _is_number(text) else "none of these"
+        raise _UnfitError(f"is a pointer, which takes {SPECIFICATIONS}; {text!r} is {reason}")
+    if not minimum <= len(parts) <= maximum:
         form = {"full": "full:N:V", "random": "random:N[:SEED]"}.get(word, f"{word}:N")
         raise _UnfitError(f"takes {form}, not {text!r}")
     array = _zeros(_count(parts[0]), element)
@@ -225,137 +225,138 @@ def _specified(text: str, element: Type) -> Array:
         array.reshape(-1).view(np.uint8).fill(POISON)
         return array
     if any(isinstance(leaf, Pointer) for _, leaf in leaves(element)):
-        raise _UnfitError(f"holds pointers, which only zeros:N can fill, not {text!r}")
+        raise _UnfitError(f"contains pointers, which only zeros:N can fill, not {text!r}")
     if word == "random":
-        seed = _count(parts[1], "SEED", least=0) if len(parts) > 1 else 0
+        seed = _count(parts[1], "SEED", minimum=0) if len(parts) > 1 else 0
         generator = np.random.default_rng(seed)
         for part in _parts(array):
             part[...] = _random(generator, part)
         return array
     for part in _parts(array):
         if word == "full":
-            part[...] = _fitted_number(_parsed(parts[1], part.dtype), part.dtype)
+            part[...] = _converted_number(_parse_number(parts[1], part.dtype), part.dtype)
         else:
-            _fitted_number(array.shape[0] - 1, part.dtype)
+            _converted_number(array.shape[0] - 1, part.dtype)
             part[...] = np.arange(array.shape[0]).reshape(-1, *[1] * (part.ndim - 1))
     return array
 
 
-def _letters(text: str, element: Type) -> Array:
-    """Return the characters of a text, or of the file behind an @, with no zero at the end."""
+def _characters(text: str, element: Type) -> Array:
+    """Return the characters of a text, or of the file named after an @, without a terminating zero."""
     dtype = dtype_of(element)
     if dtype not in (np.int8, np.uint8):
-        raise _UnfitError(f"takes {_named(dtype.base)}, and a text is made of chars")
+        raise _UnfitError(f"takes {_dtype_text(dtype.base)}, but a text consists of chars")
     if text.startswith("@"):
         try:
             text = read_text(text[1:])
         except InputError as error:
-            raise _UnfitError(f"is to be read from a file: {error.message.removesuffix('.')}") from None
+            raise _UnfitError(f"cannot be read from a file: {error.message.removesuffix('.')}") from None
     if not text:
         raise _UnfitError("is a text without characters")
     return np.frombuffer(text.encode(errors="surrogateescape"), dtype).copy()
 
 
-def _listed(text: str, element: Type) -> Array:
-    """Return an array of the numbers that a text lists, with commas between them."""
+def _array_from_list(text: str, element: Type) -> Array:
+    """Return an array of the comma-separated numbers in a text."""
     dtype = dtype_of(element)
     words = text.removesuffix(",").split(",")
     if dtype.base.names is not None or any(isinstance(leaf, Pointer) for _, leaf in leaves(element)):
-        raise _UnfitError(f"takes {_named(dtype.base)}, which numbers with commas between them cannot make")
-    values = np.array([_fitted_number(_parsed(word.strip(), dtype.base), dtype.base) for word in words], dtype.base)
+        raise _UnfitError(f"takes {_dtype_text(dtype.base)}, which a list of numbers cannot describe")
+    values = np.array(
+        [_converted_number(_parse_number(word.strip(), dtype.base), dtype.base) for word in words], dtype.base
+    )
     per_element = element.size // dtype.base.itemsize
     if values.size % per_element:
-        raise _UnfitError(f"has {per_element} numbers in each element, of which {values.size} are no multiple")
+        raise _UnfitError(f"has {per_element} numbers per element, and {values.size} is not a multiple of that")
     return values.reshape(-1, *dtype.shape)
 
 
 def _zeros(count: int, element: Type) -> Array:
     if count * element.size > MAXIMUM_BYTES:
         raise _UnfitError(
-            f"cannot have {count} elements of {element.size} bytes: more than the {MAXIMUM_BYTES >> 30} GiB that an "
-            "array may have here"
+            f"cannot have {count} elements of {element.size} bytes: the limit is {MAXIMUM_BYTES >> 30} GiB per array"
         )
     return np.zeros(count, dtype_of(element))
 
 
-def _count(text: str, name: str = "N", *, least: int = 1) -> int:
+def _count(text: str, name: str = "N", *, minimum: int = 1) -> int:
     try:
         count = int(text)
     except ValueError:
         raise _UnfitError(f"needs a whole number for {name}, not {text!r}") from None
-    if count < least:
-        raise _UnfitError(f"needs {name} to be at least {least}, not {count}")
+    if count < minimum:
+        raise _UnfitError(f"needs {name} to be at least {minimum}, not {count}")
     return count
 
 
 def _parts(array: Array) -> list[Array]:
-    """Return the members of an array of structs, and of their structs, as views; of other arrays the array itself."""
+    """Return the leaf members of an array of structs as views; any other array is returned as the only item."""
     if array.dtype.names is None:
         return [array]
     return [part for name in array.dtype.names for part in _parts(array[name])]
 
 
-def _random(generator: np.random.Generator, like: Array) -> Array:
-    if like.dtype.kind == "f":
-        return generator.random(like.shape).astype(like.dtype)
-    below = 2 if like.dtype.kind == "b" else _RANDOM_INTEGERS
-    return generator.integers(0, below, like.shape).astype(like.dtype)
+def _random(generator: np.random.Generator, template: Array) -> Array:
+    if template.dtype.kind == "f":
+        return generator.random(template.shape).astype(template.dtype)
+    limit = 2 if template.dtype.kind == "b" else _RANDOM_INTEGERS
+    return generator.integers(0, limit, template.shape).astype(template.dtype)
 
 
 def _from_file(name: str, element: Type) -> Array:
     try:
         values = read_npy(name)
     except InputError as error:
-        raise _UnfitError(f"is to be read from a file: {error.message.removesuffix('.')}") from None
+        raise _UnfitError(f"cannot be read from a file: {error.message.removesuffix('.')}") from None
     if not values.size:
-        raise _UnfitError(f"is to be read from {name!r}, which holds no elements")
+        raise _UnfitError(f"cannot be read from {name!r}, which contains no elements")
     dtype = dtype_of(element)
     if dtype.base.names is not None:
         if values.dtype.itemsize not in (1, element.size) or values.nbytes % element.size:
             raise _UnfitError(
-                f"needs elements of {element.size} bytes, and {name!r} holds {values.size} of {values.dtype}"
+                f"needs elements of {element.size} bytes, but {name!r} contains {values.size} of {values.dtype}"
             )
         return np.ascontiguousarray(values).reshape(-1).view(np.uint8).view(dtype)
-    flat = _fitted(np.ascontiguousarray(values).reshape(-1), dtype.base, f"{name!r} holds")
+    flat = _converted_array(np.ascontiguousarray(values).reshape(-1), dtype.base, f"{name!r} contains")
     per_element = element.size // dtype.base.itemsize
     if flat.size % per_element:
         raise _UnfitError(
-            f"has {per_element} numbers in each element, of which the {flat.size} in {name!r} are no multiple"
+            f"has {per_element} numbers per element, and the {flat.size} in {name!r} are not a multiple of that"
         )
     return flat.reshape(-1, *dtype.shape)
 
 
-def _fitted(values: Array, dtype: np.dtype[Any], who: str) -> Array:
-    """Return values as another type, which must be able to hold them; fractions may be rounded, as a literal's are."""
+def _converted_array(values: Array, dtype: np.dtype[Any], subject: str) -> Array:
+    """Convert values to a type that can represent them; fractions may be rounded, as in a literal."""
     kinds = "iubf" if dtype.kind == "f" else "iub"
     if values.dtype.kind not in kinds:
-        raise _UnfitError(f"takes {_named(dtype)}, and {who} {values.dtype}")
+        raise _UnfitError(f"takes {_dtype_text(dtype)}, but {subject} {values.dtype}")
     finite = values[np.isfinite(values)]
     for extreme in (finite.min(), finite.max()) if finite.size else ():
-        _fitted_number(extreme.item(), dtype, who)
+        _converted_number(extreme.item(), dtype, subject)
     return values.astype(dtype)
 
 
 def _by_value(argument: Any, type: Type) -> np.generic:
-    """Return the value of a parameter that is no pointer."""
+    """Return the value of a parameter that is not a pointer."""
     if isinstance(type, Struct):
         return _struct(argument, type)
     assert isinstance(type, Scalar)
     if isinstance(argument, np.ndarray) and argument.ndim == 0:
         argument = argument[()]
     if isinstance(argument, str):
-        argument = _parsed(argument, type.dtype)
+        argument = _parse_number(argument, type.dtype)
     if isinstance(argument, np.ndarray):
         raise _UnfitError(f"is a number, not an array of {argument.dtype}")
     if isinstance(argument, np.generic):
         argument = argument.item()
     if not isinstance(argument, int | float):
         raise _UnfitError(f"is a number, not {argument!r}")
-    return _fitted_number(argument, type.dtype)
+    return _converted_number(argument, type.dtype)
 
 
 def _struct(argument: Any, type: Struct) -> np.generic:
-    """Return a struct by value, from its bytes, or from the numbers that it is made of."""
+    """Return a struct by value, from its bytes or from one number per leaf member."""
     if isinstance(argument, np.ndarray | np.void):
         if argument.nbytes != type.size:
             raise _UnfitError(f"has {type.size} bytes, not {argument.nbytes}")
@@ -367,13 +368,13 @@ def _struct(argument: Any, type: Struct) -> np.generic:
         numbers = [argument]
     parts = leaves(type)
     if not isinstance(numbers, Sequence) or len(numbers) != len(parts):
-        raise _UnfitError(f"is a struct of {_number(len(parts), 'number')}, with commas between them, not {argument!r}")
+        raise _UnfitError(f"is a struct of {_count_text(len(parts), 'number')}, separated by commas, not {argument!r}")
     data = bytearray(type.size)
-    for (offset, leaf), given in zip(parts, numbers, strict=True):
+    for (offset, leaf), number in zip(parts, numbers, strict=True):
         if isinstance(leaf, Pointer):
-            raise _UnfitError("holds a pointer, and cannot be given by value")
+            raise _UnfitError("contains a pointer, so it cannot be passed by value")
         dtype = np.dtype(np.float16) if type.name == "__half" else leaf.dtype
-        value = _fitted_number(_parsed(given, dtype) if isinstance(given, str) else given, dtype)
+        value = _converted_number(_parse_number(number, dtype) if isinstance(number, str) else number, dtype)
         data[offset : offset + leaf.size] = value.tobytes()
     return _void(bytes(data))
 
@@ -391,8 +392,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _parsed(text: str, dtype: np.dtype[Any]) -> int | float:
-    """Return the number that a text stands for: 5, 0x1F, 1e6, -0.5, inf; true and false too."""
+def _parse_number(text: str, dtype: np.dtype[Any]) -> int | float:
+    """Parse a number, such as 5, 0x1F, 1e6, -0.5 or inf; booleans also accept true and false."""
     if dtype.kind == "b" and text in ("true", "false"):
         return text == "true"
     readers: tuple[Callable[[str], int | float], ...] = (int, lambda word: int(word, 0), float)
@@ -403,17 +404,17 @@ def _parsed(text: str, dtype: np.dtype[Any]) -> int | float:
             continue
         if isinstance(number, float):
             if np.isinf(number) and "inf" not in text.lower():
-                raise _UnfitError(f"takes {_named(dtype)}, and it is given {text}, which is too large")
+                raise _UnfitError(f"takes {_dtype_text(dtype)}, but got {text}, which is too large")
             return int(number) if dtype.kind != "f" and number.is_integer() else number
         return number
     if text.partition(":")[0] in ("zeros", "empty", "full", "arange", "random", "text", "file", "null"):
-        raise _UnfitError(f"is a number, not a pointer, and {text!r} makes an array")
-    raise _UnfitError(f"needs a number, and {text!r} is none")
+        raise _UnfitError(f"is a number, not a pointer, but {text!r} creates an array")
+    raise _UnfitError(f"needs a number, not {text!r}")
 
 
-def _fitted_number(value: float, dtype: np.dtype[Any], who: str = "") -> np.generic:
-    """Return a number as a type that can hold it."""
-    who = who or "it is given"
+def _converted_number(value: float, dtype: np.dtype[Any], subject: str = "") -> np.generic:
+    """Convert a number to a type that can represent it."""
+    subject = subject or "got"
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             try:
@@ -421,19 +422,19 @@ def _fitted_number(value: float, dtype: np.dtype[Any], who: str = "") -> np.gene
             except OverflowError:
                 number = dtype.type(np.inf)
         if np.isinf(number) and value not in (np.inf, -np.inf):
-            raise _UnfitError(f"takes {_named(dtype)}, and {who} {value}, which is too large")
+            raise _UnfitError(f"takes {_dtype_text(dtype)}, but {subject} {value}, which is too large")
         return number  # type: ignore[no-any-return]
     if not isinstance(value, int):
-        raise _UnfitError(f"takes {_named(dtype)}, and {who} {value!r}, a floating-point number")
+        raise _UnfitError(f"takes {_dtype_text(dtype)}, but {subject} {value!r}, a floating-point number")
     low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     if not low <= value <= high:
-        raise _UnfitError(f"takes {_named(dtype)}, {low} to {high}, and {who} {value}")
+        raise _UnfitError(f"takes {_dtype_text(dtype)}, {low} to {high}, but {subject} {value}")
     return dtype.type(value)  # type: ignore[no-any-return]
 
 
-def _named(dtype: np.dtype[Any]) -> str:
+def _dtype_text(dtype: np.dtype[Any]) -> str:
     return f"structs of {dtype.itemsize} bytes" if dtype.names is not None else str(dtype)
 
 
-def _number(count: int, what: str = "argument") -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _count_text(count: int, noun: str = "argument") -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

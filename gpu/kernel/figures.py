@@ -1,4 +1,4 @@
-"""Counters put together to what people compare: requests, sectors, bank conflicts."""
+"""Derived metrics from counters: requests, sectors, bank conflicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ATOMIC_CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_atom.sum"
 
 
 def line_figures(counts: Mapping[str, int | float]) -> LineFigures:
-    """Return what a source line cost."""
+    """Return the metrics of a source line."""
     requests = total_of(counts, REQUESTS)
     shared = total_of(counts, (*SHARED_REQUESTS, SHARED_ATOMICS))
     return LineFigures(
@@ -39,5 +39,5 @@ def line_figures(counts: Mapping[str, int | float]) -> LineFigures:
 
 
 def total_of(counts: Mapping[str, int | float], names: Sequence[str]) -> int:
-    """Return the sum of some counters; those that are left out are 0."""
+    """Return the sum of the named counters; missing counters count as 0."""
     return int(sum(counts.get(name, 0) for name in names))

@@ -1,4 +1,4 @@
-"""How a file launches its own kernels: the extents in `<<<...>>>`, as far as they are constants of the text."""
+"""Launch extents from a file's own `<<<...>>>`, where they are constants."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }
-_HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+_COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _SIZEOF = re.compile(r"\bsizeof\s*\(\s*(?:unsigned\s+|signed\s+)?(\w+)\s*\)")
-_MOST = 1 << 40
-_DEEPEST = 20
+_MAXIMUM_VALUE = 1 << 40
+_MAXIMUM_DEPTH = 20
 _TYPE = r"(?:unsigned|int|long|short|size_t|auto|u?int\d+_t|dim3)"
 _DECLARATION = re.compile(
-    # Looked ahead for, as the first declaration in a function follows what looks like one.
+    # A lookahead, because a function's first declaration is inside text that looks like a declaration itself.
     rf"(?:^|(?<=[;{{}}]))(?=\s*((?:(?:const|static|constexpr)\s+)*{_TYPE}(?:\s+(?:int|long|const))*)\s+([A-Za-z_][^;]*);)",
     re.MULTILINE,
 )
 
 
 class _UnknownError(Exception):
-    """An expression that is no constant of the text."""
+    """The value of an expression cannot be determined from the text."""
 
 
 @dataclass(frozen=True)
 class FileLaunch:
-    """What a file launches a kernel with; None for what is not a constant, or differs from launch to launch.
+    """The extents with which a file launches a kernel; None where one is not constant or differs between launches.
 
     Parameters
     ----------
     lines : tuple of int
-        Where it launches it; empty where it never does.
+        The lines of its launches; empty if the file does not launch it.
     grid, block : tuple of int or None
         Blocks and threads in x, y and z.
     shared_bytes : int or None
@@ -69,45 +69,47 @@ class FileLaunch:
     shared_bytes: int | None = None
 
     def missing(self, kernel: str, path: str, option: str) -> InputError:
-        """Return what is said where an extent is neither given nor known."""
+        """Return the error for an extent that was neither specified nor found in the file."""
         if not self.lines:
-            why = f"{path} does not launch {kernel}"
+            reason = f"{path} does not launch {kernel}"
         else:
             lines = ", ".join(map(str, self.lines))
-            why = f"it is no constant where {path} launches {kernel}, line{'s' * (len(self.lines) > 1)} {lines}"
+            reason = f"it is not a constant where {path} launches {kernel}, line{'s' * (len(self.lines) > 1)} {lines}"
             if len(self.lines) > 1:
-                why = f"it is not one constant in all launches of {kernel}, lines {lines} of {path}"
-        return InputError(f"Give {option}: {why}.")
+                reason = f"it differs, or is not a constant, in the launches of {kernel}, lines {lines} of {path}"
+        return InputError(f"Give {option}: {reason}.")
 
 
 def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None = None) -> FileLaunch:
-    """Find out what a file launches a kernel with.
+    """Determine the extents with which a file launches a kernel.
 
-    Host code does not run: an extent is known where it is made of numbers, of macros, and of variables, dim3 too, that
-    have one value in all of the text.
+    Host code does not run: an extent is known if it consists of numbers, macros, and variables (including dim3) that
+    have one value in the whole text.
 
     Parameters
     ----------
     text : str
-        The file's.
+        The file's text.
     kernel : str
-        Its name, of a template an instantiation, perhaps with a line: launches of all kernels of that name count.
+        Its name; for a template an instantiation. A line suffix is ignored: launches of all overloads count.
     defines : mapping or None
-        Macros that are given from outside.
+        Macros defined on the command line.
     """
-    # What is blanked keeps its place, and with it its line.
-    text = _HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    # Comments and strings become spaces, so positions and line numbers stay the same.
+    text = _COMMENT_OR_STRING.sub(lambda configurations: re.sub(r"[^\n]", " ", configurations[0]), text)
     name, arguments, _ = kernel.partition("@")[0].partition("<")
-    wanted = re.sub(r"\s", "", f"<{kernel.partition('@')[0].partition('<')[2]}") if arguments else ""
+    template_arguments = re.sub(r"\s", "", f"<{kernel.partition('@')[0].partition('<')[2]}") if arguments else ""
     launches = list(_launches(text, name.strip().rpartition("::")[2]))
-    matching = [each for each in launches if each[1] == wanted] or launches
+    matching = [item for item in launches if item[1] == template_arguments] or launches
     macros = {key: str(value) for key, value in (defines or {}).items()}
-    found = [_evaluated(parts, _Constants(text, _seen_from(text, place), macros)) for place, _, parts in matching]
-    if not found:
+    configurations = [
+        _evaluate(parts, _Constants(text, _visible_from(text, position), macros)) for position, _, parts in matching
+    ]
+    if not configurations:
         return FileLaunch()
-    grids, blocks, sizes = (set(each) for each in zip(*found, strict=True))
+    grids, blocks, sizes = (set(item) for item in zip(*configurations, strict=True))
     return FileLaunch(
-        tuple(text.count("\n", 0, place) + 1 for place, _, _ in matching),
+        tuple(text.count("\n", 0, position) + 1 for position, _, _ in matching),
         grids.pop() if len(grids) == 1 else None,
         blocks.pop() if len(blocks) == 1 else None,
         sizes.pop() if len(sizes) == 1 else None,
@@ -115,26 +117,26 @@ def host_launch(text: str, kernel: str, defines: Mapping[str, int | str] | None 
 
 
 def _launches(text: str, name: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Yield the place of each launch of a kernel, its template arguments, and what stands in <<<...>>>."""
-    for found in re.finditer(rf"\b{re.escape(name)}\s*(<[^<>;{{}}]*>)?\s*<<<([^;{{}}]*?)>>>\s*\(", text):
-        yield found.start(), re.sub(r"\s", "", found[1] or ""), _parts(found[2])
+    """Yield the position of each launch of a kernel, its template arguments, and the parts of its <<<...>>>."""
+    for match in re.finditer(rf"\b{re.escape(name)}\s*(<[^<>;{{}}]*>)?\s*<<<([^;{{}}]*?)>>>\s*\(", text):
+        yield match.start(), re.sub(r"\s", "", match[1] or ""), _parts(match[2])
 
 
-def _seen_from(text: str, place: int) -> str:
-    """Return the text without the functions that a place is not in: their names are not its names."""
-    kept, depth, start = "", 0, 0
+def _visible_from(text: str, position: int) -> str:
+    """Return the text without other functions' bodies, which are out of scope at a position."""
+    visible, depth, start = "", 0, 0
     for brace in re.finditer(r"[{}]|;", text):
         depth += (brace[0] == "{") - (brace[0] == "}")
         if depth <= 0 and brace[0] != "{":
             item, depth = text[start : brace.end()], 0
-            if start <= place < brace.end() or not re.search(r"\)[^;={]*\{", item):
-                kept += item
+            if start <= position < brace.end() or not re.search(r"\)[^;={]*\{", item):
+                visible += item
             start = brace.end()
-    return kept
+    return visible
 
 
 def _parts(text: str) -> list[str]:
-    """Return what commas divide outside of parentheses."""
+    """Split a text at the commas outside of parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "({[") - (letter in ")}]")
@@ -145,79 +147,81 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _evaluated(configuration: list[str], constants: _Constants) -> tuple[Extents | None, Extents | None, int | None]:
+def _evaluate(configuration: list[str], constants: _Constants) -> tuple[Extents | None, Extents | None, int | None]:
     grid, block, shared = (*configuration, "", "", "")[:3]
 
-    def known(text: str) -> Extents | None:
+    def evaluate_extents(text: str) -> Extents | None:
         try:
             extents = constants.extents(text)
         except _UnknownError:
             return None
-        return extents if all(0 < extent < _MOST for extent in extents) else None
+        return extents if all(0 < extent < _MAXIMUM_VALUE for extent in extents) else None
 
-    size = (known(shared) or (0 if shared == "0" else None,))[0] if shared else 0
-    return known(grid), known(block), size
+    size = (evaluate_extents(shared) or (0 if shared == "0" else None,))[0] if shared else 0
+    return evaluate_extents(grid), evaluate_extents(block), size
 
 
-def _declared(text: str) -> Iterator[tuple[str, str | None, bool]]:
-    """Yield the variables that are declared, what each one starts with (None: nothing), and whether behind a `=`."""
-    for found in _DECLARATION.finditer(text):
-        for part in _parts(found[2]):
+def _declarations(text: str) -> Iterator[tuple[str, str | None, bool]]:
+    """Yield each declared variable's name, its initializer or None, and whether the initializer follows a `=`."""
+    for match in _DECLARATION.finditer(text):
+        for part in _parts(match[2]):
             variable = re.fullmatch(r"(\w+)\s*(?:=\s*(.+)|[({](.*)[)}])?", part, re.DOTALL)
             if variable is not None:
-                made = None if variable[3] is None else f"dim3{{{variable[3]}}}" if "dim3" in found[1] else variable[3]
-                yield variable[1], variable[2] or made, variable[2] is not None
+                constructed = (
+                    None if variable[3] is None else f"dim3{{{variable[3]}}}" if "dim3" in match[1] else variable[3]
+                )
+                yield variable[1], variable[2] or constructed, variable[2] is not None
 
 
 class _Constants:
-    """The macros and variables of a text that have one value."""
+    """The macros and variables of a text that have a single value."""
 
-    def __init__(self, text: str, seen: str, defines: Mapping[str, str]) -> None:
-        self._text, self._seen, self._defines = text, seen, defines
-        self._declared = list(_declared(seen))
+    def __init__(self, text: str, visible_text: str, defines: Mapping[str, str]) -> None:
+        self._text, self._visible_text, self._defines = text, visible_text, defines
+        self._declarations = list(_declarations(visible_text))
 
-    def extents(self, text: str, depth: int = 0) -> Extents:
-        """Return the extents that an expression stands for, one to three."""
-        text = self._resolved(text.strip(), depth)
-        made = re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL)
-        if made is not None:
-            parts = _parts(made[1])
+    def extents(self, expression: str, depth: int = 0) -> Extents:
+        """Return the one to three extents that an expression denotes."""
+        expression = self._resolve(expression.strip(), depth)
+        match = re.fullmatch(r"dim3\s*[({](.*)[)}]", expression, re.DOTALL)
+        if match is not None:
+            parts = _parts(match[1])
             if not 1 <= len(parts) <= 3:
                 raise _UnknownError
             return tuple(self._number(part, depth + 1) for part in parts)
-        return (self._number(text, depth + 1),)
+        return (self._number(expression, depth + 1),)
 
-    def _resolved(self, text: str, depth: int) -> str:
-        """Follow a name to what it stands for, as far as that is a name again."""
+    def _resolve(self, text: str, depth: int) -> str:
+        """Replace a name by its definition until the definition is not a name."""
         while re.fullmatch(r"[A-Za-z_]\w*", text):
-            text, depth = self._meaning(text), depth + 1
-            if depth > _DEEPEST:
+            text, depth = self._definition(text), depth + 1
+            if depth > _MAXIMUM_DEPTH:
                 raise _UnknownError
         return text
 
-    def _meaning(self, name: str) -> str:
+    def _definition(self, name: str) -> str:
         if name in self._defines:
             return self._defines[name]
         word = re.escape(name)
         macros = set(re.findall(rf"^[ \t]*#[ \t]*define[ \t]+{word}[ \t]+([^\n]+?)[ \t]*$", self._text, re.MULTILINE))
-        declared = [meaning for each, meaning, _ in self._declared if each == name]
-        # A name that is changed, or that a parameter or a loop has too, is no constant.
-        touched = len(re.findall(rf"\b{word}\s*(?:\.\w+\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)", self._seen))
-        stepped = re.search(rf"(?:\+\+|--|[(,]\s*&|>>)\s*{word}\b|\b{word}\s*(?:\+\+|--)", self._seen)
-        bare = re.search(rf"\b{_TYPE}\s+{word}\s*[;,)>]", self._seen)
-        initialized = sum(assigned for each, _, assigned in self._declared if each == name)
-        if stepped or bare or touched > initialized:
+        declared = [definition for each, definition, _ in self._declarations if each == name]
+        # A name that is modified, or that a parameter or a loop variable shares, is not a constant.
+        assignments = len(re.findall(rf"\b{word}\s*(?:\.\w+\s*)?(?:[-+*/%&|^]|<<|>>)?=(?!=)", self._visible_text))
+        incremented = re.search(rf"(?:\+\+|--|[(,]\s*&|>>)\s*{word}\b|\b{word}\s*(?:\+\+|--)", self._visible_text)
+        uninitialized = re.search(rf"\b{_TYPE}\s+{word}\s*[;,)>]", self._visible_text)
+        initialized = sum(assigned for each, _, assigned in self._declarations if each == name)
+        if incremented or uninitialized or assignments > initialized:
             raise _UnknownError
-        meanings: list[str | None] = [*macros, *dict.fromkeys(declared)]
-        meaning = meanings[0] if len(meanings) == 1 else None
-        if meaning is None:
+        definitions: list[str | None] = [*macros, *dict.fromkeys(declared)]
+        definition = definitions[0] if len(definitions) == 1 else None
+        if definition is None:
             raise _UnknownError
-        return meaning
+        return definition
 
     def _number(self, text: str, depth: int) -> int:
-        if depth > _DEEPEST:
+        if depth > _MAXIMUM_DEPTH:
             raise _UnknownError
-        text = _SIZEOF.sub(lambda found: str(_SIZES.get(found[1], found[0])), text)
+        text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), text)
         text = re.sub(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
         try:
             return self._value(ast.parse(text.strip().replace("\n", " "), mode="eval").body, depth)
@@ -229,7 +233,7 @@ class _Constants:
             case ast.Constant(int() as number) if not isinstance(number, bool):
                 value = number
             case ast.Name(name):
-                value = self._number(self._resolved(name, depth), depth + 1)
+                value = self._number(self._resolve(name, depth), depth + 1)
             case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
                 first, second = self._value(left, depth), self._value(right, depth)
                 if isinstance(op, ast.LShift) and second > 40:
@@ -237,6 +241,6 @@ class _Constants:
                 value = _OPERATORS[type(op)](first, second)
             case _:
                 raise _UnknownError
-        if not 0 <= value < _MOST:  # a difference below 0 is divided otherwise in C
+        if not 0 <= value < _MAXIMUM_VALUE:  # C divides negative numbers differently from Python
             raise _UnknownError
         return value

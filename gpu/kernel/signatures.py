@@ -1,4 +1,4 @@
-"""The kernels of a file and what they are launched with, as a form asks for it."""
+"""The kernels of a file with their parameters and launch extents, as shown in forms."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ def signatures(
     instances: tuple[str, ...] = (),
     include_dirs: Sequence[str] = (),
 ) -> tuple[Signature, ...]:
-    """Return the kernels of a file.
+    """Return the signatures of a file's kernels.
 
     Parameters
     ----------
     text : str
         The source.
     path : Path
-        The file it belongs to.
+        The file's path.
     defines : mapping
         Macros.
     instances : tuple of str
-        Instantiations of templates that are wanted too: "reduce<float, 256>".
+        Template instantiations to include: "reduce<float, 256>".
     include_dirs : sequence of str
-        Where includes are looked for, other than beside the file.
+        Folders to search for includes, besides the file's own.
 
     Raises
     ------
     CompileError
         The file as a whole does not compile.
     KernelError
-        It has no kernels.
+        The file has no kernels.
     """
     with bounded():
         module = SimulatedModule(text, path, defines, tuple(map(Path, include_dirs)), tolerant=True)

@@ -1,4 +1,4 @@
-"""Any kernel on the simulator, in one call: what it computes, what it does wrong, and what it costs, line by line."""
+"""Run any kernel on the simulator in one call: its results, findings, and costs per source line."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ Extent = int | Sequence[int]
 Counts = dict[str, int | float]
 
 MAXIMUM_STEPS = 200_000
-"""Rounds of loops that take some ten seconds under the checkers' eyes: long for a kernel, short for who waits."""
+"""Loop-iteration limit: about ten seconds of execution with checkers, long for a kernel but short for a user."""
 
 
 @dataclass(frozen=True)
 class CounterReport:
-    """What was counted; `gpu.simulator.counting.counters.METRICS` says what each name means.
+    """The counters of a launch; `gpu.simulator.counting.counters.METRICS` explains each name.
 
     Parameters
     ----------
     total : dict
         The counts of the whole launch, by name.
     per_line : dict
-        Those of each source line, by the file's name and the line's number; what is 0 is left out.
+        Those of each source line, by file name and line number; zeros are omitted.
     """
 
     total: Counts
@@ -57,7 +57,7 @@ class CounterReport:
 
 @dataclass(frozen=True)
 class Printed:
-    """What one call of `printf` wrote, and the thread that called it."""
+    """The text that one thread printed with one call of `printf`."""
 
     thread: str
     text: str
@@ -65,28 +65,28 @@ class Printed:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What came of a simulated launch.
+    """The results of a simulated launch.
 
     Parameters
     ----------
     findings : list of Finding
-        What the kernel does wrong; the first one that ended the launch, if one did, comes first.
+        The kernel's errors; if one aborted the launch, it comes first.
     counters : CounterReport
     printed : list of Printed
-        The text of each `printf` and thread, in the order of execution within a batch of blocks.
+        The text of each `printf` call, in the order of execution within a batch of blocks.
     arrays : dict of int to array
-        What the array arguments hold after the launch, by the argument's number from 0.
+        The contents of the array arguments after the launch, by the argument's index from 0.
     trace : Trace or None
-        Every step of the launch, where it was asked for.
+        Every step of the launch, if it was recorded.
     written : tuple of WrittenArray
         The arrays and `__device__` variables that the kernel wrote to, with their first elements.
     warnings : list of Finding
-        What is only suspicious: "unused-parameter", "always-true", "always-false", "never-written" (an array without
-        values that is not filled), "constant-never-set", or what else the compiler warns of, "compiler".
+        Suspicious code: "unused-parameter", "always-true", "always-false", "never-written" (an uninitialized array
+        that is not filled), "constant-never-set", or any other compiler warning, "compiler".
     ended : bool
-        Whether a mistake ended the launch.
+        Whether an error aborted the launch.
     simulated_ms : float
-        How long this CPU took to simulate it, before the eyes of counters and checkers: no GPU's time.
+        The CPU time that the simulation took, with counters and checkers: not a GPU time.
     """
 
     findings: list[Finding]
@@ -119,72 +119,72 @@ def simulate(
     constants: Mapping[str, Any] | None = None,
     textures: Mapping[str, str | Path] | None = None,
 ) -> Simulation:
-    """Run a kernel on the simulator, watched by counters and checkers.
+    """Run a kernel on the simulator with counters and checkers.
 
     Parameters
     ----------
     file : str or Path
-        A CUDA C++ file. It may hold host code too, which is left alone.
+        A CUDA C++ file. Host code in it is ignored.
     kernel : str
-        A `__global__` function's name, of a template an instantiation: "reduce<float, 256>"; of several with one name
-        the line too: "reduce@12".
+        The name of a `__global__` function; for a template an instantiation, "reduce<float, 256>"; for one of several
+        overloads also the line, "reduce@12".
     grid, block : int, sequence of int or None
-        Blocks and threads in x, y and z; None for what the file's own `<<<...>>>` says in constants.
+        Blocks and threads in x, y and z; None for the constants in the file's own `<<<...>>>`.
     arguments : sequence
-        One for each parameter. For a pointer a NumPy array of the parameter's element type, which is copied (one that
-        is given twice is one memory), None for a null pointer, or one of the words of the command line: "zeros:256",
-        "full:256:1.5", "arange:256", "random:256:7", "1,2,3", "text:abc", "file:data.npy", "empty:256". For anything
-        else a number, or of a struct its bytes (`np.void`) or a sequence of numbers.
+        One for each parameter. For a pointer a NumPy array of the parameter's element type, which is copied (the same
+        array passed twice shares one copy), None for a null pointer, or a specification as on the command line:
+        "zeros:256", "full:256:1.5", "arange:256", "random:256:7", "1,2,3", "text:abc", "file:data.npy", "empty:256".
+        For anything else a number; for a struct its bytes (`np.void`) or a sequence of numbers.
     source : str or None
-        Text to run instead of what the file holds; `file` is then only its name, and need not exist.
+        Text to run instead of the file's content; `file` is then only a name and need not exist.
     shared_bytes : int or None
-        The size of the extern `__shared__` array; None as for `grid`, and 0 where both of these are given and the file
-        says nothing.
+        The size of the extern `__shared__` array; None as for `grid`, or 0 if `grid` and `block` are specified and the
+        file does not launch the kernel.
     defines : mapping or None
         Macros.
     include_dirs : sequence of str or Path
-        Where includes are looked for, other than beside the file.
+        Folders to search for includes, besides the file's own.
     max_steps : int
-        How often the loops of blocks that are simulated together may go round before they are taken for endless.
+        Loop-iteration limit for blocks that are simulated together; beyond it, a loop is reported as endless.
     max_seconds : float
-        How long the blocks that are simulated together may compute before they are taken for endless; all of a launch
-        may take twelve times as long. Where `gpu.bounds` may end this process, reading the text is held to it too.
+        Time limit for blocks that are simulated together, in seconds; a whole launch may take twelve times as long.
+        Where `gpu.bounds` may terminate this process, the limit also applies to parsing.
     max_memory : int
-        Bytes that all of it may take, where `gpu.bounds` holds this process to them.
+        Memory limit in bytes, enforced where `gpu.bounds` can limit this process.
     schedule : str
-        In which order warps and lanes run, one of `gpu.schedules.NAMES`: a race gives other answers in another one.
+        The order in which warps and lanes run, one of `gpu.schedules.NAMES`; with a race, results depend on it.
     traced : bool
-        Whether to record every step, which `Simulation.trace` then holds.
+        Whether to record every step in `Simulation.trace`.
     constants : mapping or None
-        What `__constant__` and `__device__` variables hold before the launch, by name, each given as an argument is.
+        The initial values of `__constant__` and `__device__` variables by name, in the forms of an argument.
     textures : mapping or None
-        The file that each texture reference reads, a .npy or an image; a texture object is the argument "texture:FILE".
+        The file for each texture reference, a .npy or an image; a texture object is the argument "texture:FILE".
 
     Raises
     ------
     InputError
-        A file that cannot be read, arguments that do not fit the kernel's parameters, or no such schedule.
+        A file cannot be read, the arguments do not fit the kernel's parameters, or the schedule does not exist.
     CompileError
         The kernel does not compile, or uses something that the simulator does not support.
     KernelError
-        There is no kernel of that name.
+        The file has no kernel of that name.
     LaunchError
-        A launch that no GPU takes, such as one with too many threads in a block.
+        The launch is invalid on any GPU, for example because of too many threads per block.
     """
     if max_steps < 1:
-        raise InputError(f"At least 1 step must be allowed, not {max_steps}.")
+        raise InputError(f"The limit of steps must be at least 1, not {max_steps}.")
     if not max_seconds > 0:
-        raise InputError(f"A kernel needs some time: {max_seconds:g} seconds are none.")
+        raise InputError(f"The time limit must be more than 0 seconds, not {max_seconds:g}.")
     text = read_source(Path(file)) if source is None else source
     launch = host_launch(text, kernel, defines)
     if shared_bytes is None and launch.shared_bytes is None and launch.lines and (grid is None or block is None):
         raise launch.missing(kernel, Path(file).name, "--shared")
-    given: list[Extent] = []
-    for option, wanted, known in (("--grid", grid, launch.grid), ("--block", block, launch.block)):
-        if wanted is None and known is None:
+    specified: list[Extent] = []
+    for option, requested, constant in (("--grid", grid, launch.grid), ("--block", block, launch.block)):
+        if requested is None and constant is None:
             raise launch.missing(kernel, Path(file).name, option)
-        given.append(known if wanted is None else wanted)  # type: ignore[arg-type]
-    extents = (_extent("grid", given[0]), _extent("block", given[1]))
+        specified.append(constant if requested is None else requested)  # type: ignore[arg-type]
+    extents = (_extent("grid", specified[0]), _extent("block", specified[1]))
     printed: list[Printed] = []
     options: dict[str, Any] = {
         "shared_bytes": (launch.shared_bytes or 0) if shared_bytes is None else shared_bytes,
@@ -204,8 +204,8 @@ def simulate(
             return _run(module, kernel, extents, arguments, options, printed, traced=traced)
     except MemoryError:
         raise InputError(
-            f"This takes more than {max_memory / 2**20:.0f} MB of memory.",
-            advice="Take smaller arrays or fewer threads, or allow more: --max-memory, or max_memory in Python.",
+            f"The simulation needs more than {max_memory / 2**20:.0f} MB of memory.",
+            advice="Use smaller arrays or fewer threads, or raise the limit: --max-memory, or max_memory in Python.",
         ) from None
 
 
@@ -219,30 +219,32 @@ def _run(
     *,
     traced: bool,
 ) -> Simulation:
-    found = module.kernel(kernel)
-    bound = bind(kernel, arguments, found.parameters)
+    simulated = module.kernel(kernel)
+    bound = bind(kernel, arguments, simulated.parameters)
     counters, writes = Counters(), FirstWrites()
-    watching = watchers(module, kernel, bound)
-    observers = (counters, writes, *watching)
+    warning_checkers = watchers(module, kernel, bound)
+    observers = (counters, writes, *warning_checkers)
     launch = (*extents, bound.values)
     trace: Trace | None = None
-    begun = time.perf_counter()
+    start = time.perf_counter()
     if traced:
         trace = module.trace(
             kernel, *launch, **options, uninitialized=bound.uninitialized, observers=observers, checked=True
         )
         failure, others = _findings_of(trace)
     else:
-        failure, others = _launch(found, launch, options, bound.uninitialized, observers)
-    simulated_ms = 1e3 * (time.perf_counter() - begun)
+        failure, others = _launch(simulated, launch, options, bound.uninitialized, observers)
+    simulated_ms = 1e3 * (time.perf_counter() - start)
     findings = [_with_advice(finding) for finding in (*failure, *others)]
     report = CounterReport(counters.total(), counters.per_line())
-    held: dict[str, Type] = {name: type.element for name, type in found.parameters if isinstance(type, Pointer)}
+    element_types: dict[str, Type] = {
+        name: type.element for name, type in simulated.parameters if isinstance(type, Pointer)
+    }
     for name, type in module.variables.items():
-        held.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
-    dtypes = {name: dtype_of(element) for name, element in held.items()}
+        element_types.setdefault(name, type.innermost if isinstance(type, ArrayOf) else type)
+    dtypes = {name: dtype_of(element) for name, element in element_types.items()}
     written = writes.arrays(dtypes, frozenset(bound.uninitialized))
-    warnings = warnings_of(module, kernel, watching)
+    warnings = warnings_of(module, kernel, warning_checkers)
     return Simulation(
         findings,
         report,
@@ -263,7 +265,7 @@ def _launch(
     uninitialized: Collection[str],
     observers: Sequence[Observer],
 ) -> tuple[list[Finding], list[Finding]]:
-    """Run a kernel before the eyes of checkers and others; return what ended it, and what the checkers find."""
+    """Run a kernel with checkers and other observers; return the error that aborted it, and the checkers' findings."""
     checkers = every_checker(uninitialized)
     failure: list[Finding] = []
     try:
@@ -276,7 +278,7 @@ def _launch(
 
 
 def _findings_of(trace: Trace) -> tuple[list[Finding], list[Finding]]:
-    """Return what ended a trace, and what else was found, in the order in which it is reported without one."""
+    """Return the error that aborted a trace, and its other findings in the order of a launch without a trace."""
     findings = [found.finding for found in trace.findings]
     failure = [findings.pop()] if trace.failure else []
     return failure, in_order(findings)
@@ -285,26 +287,26 @@ def _findings_of(trace: Trace) -> tuple[list[Finding], list[Finding]]:
 def _module(path: Path, text: str, defines: dict[str, int | str], include_dirs: list[Path]) -> SimulatedModule:
     for macro in defines:
         if not re.fullmatch(r"[A-Za-z_]\w*", macro):
-            raise InputError(f"{macro!r} is no name for a macro.")
+            raise InputError(f"{macro!r} is not a valid macro name.")
     for folder in include_dirs:
         if not folder.is_dir():
-            raise InputError(f"There is no folder {folder} to look for includes in.")
+            raise InputError(f"There is no include folder {folder}.")
     return SimulatedModule(text, path, defines, include_dirs, tolerant=True)
 
 
-def _extent(name: str, given: Extent) -> tuple[int, int, int]:
-    extents = list(given) if isinstance(given, Sequence | np.ndarray) else [given]
+def _extent(name: str, extent_or_extents: Extent) -> tuple[int, int, int]:
+    extents = list(extent_or_extents) if isinstance(extent_or_extents, Sequence | np.ndarray) else [extent_or_extents]
     if not 1 <= len(extents) <= 3 or not all(isinstance(extent, int | np.integer) for extent in extents):
-        raise InputError(f"The {name} is one to three whole numbers, not {given!r}.")
+        raise InputError(f"The {name} is one to three whole numbers, not {extent_or_extents!r}.")
     x, y, z = (*map(int, extents), *[1] * (3 - len(extents)))
     return x, y, z
 
 
 def _with_advice(finding: Finding) -> Finding:
-    """Add to what ended a launch what the caller of `simulate` can do about it."""
+    """Append the option that raises a limit to a finding that reports the limit."""
     limit = re.search(r" after [\d.e+]+ (rounds|seconds)", finding.message) if finding.kind == "endless" else None
     if limit is None:
         return finding
     name = {"rounds": "steps", "seconds": "seconds"}[limit[1]]
-    advice = f" If it does end, allow it more {name}: --max-{name}, or max_{name} in Python."
+    advice = f" If the loop does end, allow more {name}: --max-{name}, or max_{name} in Python."
     return replace(finding, message=finding.message + advice)

@@ -1,4 +1,4 @@
-"""What is suspicious about a launch, though it may be meant: what the compiler warns of, and results without values."""
+"""Warnings about suspicious but legal code: compiler warnings and results that are never written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu.simulator.types import Pointer
 
 
 def watchers(module: SimulatedModule, kernel: str, bound: Bound) -> tuple[Checker, ...]:
-    """Return who watches a launch for what is suspicious."""
+    """Return the checkers that detect suspicious code in a launch."""
     outputs = module.outputs(kernel)
     arrays = {}
     for (name, type), values in zip(module.kernel(kernel).parameters, bound.values, strict=True):
@@ -27,14 +27,17 @@ def watchers(module: SimulatedModule, kernel: str, bound: Bound) -> tuple[Checke
 
 
 def warnings_of(module: SimulatedModule, kernel: str, watched_by: Iterable[Checker]) -> list[Finding]:
-    """Return what is suspicious, in the order of the text."""
-    found = [*_compiler_warnings(module.warnings(kernel)), *(each for one in watched_by for each in one.findings)]
-    return sorted(dict.fromkeys(found), key=lambda each: each.positions[0].line)
+    """Return all warnings about a launch, in source order."""
+    found = [
+        *_compiler_warnings(module.warnings(kernel)),
+        *(warning for checker in watched_by for warning in checker.findings),
+    ]
+    return sorted(dict.fromkeys(found), key=lambda warning: warning.positions[0].line)
 
 
-def _compiler_warnings(said: Iterable[Diagnosis]) -> Iterator[Finding]:
-    for each in said:
-        yield Finding(_kind(each), each.message[:1].upper() + each.message[1:], (each.position,))
+def _compiler_warnings(diagnoses: Iterable[Diagnosis]) -> Iterator[Finding]:
+    for diagnosis in diagnoses:
+        yield Finding(_kind(diagnosis), diagnosis.message[:1].upper() + diagnosis.message[1:], (diagnosis.position,))
 
 
 def _kind(warning: Diagnosis) -> str:

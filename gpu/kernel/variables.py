@@ -1,4 +1,4 @@
-"""What `__constant__` and `__device__` variables hold before a launch."""
+"""Initial values of `__constant__` and `__device__` variables."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from gpu.simulator.module import SimulatedModule
 
 
 def set_variables(module: SimulatedModule, values: Mapping[str, Any]) -> None:
-    """Fill variables of a kernel file, as `cudaMemcpyToSymbol` does.
+    """Set variables of a kernel file, as `cudaMemcpyToSymbol` does.
 
     Parameters
     ----------
     module : SimulatedModule
     values : mapping
-        For each variable's name what `bind` takes for an argument; of an array its first elements will do.
+        Values by variable name, in the forms that `bind` accepts; for an array, the first elements suffice.
 
     Raises
     ------
     InputError
-        There is no such variable, or the values do not fit it.
+        The file has no such variable, or the values do not fit it.
     """
-    known = module.variables
-    for name, given in values.items():
-        if name not in known:
-            has = ", ".join(known) or "none"
-            raise InputError(f"There is no __constant__ or __device__ variable {name!r}; the file has {has}.")
-        module.set_constant(name, variable_of(name, given, known[name]))
+    types = module.variables
+    for name, value in values.items():
+        if name not in types:
+            names = ", ".join(types) or "none"
+            raise InputError(f"The file has no __constant__ or __device__ variable {name!r}; it has {names}.")
+        module.set_constant(name, variable_of(name, value, types[name]))

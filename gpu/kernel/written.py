@@ -1,4 +1,4 @@
-"""What a kernel has written: the first elements of each array."""
+"""The first elements of each array that a kernel wrote."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Access, Observer
 
 FIRST = 16
-"""Elements of an array that are kept."""
+"""The number of elements kept per array."""
 
 _HEAD = FIRST * 64
-"""Bytes at the beginning of which is known whether they were written: no type of which arrays are made is larger."""
+"""Bytes at the beginning of each array for which writes are tracked: `FIRST` elements of the largest type."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class WrittenArray:
     Parameters
     ----------
     name : str
-        The parameter's, or the variable's.
+        The name of the parameter or variable.
     dtype : str
-        NumPy's name for the type of its elements.
+        The NumPy name of the element type.
     count : int
-        How many it has.
+        The number of elements.
     first : tuple
-        The first `FIRST` of them; None is one without a value, and of a struct it is a tuple of its numbers.
+        The first `FIRST` elements; None for an unwritten one, and a tuple of numbers for a struct.
     """
 
     name: str
@@ -44,7 +44,7 @@ class WrittenArray:
 
 
 class FirstWrites(Observer):
-    """Sees to which arrays in global memory a launch writes, and which of their first bytes."""
+    """Observe which arrays in global memory a launch writes, and which of their first bytes."""
 
     def __init__(self) -> None:
         self._heads: dict[str, npt.NDArray[np.bool_]] = {}
@@ -60,33 +60,33 @@ class FirstWrites(Observer):
         head = self._heads[memory.name]
         starts = access.elements * access.size
         starts = starts[starts < _HEAD]
-        for place in range(access.size if starts.size else 0):
-            head[starts[starts + place < _HEAD] + place] = True
+        for byte in range(access.size if starts.size else 0):
+            head[starts[starts + byte < _HEAD] + byte] = True
 
     def arrays(
         self, dtypes: Mapping[str, np.dtype[Any]], uninitialized: frozenset[str] = frozenset()
     ) -> tuple[WrittenArray, ...]:
-        """Return what was written, in the order of `dtypes`.
+        """Return the written arrays, in the order of `dtypes`.
 
         Parameters
         ----------
         dtypes : mapping of str to dtype
-            The type of the elements of each array that is of interest.
+            The element type of each array to report.
         uninitialized : frozenset of str
-            Those whose elements had no values before.
+            The arrays without initial values.
         """
         return tuple(
-            self._array(name, dtype, whole=name not in uninitialized)
+            self._array(name, dtype, initialized=name not in uninitialized)
             for name, dtype in dtypes.items()
             if name in self._memories
         )
 
-    def _array(self, name: str, dtype: np.dtype[Any], *, whole: bool) -> WrittenArray:
+    def _array(self, name: str, dtype: np.dtype[Any], *, initialized: bool) -> WrittenArray:
         count = self._memories[name].data.size // dtype.itemsize
-        shown = min(count, FIRST)
-        part = self._memories[name].data[: shown * dtype.itemsize]
+        length = min(count, FIRST)
+        part = self._memories[name].data[: length * dtype.itemsize]
         base, shape = dtype.subdtype or (dtype, ())
-        values = part.view(base).reshape(shown, *shape).tolist()
-        known = self._heads[name][: shown * dtype.itemsize].reshape(shown, -1)
-        first = tuple(value if whole or has.any() else None for value, has in zip(values, known, strict=True))
+        values = part.view(base).reshape(length, *shape).tolist()
+        written = self._heads[name][: length * dtype.itemsize].reshape(length, -1)
+        first = tuple(value if initialized or mask.any() else None for value, mask in zip(values, written, strict=True))
         return WrittenArray(name, f"{base} x {math.prod(shape)}" if shape else str(base), count, first)

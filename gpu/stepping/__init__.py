@@ -1,1 +1,1 @@
-"""Models of a host program that is watched step by step; they know no window."""
+"""Models of a host program's recording, which is played step by step; independent of the window."""

@@ -1,4 +1,4 @@
-"""Which elements of an array made a thread count in which of another: what an address is made from leaves no trace."""
+"""Elements of a source array that threads counted in bins, matched by order: addresses have no provenance."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gpu.stepping.recording import Recording
 
 
 def counted_elements(recording: Recording, source: str, bins: Collection[str]) -> Array:
-    """Return what was counted where.
+    """Match the elements that threads read with the bins in which they counted them.
 
-    A thread counts what it reads in the order in which it reads it: an atomic that adds k counts the k elements that
-    the thread has read and not counted, the first ones first. So one that adds a whole run counts the run.
+    A thread counts elements in the order in which it reads them: an atomic operation that adds k counts the first k
+    elements that the thread has read and not yet counted. So an operation that adds a run's length counts the run.
 
     Parameters
     ----------
@@ -23,30 +23,30 @@ def counted_elements(recording: Recording, source: str, bins: Collection[str]) -
     source : str
         The array that is read.
     bins : collection of str
-        The arrays that are counted in.
+        The names of the arrays of bins.
 
     Returns
     -------
     array of shape (elements, 5)
-        int64: the number of the event, the element of `source`, that of the bins, and the block and the thread.
+        int64, with columns event number, element of `source`, element of the bins, block, thread.
     """
-    found: list[tuple[int, ...]] = []
+    rows: list[tuple[int, ...]] = []
     for launch in recording.launches:
         trace = launch.trace
-        waiting: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
+        pending: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
         names = [array.name for array in trace.arrays]
         for event in range(len(trace.events)):
-            each = trace.events[event]
-            for access in each.accesses:
-                blocks, threads = trace.lanes.threads(each.batch, access.lanes)
+            trace_event = trace.events[event]
+            for access in trace_event.accesses:
+                blocks, threads = trace.lanes.threads(trace_event.batch, access.lanes)
                 added = np.asarray(access.after) - np.asarray(access.values)
                 for lane, number in enumerate(access.arrays.tolist()):
-                    who = int(blocks[lane]), int(threads[lane])
-                    own = waiting[who]
+                    owner = int(blocks[lane]), int(threads[lane])
+                    queue = pending[owner]
                     element = int(access.elements[lane])
                     if names[number] == source and access.action == "read":
-                        own.append(element)
+                        queue.append(element)
                     elif names[number] in bins and access.action == "atomic":
-                        many = min(int(added[lane]), len(own))
-                        found.extend((launch.first + event, own.popleft(), element, *who) for _ in range(many))
-    return np.array(found, np.int64).reshape(-1, 5)
+                        count = min(int(added[lane]), len(queue))
+                        rows.extend((launch.first + event, queue.popleft(), element, *owner) for _ in range(count))
+    return np.array(rows, np.int64).reshape(-1, 5)

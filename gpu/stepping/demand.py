@@ -1,7 +1,7 @@
-"""What memory a recording takes at least before it can be played, told from its sizes alone.
+"""Lower bound of the memory that playing a recording needs, computed from its declared sizes alone.
 
-A few bytes of a file may say that there are a million blocks, or that an array is a gigabyte of one value: all of that
-is known before anything of such a size is made.
+A few bytes of a file can declare a million blocks, or an array of a gigabyte of one value. The bound is computed before
+anything of such a size is allocated.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from gpu.simulator.trace.data import TraceData
 from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import ACTIONS
 
-# Bytes of what is made one by one. Each is a little less than what it really takes.
-_OF_ARRAY = 160
-_OF_NODE = 24
-_OF_OPERATION = 56
-_OF_WRITE = 80
-_OF_LANE = 10
-_OF_EVENT = 80
+# Bytes per object, each slightly less than the real size.
+_BYTES_PER_ARRAY = 160
+_BYTES_PER_NODE = 24
+_BYTES_PER_OPERATION = 56
+_BYTES_PER_WRITE = 80
+_BYTES_PER_LANE = 10
+_BYTES_PER_EVENT = 80
 
 
 def least_bytes(data: TraceData) -> int:
-    """Return bytes that deriving and looking at a trace takes at least; what it really takes is a few times that."""
+    """Return a lower bound of the bytes needed to derive and show a trace; the real need is a few times higher."""
     counts = data.masks.rows["count"].astype(np.int64)
 
-    def lanes(table: Array) -> int:
+    def count_lanes(table: Array) -> int:
         return int(counts[table["mask"]].sum())
 
     writing = data.accesses[data.accesses["action"] != ACTIONS.index("read")]
-    nodes = lanes(data.operations) + int(data.inputs["count"].sum(dtype=np.int64))
+    nodes = count_lanes(data.operations) + int(data.inputs["count"].sum(dtype=np.int64))
     return (
-        len(data.events) * _OF_EVENT
-        + sum(memory.total + memory.blocks * _OF_ARRAY for memory in data.memories)
-        + nodes * _OF_NODE
-        + lanes(data.operations) * _OF_OPERATION
-        + (lanes(writing) + lanes(data.registers)) * _OF_WRITE
-        + max(prod(launch.grid) * launch.lanes_per_block for launch in data.launches) * _OF_LANE
+        len(data.events) * _BYTES_PER_EVENT
+        + sum(memory.total + memory.blocks * _BYTES_PER_ARRAY for memory in data.memories)
+        + nodes * _BYTES_PER_NODE
+        + count_lanes(data.operations) * _BYTES_PER_OPERATION
+        + (count_lanes(writing) + count_lanes(data.registers)) * _BYTES_PER_WRITE
+        + max(prod(launch.grid) * launch.lanes_per_block for launch in data.launches) * _BYTES_PER_LANE
     )

@@ -1,4 +1,4 @@
-"""Everything that is derived from a recording before it can be played."""
+"""All data derived from a recording before it can be played."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from gpu.stepping.tally import Tally
 
 @dataclass(frozen=True, eq=False)
 class Derived:
-    """What is derived from a recording.
+    """The data derived from a recording.
 
     Parameters
     ----------
     segments : tuple of Segment
-        From barrier to barrier.
+        The intervals between barriers.
     phases : Phases
-        As the kernels' comments name them.
+        The phases that the kernels' comments name.
     addresses : int
-        The most addresses that atomics of one access want; 0 without atomics.
+        The most distinct addresses that the atomic operations of one access target; 0 without atomic operations.
     grids : tuple of Grid
-        The host's launches, and those by kernels.
+        The launches by the host and by kernels.
     races : tuple of Race
-        Where threads race for elements.
+        The elements that threads race for.
     """
 
     recording: Recording
@@ -45,7 +45,7 @@ class Derived:
 
 
 def derive(recording: Recording) -> Derived:
-    """Derive everything from a recording; InputError where its file is damaged."""
+    """Derive all data from a recording; raise InputError if its file is damaged."""
     dataflow = Dataflow(recording)
     return Derived(
         recording, dataflow, LaneStates(recording), Tally(recording), segments_of(dataflow), phases_of(recording),

@@ -1,6 +1,6 @@
-"""A recording that somebody may have made to do harm is opened and played once where nothing depends on it.
+"""Open and play an untrusted recording once, in an isolated process, before the window opens it.
 
-`gpu.process.inspector` runs this in a process of its own, which is limited: python -m gpu.stepping.inspection.
+`gpu.process.inspector` runs this module in a process with limited resources: python -m gpu.stepping.inspection.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from gpu.stepping.moment.traffic import traffic_at
 from gpu.stepping.recording import Recording
 
 MOST_BYTES = 2**30
-"""Bytes of memory that a small file may take; this process itself has a third of them."""
+"""Memory limit for a small file, in bytes; this process itself uses a third of it."""
 
 MOST_S = 10
-"""Seconds of the processor that a small file may take."""
+"""CPU time limit for a small file, in seconds."""
 
 BYTES_PER_BYTE, BYTES_PER_S = 256, 2**17
-"""Bytes of memory for each byte of a file, and bytes of a file for each second: twice what large honest ones take."""
+"""Bytes of memory per byte of a file, and bytes of a file per second: twice the need of large valid files."""
 
 _MOMENTS = 4
 
 
 def inspect(data: bytes, name: str) -> None:
-    """Open a recording, derive from it what the window does, and look at some of its moments.
+    """Open a recording, derive the same data as the window, and read some of its moments.
 
     Parameters
     ----------
     data : bytes
-        The file.
+        The file's content.
     name : str
-        What a sentence calls it.
+        The file's name in error messages.
 
     Raises
     ------
     InputError
-        It is damaged, no recording, of another version, or takes more memory than a file of its size may.
+        The file is damaged, is not a recording, has another version, or needs more memory than its size permits.
     """
-    most = MOST_BYTES + len(data) * BYTES_PER_BYTE
-    # What divides by zero, or overflows, was never recorded.
+    limit = MOST_BYTES + len(data) * BYTES_PER_BYTE
+    # No valid recording contains a division by zero or an overflow, so a warning means that the file is damaged.
     with reading(name, "recording"), warnings.catch_warnings(action="error"):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_demand(sum(member.file_size for member in archive.infolist()), most, name)
+            _check_demand(sum(member.file_size for member in archive.infolist()), limit, name)
         recording = Recording.read(data, name)
-        _check_demand(sum(least_bytes(launch.trace.data) for launch in recording.launches), most, name)
+        _check_demand(sum(least_bytes(launch.trace.data) for launch in recording.launches), limit, name)
         derived = derive(recording)
         for launch in derived.recording.launches:
             for array in launch.trace.arrays:
@@ -62,16 +62,17 @@ def inspect(data: bytes, name: str) -> None:
             _look(derived, moment)
 
 
-def _check_demand(wanted: int, most: int, name: str) -> None:
-    if wanted > most:
+def _check_demand(demand: int, limit: int, name: str) -> None:
+    if demand > limit:
         raise InputError(
-            f"{name} takes at least {wanted / 2**30:.1f} GiB of memory; one of its size may take {most / 2**30:.1f}.",
+            f"{name} needs at least {demand / 2**30:.1f} GiB of memory; "
+            f"the limit for a file of its size is {limit / 2**30:.1f} GiB.",
             advice="Record a smaller input, or fewer threads.",
         )
 
 
 def _look(derived: Derived, moment: int) -> None:
-    """Ask for what is shown beside the pictures of a moment."""
+    """Compute the data shown at a moment, except the pictures."""
     if not derived.recording.launches:
         return
     derived.lanes.at(moment).summary()
@@ -82,26 +83,26 @@ def _look(derived: Derived, moment: int) -> None:
 
 
 def _limit(size: int) -> None:
-    """Limit what this process may take for a file of so many bytes."""
-    with contextlib.suppress(ImportError):  # on Windows only who started it can end it
+    """Limit the resources of this process for a file of a size in bytes."""
+    with contextlib.suppress(ImportError):  # Windows has no limits; the parent process terminates this one
         import resource
 
-        wanted = {
+        limits = {
             resource.RLIMIT_CORE: 0,
             resource.RLIMIT_AS: MOST_BYTES + size * BYTES_PER_BYTE,
             resource.RLIMIT_CPU: MOST_S + size // BYTES_PER_S,
         }
-        for kind, most in wanted.items():
+        for kind, limit in limits.items():
             hard = resource.getrlimit(kind)[1]
             with contextlib.suppress(OSError, ValueError):
-                resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+                resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
 def _main() -> None:
-    """Read a line with the name and the size as JSON, and the file; write the message and the advice, if any."""
+    """Read a line with the name and the size as JSON, then the file; write the error message and advice, if any."""
     line = sys.stdin.buffer.readline()
     if not line:
-        return  # it was not needed
+        return  # the parent process did not need it
     name, size = json.loads(line)
     _limit(size)
     problem = ("", "")

@@ -1,4 +1,4 @@
-"""Which grid launched which: the host's launches, and those by kernels, as they were recorded."""
+"""The tree of recorded grids: launches by the host, and child launches by kernels."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Grid:
     ----------
     kernel : str
     blocks, threads : int
-        How many blocks it has, and threads each.
+        The numbers of blocks, and of threads per block.
     parent : int
-        The place of the grid that launched it; -1 for the host.
+        The index of the grid that launched this one; -1 for the host.
     depth : int
-        How many launches it is away from the host's.
+        The number of launches between the host's launch and this one.
     by_block, by_thread : int
-        Which thread launched it; -1 for the host.
+        The block and thread that launched the grid; -1 for the host.
     arguments : tuple of (str, str)
-        Its parameters that are numbers, and their values.
+        The scalar parameters and their values.
     launched : int
-        The moment from which on it has been launched.
+        The moment just after the grid was launched.
     first, last : int
-        The moments of its first event, and just after its last one.
+        The moments of its first event, and just after its last.
     whole : int
-        The moment at which all grids that it launched have ended, and theirs.
+        The moment at which the grid and all its descendants have ended.
     """
 
     kernel: str
@@ -52,31 +52,31 @@ class Grid:
 
 
 def launch_tree(recording: Recording) -> tuple[Grid, ...]:
-    """Return all grids of a recording, in the order in which they ran; a parent comes before its children."""
+    """Return all grids of a recording, in the order in which they ran; parents precede their children."""
     grids: list[Grid] = []
     for launch in recording.launches:
-        grids += _of_launch(launch, len(grids))
+        grids += _launch_grids(launch, len(grids))
     return tuple(grids)
 
 
-def _of_launch(launch: LaunchSpan, before: int) -> list[Grid]:
+def _launch_grids(launch: LaunchSpan, offset: int) -> list[Grid]:
     trace = launch.trace
     owners = trace.data.batches["launch"][trace.data.events["batch"]]
     spans = [_span(owners, each.number, launch.count) for each in trace.launches]
-    whole = [last for _, last in spans]
+    subtree_ends = [last for _, last in spans]
     depths = [0] * len(spans)
     for each in trace.launches:
         if each.parent >= 0:
             depths[each.number] = depths[each.parent] + 1
     for each in reversed(trace.launches):
         if each.parent >= 0:
-            whole[each.parent] = max(whole[each.parent], whole[each.number])
+            subtree_ends[each.parent] = max(subtree_ends[each.parent], subtree_ends[each.number])
     return [
         Grid(
             each.kernel,
             int(np.prod(each.grid)),
             int(np.prod(each.block)),
-            each.parent + before if each.parent >= 0 else -1,
+            each.parent + offset if each.parent >= 0 else -1,
             depths[each.number],
             each.by_block,
             each.by_thread,
@@ -84,20 +84,20 @@ def _of_launch(launch: LaunchSpan, before: int) -> list[Grid]:
             launch.first + (each.event + 1 if each.event >= 0 else 0),
             launch.first + first,
             launch.first + last,
-            launch.first + whole[each.number],
+            launch.first + subtree_ends[each.number],
         )
         for each, (first, last) in zip(trace.launches, spans, strict=True)
     ]
 
 
 def _span(owners: Array, number: int, end: int) -> tuple[int, int]:
-    """Return a grid's first event, and the one after its last; the end for one of which nothing was recorded."""
-    own = np.flatnonzero(owners == number)
-    return (int(own[0]), int(own[-1]) + 1) if own.size else (end, end)
+    """Return a grid's first event and the one after its last; `end` twice for a grid without recorded events."""
+    events = np.flatnonzero(owners == number)
+    return (int(events[0]), int(events[-1]) + 1) if events.size else (end, end)
 
 
 def _arguments(trace: Trace, first: int) -> tuple[tuple[str, str], ...]:
-    """Return what variables hold before a grid's first event, which are its parameters."""
+    """Return the values of a grid's parameters, which are the variables before its first event."""
     event = trace.events[first]
     seen = ThreadEvent.of(trace, first, int(event.blocks[0]), int(event.threads[0]))
     return tuple((name, as_text(value)) for name, value in seen.before.items()) if seen is not None else ()

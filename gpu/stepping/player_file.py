@@ -1,4 +1,4 @@
-"""The recording within a page that plays it: put there, and found again."""
+"""Embed a recording in an HTML page that plays it, and extract it again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _IS_A_PAGE = b"<!DOCTYPE html>"
 
 
 def embedded(recording: bytes) -> str:
-    """Return a recording's file as a page holds it."""
+    """Encode a recording's file for embedding in a page."""
     return base64.b64encode(recording).decode("ascii")
 
 
 def within(data: bytes) -> bytes:
-    """Return the recording of a file's bytes: of a page that plays one, what it holds; of others the bytes themselves.
+    """Extract the recording from a page's bytes; return any other bytes unchanged.
 
-    A page without a sound one is returned as it is: whoever reads it says that it is no recording.
+    A page without a valid recording is returned unchanged, so the reader reports that it is not a recording.
     """
     if not data.startswith(_IS_A_PAGE):
         return data

@@ -1,4 +1,4 @@
-"""Where the races of a recording happen: the elements, and the two accesses to each that nothing orders."""
+"""The locations of a recording's races: the elements, and the two unordered accesses to each."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gpu.stepping.moment.touched import Touched, touched
 from gpu.stepping.recording import LaunchSpan, Recording
 from gpu.warp import WARP
 
-_FARTHEST = 1000
-"""Events that are looked through for the earlier access."""
-_WHO = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
+_MAXIMUM_EVENTS = 1000
+"""The most events to search for the earlier access."""
+_THREAD = re.compile(r"thread \((\d+),(\d+),(\d+)\) in block \((\d+),(\d+),(\d+)\)")
 
 
 @dataclass(frozen=True)
 class Racer:
-    """One of the two accesses: by which thread, in which event over all launches, and whether it writes."""
+    """One of the two accesses of a race: its thread, its event over all launches, and whether it writes."""
 
     block: int
     thread: int
@@ -31,7 +31,7 @@ class Racer:
 
 @dataclass(frozen=True)
 class Race:
-    """Two threads that touch one element, at least one of them to write, and nothing orders the two.
+    """Two unordered accesses by different threads to one element, at least one of which writes.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class Race:
     name : str
         The array's name.
     element, block : int
-        `block` is that which a shared array belongs to; 0 for any other.
+        The array's element, and the block of a shared array; `block` is 0 for any other array.
     first, second : Racer
-        As they happened in this order.
+        The accesses in the order in which they were executed.
     """
 
     launch: int
@@ -57,41 +57,41 @@ class Race:
 
 
 def races_of(recording: Recording) -> tuple[Race, ...]:
-    """Return where each race that was found happens first, and what else races between the same two events.
+    """Return the first occurrence of each race that was found, and all other races between the same two events.
 
-    Whoever is in the same two events is ordered as little: a barrier between them would be for all of a block. Where
-    the threads that were named are of different warps, a `__syncwarp` may order those of one.
+    All accesses of the same two events are equally unordered, because a barrier between them would order all of a
+    block. If the reported threads are of different warps, a `__syncwarp` may still order accesses of one warp.
     """
     return tuple(
         race
         for launch in recording.launches
         for found in launch.trace.findings
         if found.finding.kind == "race"
-        for race in _of(launch, found.event, found.finding)
+        for race in _races_of_finding(launch, found.event, found.finding)
     )
 
 
-def _of(launch: LaunchSpan, event: int, finding: Finding) -> Iterator[Race]:
+def _races_of_finding(launch: LaunchSpan, event: int, finding: Finding) -> Iterator[Race]:
     trace = launch.trace
     if len(finding.threads) != 2 or len(finding.positions) != 2 or not 0 <= event < len(trace.events):
         return
     first, second = (_thread(trace, event, text) for text in finding.threads)
     if first is None or second is None:
         return
-    later = touched(trace, event)
-    wanted = {(each.number, element) for each in later for element in _elements_of(each, second)}
+    later_accesses = touched(trace, event)
+    targets = {(each.number, element) for each in later_accesses for element in _elements_of(each, second)}
     for earlier in _events_at(trace, event, finding.positions[0].line):
-        before = touched(trace, earlier)
-        if any((each.number, at) in wanted for each in before for at in _elements_of(each, first)):
+        earlier_accesses = touched(trace, earlier)
+        if any((each.number, at) in targets for each in earlier_accesses for at in _elements_of(each, first)):
             same_warp = first[0] == second[0] and first[1] // WARP == second[1] // WARP
-            yield from _between(launch, (earlier, before), (event, later), within_warps=same_warp)
+            yield from _between(launch, (earlier, earlier_accesses), (event, later_accesses), within_warps=same_warp)
             return
 
 
 def _between(
     launch: LaunchSpan, first: tuple[int, list[Touched]], second: tuple[int, list[Touched]], *, within_warps: bool
 ) -> Iterator[Race]:
-    """Yield one race for each element that different threads touch in two events, at least one of them to write."""
+    """Yield a race for each element that different threads access in two events, at least one of which writes."""
     seen = set()
     for one in first[1]:
         for other in (each for each in second[1] if each.number == one.number and (each.writes or one.writes)):
@@ -103,8 +103,8 @@ def _between(
                 seen.add((one.number, element))
                 array = launch.trace.arrays[one.number]
                 racers = [
-                    Racer(*who, launch.first + event, each.writes)
-                    for who, event, each in zip(pair, (first[0], second[0]), (one, other), strict=True)
+                    Racer(*thread, launch.first + event, each.writes)
+                    for thread, event, each in zip(pair, (first[0], second[0]), (one, other), strict=True)
                 ]
                 yield Race(launch.number, one.number, array.name, element, array.block or 0, racers[0], racers[1])
 
@@ -122,24 +122,26 @@ def _pairs(
 
 
 def _events_at(trace: Trace, event: int, line: int) -> Iterator[int]:
-    """Yield the events at a line, from one backwards, as many as can be looked at in no time."""
+    """Yield the events at a source line, backwards from an event, within the search limit."""
     positions = np.array([position.line == line for position in trace.data.positions], bool)
-    yield from np.flatnonzero(positions[trace.data.events["position"][: event + 1]])[: -_FARTHEST - 1 : -1].tolist()
+    yield from np.flatnonzero(positions[trace.data.events["position"][: event + 1]])[
+        : -_MAXIMUM_EVENTS - 1 : -1
+    ].tolist()
 
 
-def _elements_of(each: Touched, who: tuple[int, int]) -> list[int]:
-    """Return the elements that a thread touches."""
-    mine = (each.blocks == who[0]) & (each.threads == who[1])
-    found: list[int] = each.elements[mine].tolist()
-    return found
+def _elements_of(touched_elements: Touched, thread: tuple[int, int]) -> list[int]:
+    """Return the elements that a thread accesses."""
+    is_thread = (touched_elements.blocks == thread[0]) & (touched_elements.threads == thread[1])
+    elements: list[int] = touched_elements.elements[is_thread].tolist()
+    return elements
 
 
 def _thread(trace: Trace, event: int, text: str) -> tuple[int, int] | None:
-    """Return the numbers of a block and a thread that are named in words, in the launch of an event."""
-    named = _WHO.fullmatch(text)
-    if named is None:
+    """Return the block and thread numbers of a thread's description, in the launch of an event."""
+    match = _THREAD.fullmatch(text)
+    if match is None:
         return None
     launch = trace.lanes.launch(int(trace.data.events["batch"][event]))
-    x, y, z, column, row, layer = map(int, named.groups())
+    x, y, z, column, row, layer = map(int, match.groups())
     (wide, high, _), (columns, rows, _) = launch.block, launch.grid
     return column + columns * (row + rows * layer), x + wide * (y + high * z)

@@ -1,6 +1,6 @@
-"""A host program's launches, recorded one after the other as one sequence of events, and the file that holds them.
+"""The recording of a host program's launches as one sequence of events, and its file.
 
-A *moment* k means: just before event k of that sequence; the last one is the end.
+*Moment* k is the position just before event k of that sequence; the last moment is the end.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ VERSION = 2
 _MANIFEST = "recording.json"
 
 Shape = tuple[int, ...] | None
-"""The extents of an array; None where nothing says them."""
+"""The extents of an array; None if unknown."""
 
 
 class RecordedLaunch(NamedTuple):
-    """A trace with what the host program knows of its arrays, by their numbers: see `LaunchSpan`."""
+    """A trace with the host program's data about its arrays, by array number: see `LaunchSpan`."""
 
     trace: Trace
     buffers: tuple[int | None, ...]
@@ -48,16 +48,16 @@ class LaunchSpan:
     Parameters
     ----------
     number : int
-        Its place in `Recording.launches`.
+        Its index in `Recording.launches`.
     first : int
         The moment of its first event.
     count : int
-        How many events it has.
+        The number of its events.
     buffers : tuple of (int or None)
-        By the number of an array in the trace: the same number for the same buffer in other launches. None for what
-        lives no longer than the launch, as shared memory does. A buffer that the host filled anew is another one.
+        Buffer numbers by the trace's array numbers: equal for the same buffer in several launches, None for memory that
+        exists only during the launch, such as shared memory. A buffer that the host refilled gets a new number.
     shapes : tuple of (tuple of int, or None)
-        The extents of each array of the trace; None where nothing says them.
+        The extents of each array of the trace; None if unknown.
     open : callable
         Returns the trace.
     """
@@ -71,7 +71,7 @@ class LaunchSpan:
 
     @cached_property
     def trace(self) -> Trace:
-        """What was recorded; read when it is asked for first.
+        """The recorded trace, loaded on first use.
 
         Raises
         ------
@@ -82,17 +82,17 @@ class LaunchSpan:
 
 
 class Recording:
-    """A host program, every step of every launch.
+    """All events of all launches of a host program.
 
     Parameters
     ----------
     launches : sequence of LaunchSpan
     texts : mapping of str to str
-        The source files, by the name that positions have.
+        The source files, by the names used in positions.
     failure : str
-        The mistake at which the program ended; "" where it did not.
+        The error that ended the program; "" if there was none.
     stopped : str
-        Why something was left out of the recording; "" where nothing was.
+        The reason why the recording is incomplete; "" if it is complete.
     """
 
     def __init__(
@@ -113,16 +113,23 @@ class Recording:
         failure: str = "",
         stopped: str = "",
     ) -> Recording:
-        """Return the recording of launches."""
+        """Return the recording of several launches.
+
+        Parameters
+        ----------
+        recorded : sequence of RecordedLaunch
+        texts, failure, stopped
+            As for the class.
+        """
         launches, first = [], 0
         for number, (trace, buffers, shapes) in enumerate(recorded):
-            launches.append(LaunchSpan(number, first, len(trace.events), buffers, shapes, partial(_same, trace)))
+            launches.append(LaunchSpan(number, first, len(trace.events), buffers, shapes, partial(_identity, trace)))
             first += len(trace.events)
         return cls(launches, texts, failure=failure, stopped=stopped)
 
     @classmethod
     def of_launch(cls, trace: Trace, texts: Mapping[str, str]) -> Recording:
-        """Return the recording of a single launch; of its arrays nothing has to be known again in another one."""
+        """Return the recording of a single launch; its arrays need no identity across launches."""
         buffers = tuple(
             number if array.space in ("global", "constant") else None for number, array in enumerate(trace.arrays)
         )
@@ -135,12 +142,12 @@ class Recording:
         return self.launches[-1].first + self.launches[-1].count if self.launches else 0
 
     def at(self, moment: int) -> tuple[LaunchSpan, int]:
-        """Return the launch that runs at a moment, and its own next event: at the end, as many as it has.
+        """Return the launch that runs at a moment, and the index of its next event; at the end, its number of events.
 
         Raises
         ------
         InputError
-            There is no such moment, or nothing was launched.
+            The recording has no such moment, or no launches.
         """
         if not self.launches or not 0 <= moment <= self.moments:
             raise InputError(f"The recording has {self.moments} events; there is no moment {moment}.")
@@ -148,32 +155,35 @@ class Recording:
         return launch, moment - launch.first
 
     def moment_of_write(self, array: str, element: int) -> int | None:
-        """Return the moment after an array's element was written last; None where nothing recorded wrote it."""
+        """Return the moment after the last write of an array's element; None if no recorded event wrote it."""
         for launch in reversed(self.launches):
             for each in launch.trace.arrays:
                 if each.name == array and element < each.count:
-                    written = launch.trace.writer(each.number, element, launch.count)
-                    if written is not None:
-                        return launch.first + written.event + 1
+                    writer = launch.trace.writer(each.number, element, launch.count)
+                    if writer is not None:
+                        return launch.first + writer.event + 1
         return None
 
     def like_element(self, array: str, element: int, shape: tuple[int, ...]) -> int:
-        """Return which element of an array is where another's, of that shape, would be if this one went on and on."""
+        """Map an element of an array of another shape to an element of this array, as if it repeated periodically."""
         for launch in reversed(self.launches):
             for each in launch.trace.arrays:
                 if each.name == array:
-                    own = launch.shapes[each.number]
-                    if own is None or len(own) != len(shape):
+                    extents = launch.shapes[each.number]
+                    if extents is None or len(extents) != len(shape):
                         return element % each.count
-                    index = [at % extent for at, extent in zip(np.unravel_index(element, shape), own, strict=True)]
-                    return int(np.ravel_multi_index(index, own))
+                    index = [
+                        coordinate % extent
+                        for coordinate, extent in zip(np.unravel_index(element, shape), extents, strict=True)
+                    ]
+                    return int(np.ravel_multi_index(index, extents))
         return element
 
     def position(self, moment: int) -> SourcePosition:
-        """Return the statement of the event of a number."""
+        """Return the source position of the event with a number."""
         launch, event = self.at(moment)
-        found: SourcePosition = launch.trace.events[event].position
-        return found
+        position: SourcePosition = launch.trace.events[event].position
+        return position
 
     @cached_property
     def statements(self) -> tuple[tuple[SourcePosition, ...], tuple[str, ...]]:
@@ -187,24 +197,24 @@ class Recording:
 
     @cached_property
     def findings(self) -> tuple[tuple[int, Finding], ...]:
-        """The kernels' mistakes, each with the number of the event in which it was found first."""
+        """The kernels' errors, each with the number of the event in which it was first found."""
         return tuple(
             (launch.first + found.event, found.finding) for launch in self.launches for found in launch.trace.findings
         )
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The source files as they were compiled, by their names."""
+        """The source files as compiled, by name."""
         return self._texts
 
     def text(self, file: str) -> str:
-        """Return a source file as it was compiled; "" for one that no kernel came from."""
+        """Return a source file as compiled; "" if no kernel is from that file."""
         return self._texts.get(file, "")
 
     # Files.
 
     def save(self, target: str | Path | IO[bytes]) -> None:
-        """Write one zip archive."""
+        """Write the recording as one zip archive."""
         manifest = {
             "version": VERSION,
             "launches": [
@@ -221,66 +231,66 @@ class Recording:
 
     @classmethod
     def load(cls, path: str | Path) -> Recording:
-        """Read a recording, or a trace as the recording of its launch, or a page's own; the file may go afterwards.
+        """Load a recording, a trace (as the recording of its launch), or a page's embedded recording.
 
-        A recording's traces are unpacked when they are asked for.
+        The whole file is read, so it may be deleted afterwards; traces are unpacked on first use.
 
         Raises
         ------
         InputError
-            It cannot be read, is damaged, or was written by another version.
+            The file cannot be read, is damaged, or was written by another version.
         """
         return cls.read(within(read_bytes(path, trace_file.MOST_BYTES)), path)
 
     @classmethod
     def read(cls, data: bytes, path: str | Path) -> Recording:
-        """Read a file's bytes as `load` does, which says more; the path is for its sentences."""
+        """Read a recording from bytes, see `load`; the path is only used in error messages."""
         with trace_file.reading(path, "recording"):
             archive = zipfile.ZipFile(BytesIO(data))
             if _MANIFEST not in archive.namelist():
                 trace = Trace(trace_file.read(archive, path))
-                # What it was compiled from is the file of its first statement.
+                # The trace's source is the file of its first statement.
                 return cls.of_launch(trace, {trace.events[0].position.file: trace.source} if trace.events else {})
             manifest = json.loads(trace_file.member(archive, _MANIFEST, trace_file.MOST_MANIFEST_BYTES))
             trace_file.check_version(manifest["version"], VERSION, path, "recording")
             launches, first = [], 0
             for number, each in enumerate(manifest["launches"]):
                 shapes = tuple(None if shape is None else tuple(shape) for shape in each["shapes"])
-                about = _AboutLaunch(each["count"], tuple(each["buffers"]), shapes)
-                if not conforms(about, _AboutLaunch):
-                    raise ValueError("a launch of other types")
-                opener = partial(_unpacked, archive, path, number, about)
-                launches.append(LaunchSpan(number, first, about.count, about.buffers, shapes, opener))
-                first += about.count
+                entry = _LaunchEntry(each["count"], tuple(each["buffers"]), shapes)
+                if not conforms(entry, _LaunchEntry):
+                    raise ValueError("a launch has values of the wrong type")
+                opener = partial(_unpack, archive, path, number, entry)
+                launches.append(LaunchSpan(number, first, entry.count, entry.buffers, shapes, opener))
+                first += entry.count
             if not conforms(manifest["texts"], dict[str, str]):
-                raise ValueError("texts of other types")
+                raise ValueError("texts have the wrong type")
             return cls(launches, manifest["texts"], failure=str(manifest["failure"]), stopped=str(manifest["stopped"]))
 
 
 def damaged(path: str | Path) -> InputError:
-    """Return what is said of a file that is no recording, or a damaged one."""
+    """Return the error for a file that is damaged or not a recording."""
     return trace_file.damaged(path, "recording")
 
 
-def _same(trace: Trace) -> Trace:
+def _identity(trace: Trace) -> Trace:
     return trace
 
 
 @dataclass(frozen=True)
-class _AboutLaunch:
-    """What a recording's own manifest says of a launch: see `LaunchSpan`."""
+class _LaunchEntry:
+    """A launch's entry in a recording's manifest: see `LaunchSpan`."""
 
     count: int
     buffers: tuple[int | None, ...]
     shapes: tuple[Shape, ...]
 
 
-def _unpacked(archive: zipfile.ZipFile, path: str | Path, number: int, about: _AboutLaunch) -> Trace:
+def _unpack(archive: zipfile.ZipFile, path: str | Path, number: int, entry: _LaunchEntry) -> Trace:
     with trace_file.reading(path, "recording"):
         trace = Trace(trace_file.read(archive, path, f"{number}/"))
         arrays = len(trace.arrays)
-        if (len(trace.events), arrays, arrays) != (about.count, len(about.buffers), len(about.shapes)):
-            raise ValueError("a launch of other sizes")
-        if any(shape and prod(shape) != array.count for shape, array in zip(about.shapes, trace.arrays, strict=True)):
-            raise ValueError("an array of another extent")
+        if (len(trace.events), arrays, arrays) != (entry.count, len(entry.buffers), len(entry.shapes)):
+            raise ValueError("a launch has the wrong size")
+        if any(shape and prod(shape) != array.count for shape, array in zip(entry.shapes, trace.arrays, strict=True)):
+            raise ValueError("an array has the wrong extents")
         return trace

@@ -1,4 +1,4 @@
-"""The stretches of a recording from barrier to barrier, as its time line shows them."""
+"""The intervals of a recording between barriers, as its time line shows them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from gpu.stepping.provenance.provenance import Provenance
     from gpu.stepping.recording import Recording
 
-_FEWEST_ROUNDS = 2
+_MINIMUM_ITERATIONS = 2
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch of moments between two barriers, or of a round of a loop; `last` is not in it."""
+    """An interval of moments between two barriers, or one iteration of a loop; `last` is exclusive."""
 
     first: int
     last: int
@@ -28,42 +28,46 @@ class Segment:
 
 
 def segments_of(dataflow: Dataflow) -> tuple[Segment, ...]:
-    """Return a recording from barrier to barrier; where a loop fills shared memory, round by round."""
+    """Split a recording at its barriers; a loop that fills shared memory is split into iterations."""
     recording = dataflow.recording
     labels = [(row.first, row.label) for row in dataflow.rows if row.made.any()]
-    made = []
+    segments = []
     for first, last in pairwise(_borders(recording)):
-        here = dict.fromkeys(label for moment, label in labels if first <= moment < last)
+        labels_here = dict.fromkeys(label for moment, label in labels if first <= moment < last)
         launch = recording.at(first)[0]
-        label = next(iter(here)) if here else _copied(launch.trace, first - launch.first, last - launch.first)
-        if len(here) > 1:
+        label = (
+            next(iter(labels_here))
+            if labels_here
+            else _copy_label(launch.trace, first - launch.first, last - launch.first)
+        )
+        if len(labels_here) > 1:
             label = f"{label} …"
-        rounds = _rounds(dataflow.provenance, first, last) if label == "load" and not here else []
-        borders = [first, *rounds[:-1], last]
+        iterations = _iterations(dataflow.provenance, first, last) if label == "load" and not labels_here else []
+        borders = [first, *iterations[:-1], last]
         for number, (begin, end) in enumerate(pairwise(borders), 1):
-            of = f" {number} of {len(rounds)}" if rounds else ""
-            made.append(Segment(begin, end, f"{label}{of}", launch.number))
-    return tuple(made)
+            position = f" {number} of {len(iterations)}" if iterations else ""
+            segments.append(Segment(begin, end, f"{label}{position}", launch.number))
+    return tuple(segments)
 
 
-def _rounds(provenance: Provenance, first: int, last: int) -> list[int]:
-    """Return the moments after the rounds in which one statement filled shared memory, one round after the other."""
+def _iterations(provenance: Provenance, first: int, last: int) -> list[int]:
+    """Return the moments after each iteration in which one statement filled shared memory."""
     writes, recording = provenance.writes, provenance.recording
     shared = np.array([storage.space == "shared" for storage in provenance.storages.all] or [False])
     rows = np.flatnonzero((writes.moment >= first) & (writes.moment < last) & shared[writes.storage])
-    steps, of = np.unique(writes.step[rows], return_inverse=True)
+    steps, step_numbers = np.unique(writes.step[rows], return_inverse=True)
     begins, ends = np.full(steps.size, last), np.full(steps.size, first)
-    np.minimum.at(begins, of, writes.moment[rows])
-    np.maximum.at(ends, of, writes.moment[rows])
+    np.minimum.at(begins, step_numbers, writes.moment[rows])
+    np.maximum.at(ends, step_numbers, writes.moment[rows])
     statements = {recording.position(moment) for moment in begins.tolist()}
-    if steps.size < _FEWEST_ROUNDS or len(statements) > 1 or (begins[1:] <= ends[:-1]).any():
+    if steps.size < _MINIMUM_ITERATIONS or len(statements) > 1 or (begins[1:] <= ends[:-1]).any():
         return []
-    found: list[int] = (ends + 1).tolist()
-    return found
+    moments: list[int] = (ends + 1).tolist()
+    return moments
 
 
 def _borders(recording: Recording) -> list[int]:
-    """Return the moments just after the last of several barriers in a row, and those where launches begin."""
+    """Return the moments after barriers (the last of several in a row), and those where launches begin."""
     _, kinds = recording.statements
     borders = {launch.first for launch in recording.launches}
     for number, kind in enumerate(kinds):
@@ -72,8 +76,8 @@ def _borders(recording: Recording) -> list[int]:
     return sorted(borders | {0, len(kinds)})
 
 
-def _copied(trace: Trace, first: int, last: int) -> str:
-    """Return what a stretch does that makes no values: "load", "store", or nothing to speak of."""
+def _copy_label(trace: Trace, first: int, last: int) -> str:
+    """Return a label for an interval that computes no values: "load", "store" or ""."""
     for number in range(first, last):
         for access in trace.events[number].accesses:
             if access.action != "read" and access.arrays.size:

@@ -1,4 +1,4 @@
-"""An event as one thread saw it: what it read and wrote, and its variables before and after."""
+"""An event from the view of one thread: its accesses, and its variables before and after."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpu.simulator.trace.events import Event
 from gpu.simulator.trace.trace import Trace
 
 Value = Any
-"""A NumPy scalar, a tuple of such for a value of several parts, or None where it is not known."""
+"""A NumPy scalar, a tuple of scalars for a vector value, or None if unknown."""
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
 def as_text(value: Value) -> str:
-    """Return a value as C would write it, floats with six digits; of a vector all parts; "" where it is not known."""
+    """Format a value as in C, floats with six digits; a vector lists all parts, an unknown value is ""."""
     if value is None:
         return ""
     if isinstance(value, tuple):
@@ -30,7 +30,7 @@ def as_text(value: Value) -> str:
 
 @dataclass(frozen=True)
 class ThreadAccess:
-    """One access by the thread: what it found or left; `value` is a tuple for a vector."""
+    """One access by a thread, with the values before and after it; a vector's values are tuples."""
 
     action: str
     array: str
@@ -41,7 +41,7 @@ class ThreadAccess:
 
 @dataclass
 class ThreadEvent:
-    """An event as one thread saw it.
+    """An event from the view of one thread.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class ThreadEvent:
     lane : int
         The thread's number in the batch.
     accesses : list of ThreadAccess
-        Those of the whole statement, also where it went on after a call.
+        The accesses of the whole statement, including those after a call in it.
     before, after : dict of str to value
         The variables before and after the event.
     changed : dict of str to value
-        Those that the event changed.
+        The variables that the event changed.
     """
 
     trace: Trace
@@ -67,61 +67,63 @@ class ThreadEvent:
 
     @classmethod
     def of(cls, trace: Trace, number: int, block: int, thread: int) -> ThreadEvent | None:
-        """Return an event as a thread saw it; None where the thread does not take part."""
+        """Return an event from the view of a thread; None if the thread is not active in it."""
         if number >= len(trace.events):
             return None
         event = trace.events[number]
-        here = np.flatnonzero((event.blocks == block) & (event.threads == thread))
-        if not here.size:
+        matches = np.flatnonzero((event.blocks == block) & (event.threads == thread))
+        if not matches.size:
             return None
-        lane = int(event.lanes[here[0]])
+        lane = int(event.lanes[matches[0]])
         parts = _parts(trace, number, lane)
         accesses = [access for part in parts for access in _thread_accesses(trace, part, lane)]
-        before = _of_lane(trace.registers(parts[0].number), lane)
+        before = _lane_values(trace.registers(parts[0].number), lane)
         changed: dict[str, Value] = {}
         for part in parts:
-            changed.update(_of_lane(part.registers, lane))
+            changed.update(_lane_values(part.registers, lane))
         return cls(trace, event, lane, accesses, before, {**before, **changed}, changed)
 
     @property
     def variables(self) -> tuple[tuple[str, str], ...]:
-        """The variables after the event, in words."""
+        """The formatted variables after the event."""
         return tuple((name, as_text(value)) for name, value in self.after.items())
 
     @property
     def taken(self) -> bool | None:
-        """Of a branch, whether the condition held."""
+        """For a branch, whether the condition was true."""
         taken = self.event.taken
         return None if taken is None else bool(np.isin(self.lane, taken))
 
     def written(self, name: str) -> Value:
-        """Return what a variable got; None where it got nothing."""
+        """Return the value written to a variable; None if none was."""
         return self.changed.get(name)
 
     def stored(self) -> Value:
-        """Return what was stored; None where nothing was."""
-        found = [access.after for access in self.accesses if access.action == "write"]
-        return tuple(found) if len(found) > 1 else found[0] if found else None
+        """Return the value stored to memory; None if none was."""
+        values = [access.after for access in self.accesses if access.action == "write"]
+        return tuple(values) if len(values) > 1 else values[0] if values else None
 
     def effects(self, *, atomics_only: bool = False) -> str:
-        """Return in words what memory and variables got."""
-        told = []
+        """Describe the changes of memory and variables."""
+        effects = []
         for access in self.accesses:
             if access.action == "atomic":
-                told.append(f"{access.array}[{access.element}] from {as_text(access.value)} to {as_text(access.after)}")
+                effects.append(
+                    f"{access.array}[{access.element}] from {as_text(access.value)} to {as_text(access.after)}"
+                )
             elif access.action == "write" and not atomics_only:
-                told.append(f"{access.array}[{access.element}] = {as_text(access.after)}")
+                effects.append(f"{access.array}[{access.element}] = {as_text(access.after)}")
         if not atomics_only:
-            told += [f"{name} = {as_text(value)}" for name, value in self.changed.items()]
-        return ", ".join(told)
+            effects += [f"{name} = {as_text(value)}" for name, value in self.changed.items()]
+        return ", ".join(effects)
 
     def of_lane(self, lane: int) -> ThreadEvent | None:
-        """Return the same event as another lane of the batch saw it; None where that does not take part."""
+        """Return the same event from the view of another lane of the batch; None if that lane is not active."""
         block, thread = self.trace.lanes.threads(self.event.batch, np.array([lane]))
         return ThreadEvent.of(self.trace, self.event.number, int(block[0]), int(thread[0]))
 
     def special(self, name: str) -> Value:
-        """Return threadIdx.x and its like; None for any other name."""
+        """Return the value of threadIdx.x or another built-in variable; None for any other name."""
         kind, _, axis = name.partition(".")
         if axis not in _AXES:
             return None
@@ -129,62 +131,62 @@ class ThreadEvent:
         extent = {"blockDim": launch.block, "gridDim": launch.grid}.get(kind)
         if extent is not None:
             return np.uint32(extent[_AXES[axis]])
-        whole = {"threadIdx": launch.block, "blockIdx": launch.grid}.get(kind)
-        if whole is None:
+        extents = {"threadIdx": launch.block, "blockIdx": launch.grid}.get(kind)
+        if extents is None:
             return None
         number = self.lane % launch.lanes_per_block
         if kind == "blockIdx":
             number = int(self.trace.lanes.block(self.event.batch, self.lane))
-        x, y, _ = whole
+        x, y, _ = extents
         return np.uint32((number % x, number // x % y, number // (x * y))[_AXES[axis]])
 
 
 def _parts(trace: Trace, number: int, lane: int) -> list[Event]:
-    """Return the events of the statement that an event is a part of, as the thread saw them."""
+    """Return all events of the statement to which an event belongs, from the view of the thread."""
     event, first = trace.events[number], number
     while trace.events[first].resumed and first > 0:
         first -= 1
-        while first > 0 and not _same(trace.events[first], event, lane):
+        while first > 0 and not _same_call(trace.events[first], event, lane):
             first -= 1
-    found = [trace.events[first]]
+    events = [trace.events[first]]
     rows = trace.data.events[first + 1 :]
-    # A call that has ended has no event any more, and most others are not of this call: they are not looked at.
+    # Calls that have returned have no more events, and most events belong to other calls; both are skipped.
     for each in np.flatnonzero((rows["frame"] == event.frame) & (rows["batch"] == event.batch)).tolist():
         following = trace.events[first + 1 + each]
         if bool(np.isin(lane, following.lanes)):
             if not following.resumed:
                 break
-            found.append(following)
-    return found
+            events.append(following)
+    return events
 
 
-def _same(one: Event, other: Event, lane: int) -> bool:
+def _same_call(one: Event, other: Event, lane: int) -> bool:
     return one.batch == other.batch and one.frame == other.frame and bool(np.isin(lane, one.lanes))
 
 
-def _of_lane(registers: dict[str, Any], lane: int) -> dict[str, Value]:
+def _lane_values(registers: dict[str, Any], lane: int) -> dict[str, Value]:
     return {name: each.values[lane] for name, each in registers.items() if each.defined[lane]}
 
 
 def _thread_accesses(trace: Trace, event: Event, lane: int) -> list[ThreadAccess]:
     parts = trace.data.accesses["part"]
     first = int(np.searchsorted(trace.data.accesses["event"], event.number))
-    found: list[ThreadAccess] = []
-    for place, access in enumerate(event.accesses):
-        (here,) = np.nonzero(access.lanes == lane)
-        if not here.size:
+    accesses: list[ThreadAccess] = []
+    for index, access in enumerate(event.accesses):
+        (matches,) = np.nonzero(access.lanes == lane)
+        if not matches.size:
             continue
-        at = int(here[0])
+        at = int(matches[0])
         value, after = access.values[at], access.after[at]
-        if int(parts[first + place]) and found:
-            last = found[-1]
-            value, after = (_more(last.value, value), _more(last.after, after))
-            found[-1] = ThreadAccess(last.action, last.array, last.element, value, after)
+        if int(parts[first + index]) and accesses:
+            last = accesses[-1]
+            value, after = (_appended(last.value, value), _appended(last.after, after))
+            accesses[-1] = ThreadAccess(last.action, last.array, last.element, value, after)
             continue
         array = trace.arrays[int(access.arrays[at])].name
-        found.append(ThreadAccess(access.action, array, int(access.elements[at]), value, after))
-    return found
+        accesses.append(ThreadAccess(access.action, array, int(access.elements[at]), value, after))
+    return accesses
 
 
-def _more(value: Value, part: Value) -> Value:
+def _appended(value: Value, part: Value) -> Value:
     return (*value, part) if isinstance(value, tuple) else (value, part)

@@ -1,1 +1,1 @@
-"""How long a launch would take on a GPU: what its blocks do, sampled, and a multiprocessor that is made to do it."""
+"""The timing model: predict a launch's time on a described GPU, by simulating a multiprocessor on sampled blocks."""

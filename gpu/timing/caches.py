@@ -1,4 +1,4 @@
-"""What sampled blocks find in the caches: in the first, run through; in the last, by what all blocks share."""
+"""Cache behavior of sampled blocks: a simulated L1 cache, and L2 traffic from the data that all blocks share."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _SECTOR = 32
 _LINE = 128
 _SETS = 64
 _WINDOW_SHIFT = WINDOW_BITS - 5
-_LOAD, _STORE, _PAST = 0, 1, 2
+_LOAD, _STORE, _UNCACHED = 0, 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class CachedRequest:
-    """A request, and what of it misses the first cache: one number for each of its warps.
+    """A request with its misses in the L1 cache, one number for each of its warps.
 
     Parameters
     ----------
     request : Request
     missed : array
-        Sectors.
+        Sectors that miss.
     alone : array
-        Those of them whose pair of 64 bytes is otherwise not wanted.
+        Missing sectors without a request for the other half of their 64-byte pair.
     """
 
     request: Request
@@ -44,28 +44,28 @@ class CachedRequest:
 
 @dataclass
 class ArrayTraffic:
-    """What is asked of one array in a launch, in sectors; all of the grid's blocks together.
+    """The traffic of one array in a launch, in sectors, for all blocks of the grid together.
 
     Parameters
     ----------
     loaded : float
-        That loads ask of the last cache.
+        Loaded from L2.
     from_memory : float
-        Of those, what comes from memory.
+        Of those, loaded from DRAM.
     stored : float
-        That stores give to the last cache.
+        Stored to L2.
     to_memory : float
-        What goes on to memory before the launch ends.
+        Written to DRAM before the launch ends.
     added : float
-        That atomics ask of the last cache, where they are done.
+        Accessed by atomic operations, which L2 executes.
     wanted_by : float
-        How many multiprocessors load a sector, the mean.
+        The mean number of multiprocessors that load a sector.
     alike : bool
-        As of DistinctSectors.
+        As in `DistinctSectors`.
     scattered : float
-        How much longer memory takes for these sectors than for as many side by side.
+        The time that DRAM needs for these sectors, relative to the same number of contiguous sectors.
     alone : float
-        Which share of what loads ask of the last cache are sectors whose pair of 64 bytes is otherwise not wanted.
+        The share of loaded sectors without a request for the other half of their 64-byte pair.
     """
 
     loaded: float = 0.0
@@ -81,20 +81,20 @@ class ArrayTraffic:
 
 @dataclass
 class LaunchTraffic:
-    """What a launch moves: by array, the number of its window."""
+    """The traffic of a launch, by array: the number of its window."""
 
     arrays: dict[int, ArrayTraffic] = field(default_factory=dict)
 
 
 def first_cache_bytes(gpu: GpuDescription, shared_bytes: int) -> int:
-    """Return what is left of a multiprocessor's memory as a cache where blocks take so much of it."""
-    wanted = next((size for size in gpu.shared_sizes if size << 10 >= shared_bytes), gpu.shared_sizes[-1])
-    taken = wanted << 10 if shared_bytes else 0
-    return max(gpu.first_cache_bytes - taken, 16 << 10)
+    """Return the size of the L1 cache, which shares its memory with the given bytes of shared memory."""
+    shared_kib = next((size for size in gpu.shared_sizes if size << 10 >= shared_bytes), gpu.shared_sizes[-1])
+    used_bytes = shared_kib << 10 if shared_bytes else 0
+    return max(gpu.first_cache_bytes - used_bytes, 16 << 10)
 
 
 def visits(steps: Sequence[Step], times: float = 1.0) -> Iterator[tuple[Visit, float]]:
-    """Yield each visit and how often it happens, those of rounds that were left out with their last rounds."""
+    """Yield each visit with its number of executions; skipped iterations count with the last executed ones."""
     for step in steps:
         if isinstance(step, Visit):
             yield step, times
@@ -103,7 +103,7 @@ def visits(steps: Sequence[Step], times: float = 1.0) -> Iterator[tuple[Visit, f
 
 
 def flat(steps: Sequence[Step], copies: Callable[[Repeated], int]) -> Iterator[Visit]:
-    """Yield visits in order, rounds that were left out so many times."""
+    """Yield visits in order, with skipped iterations repeated as often as `copies` returns."""
     for step in steps:
         if isinstance(step, Visit):
             yield step
@@ -115,26 +115,26 @@ def flat(steps: Sequence[Step], copies: Callable[[Repeated], int]) -> Iterator[V
 def through_first_cache(
     steps: Sequence[Step], warps: int, size: int, waits: Callable[[int], Sequence[int]]
 ) -> dict[int, CachedRequest]:
-    """Run what some warps ask for through one multiprocessor's first cache.
+    """Simulate one multiprocessor's L1 cache on the requests of some warps.
 
-    Of the loads of a basic block a warp makes those that do not wait for each other before another warp has its turn.
+    In a basic block, a warp issues the loads that do not depend on each other before another warp's turn.
 
     Parameters
     ----------
     steps : sequence of Step
     warps : int
-        The first so many of the sample are on that multiprocessor.
+        The number of the sample's first warps that are on this multiprocessor.
     size : int
-        Of the cache, in bytes.
+        The size of the cache, in bytes.
     waits : callable
-        A basic block -> of each instruction how many loads it waits for, one behind the other.
+        Returns for a basic block the depth of each instruction in its chain of dependent loads.
 
     Returns
     -------
     dict of int to CachedRequest
-        By the request's id.
+        Each request's misses, by the request's id.
     """
-    asked: list[tuple[Request, int]] = []
+    requests: list[tuple[Request, int]] = []
     pieces: list[Array] = []
     kinds: list[Array] = []
     turns: list[Array] = []
@@ -146,124 +146,139 @@ def through_first_cache(
         for place, request in zip(step.places, step.requests, strict=True):
             if request.space not in ("global", "local"):
                 continue
-            here = int(np.searchsorted(request.warps, warps))
-            sectors = request.sectors[: request.starts[here]]
-            asked.append((request, here))
+            warp_count = int(np.searchsorted(request.warps, warps))
+            sectors = request.sectors[: request.starts[warp_count]]
+            requests.append((request, warp_count))
             pieces.append(sectors)
-            past = request.kind in ("atom", "red") or request.volatile
-            kind = _PAST if past else _STORE if request.kind == "st" else _LOAD
+            is_uncached = request.kind in ("atom", "red") or request.volatile
+            kind = _UNCACHED if is_uncached else _STORE if request.kind == "st" else _LOAD
             kinds.append(np.full(sectors.size, kind, np.uint8))
-            turns.append(np.repeat(turn + levels[place] * warps + request.warps[:here], request.counts[:here]))
+            turns.append(
+                np.repeat(turn + levels[place] * warps + request.warps[:warp_count], request.counts[:warp_count])
+            )
         turn += (max(levels, default=0) + 1) * warps
     if not pieces:
         return {}
     hits = _hits(np.concatenate(pieces), np.concatenate(kinds), np.concatenate(turns), size)
-    found: dict[int, CachedRequest] = {}
+    cached_requests: dict[int, CachedRequest] = {}
     place = 0
-    for request, here in asked:
-        starts = request.starts[: here + 1]
-        sectors, own = request.sectors[: starts[-1]], hits[place : place + int(starts[-1])]
-        place += own.size
-        missed = _in_each(~own, starts)
-        found[id(request)] = CachedRequest(request, missed, _in_each(_without_neighbor(sectors, ~own, starts), starts))
-    _forget_jumps(steps, found)
-    return found
+    for request, warp_count in requests:
+        starts = request.starts[: warp_count + 1]
+        sectors, request_hits = request.sectors[: starts[-1]], hits[place : place + int(starts[-1])]
+        place += request_hits.size
+        misses = _interval_sums(~request_hits, starts)
+        cached_requests[id(request)] = CachedRequest(
+            request, misses, _interval_sums(_unpaired(sectors, ~request_hits, starts), starts)
+        )
+    _limit_misses_after_skips(steps, cached_requests)
+    return cached_requests
 
 
 def _hits(sectors: Array, kinds: Array, turns: Array, size: int) -> Array:
-    """Return which sectors are in the first cache when it is their turn."""
+    """Return which sectors hit the L1 cache, in the order of turns."""
     ways = max(1, size // _LINE // _SETS)
-    found = np.zeros(max(sectors.size, 1), np.uint8)
+    flags = np.zeros(max(sectors.size, 1), np.uint8)
     order = np.argsort(turns, kind="stable")
     if sectors.size:
-        room = _SETS * ways
+        entries = _SETS * ways
         native.run(
             "first_cache", sectors[order], kinds[order], np.int64(sectors.size), np.int64(_SETS), np.int64(ways),
-            np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.uint8), found,
+            np.empty(entries, np.int64), np.empty(entries, np.int64), np.empty(entries, np.uint8), flags,
         )  # fmt: skip
     hits = np.zeros(sectors.size, np.bool_)
-    hits[order] = found[: sectors.size] != 0
+    hits[order] = flags[: sectors.size] != 0
     return hits
 
 
-def _in_each(which: Array, starts: Array) -> Array:
-    """Return how many there are between each start and the next."""
-    sums = np.concatenate(([0], np.cumsum(which, dtype=np.int64)))
+def _interval_sums(selection: Array, starts: Array) -> Array:
+    """Return the sum of each interval between two starts."""
+    sums = np.concatenate(([0], np.cumsum(selection, dtype=np.int64)))
     return np.diff(sums[starts])
 
 
-def _without_neighbor(sectors: Array, which: Array, starts: Array) -> Array:
-    """Return those of some ascending sectors whose other half of 64 bytes the same warp does not want."""
-    alone = which.copy()
+def _unpaired(sectors: Array, selection: Array, starts: Array) -> Array:
+    """Return the selected sectors (ascending) without a request by the same warp for the other half of 64 bytes."""
+    unpaired = selection.copy()
     if sectors.size > 1:
-        beside = which[1:] & which[:-1] & (sectors[1:] == sectors[:-1] + 1) & (sectors[1:] % 2 == 1)
-        beside[starts[(starts > 0) & (starts < sectors.size)] - 1] = False
-        alone[1:] &= ~beside
-        alone[:-1] &= ~beside
-    return alone
+        is_paired = selection[1:] & selection[:-1] & (sectors[1:] == sectors[:-1] + 1) & (sectors[1:] % 2 == 1)
+        is_paired[starts[(starts > 0) & (starts < sectors.size)] - 1] = False
+        unpaired[1:] &= ~is_paired
+        unpaired[:-1] &= ~is_paired
+    return unpaired
 
 
-def _forget_jumps(steps: Sequence[Step], found: dict[int, CachedRequest]) -> None:
-    """Let the first round behind those that were left out miss what the last one before them did.
+def _limit_misses_after_skips(steps: Sequence[Step], cached_requests: dict[int, CachedRequest]) -> None:
+    """Limit the misses of the first iteration after skipped ones to those of the last iteration before them.
 
-    Rounds that are left out put nothing into the cache. What they would have left there is not missed behind them.
+    Skipped iterations put nothing into the simulated cache, which would cause misses that do not happen.
     """
-    usual: dict[tuple[int, int], list[CachedRequest]] = {}
-    behind = 0
+    previous: dict[tuple[int, int], list[CachedRequest]] = {}
+    remaining = 0
     for step in steps:
         if isinstance(step, Repeated):
-            if behind <= 0:  # a loop within the round has been left out, too
-                usual = defaultdict(list)
+            if remaining <= 0:  # an inner loop of the iteration has been skipped, too
+                previous = defaultdict(list)
                 inside = [visit for visit, _ in visits(step.round)]
                 for visit in inside:
                     for place, request in zip(visit.places, visit.requests, strict=True):
-                        if id(request) in found:
-                            usual[visit.block, place].append(found[id(request)])
-                behind = -(-len(inside) // PERIOD)
+                        if id(request) in cached_requests:
+                            previous[visit.block, place].append(cached_requests[id(request)])
+                remaining = -(-len(inside) // PERIOD)
             continue
-        if behind <= 0:
+        if remaining <= 0:
             continue
-        behind -= 1
+        remaining -= 1
         for place, request in zip(step.places, step.requests, strict=True):
-            own, before = found.get(id(request)), usual.get((step.block, place), [])
-            alike = [each.missed for each in before if own is not None and each.missed.size == own.missed.size]
-            if own is not None and alike:
-                missed = np.minimum(own.missed, np.mean(alike, axis=0))
-                found[id(request)] = CachedRequest(request, missed, np.minimum(own.alone, missed))
+            current, earlier = cached_requests.get(id(request)), previous.get((step.block, place), [])
+            earlier_misses = [
+                each.missed for each in earlier if current is not None and each.missed.size == current.missed.size
+            ]
+            if current is not None and earlier_misses:
+                misses = np.minimum(current.missed, np.mean(earlier_misses, axis=0))
+                cached_requests[id(request)] = CachedRequest(request, misses, np.minimum(current.alone, misses))
 
 
 def asked(path: SampledPath, warps: int) -> dict[tuple[int, str], float]:
-    """Return the sectors of global memory that the first warps of a path ask for, by array and kind of request."""
-    found: dict[tuple[int, str], float] = defaultdict(float)
+    """Return the sectors of global memory that a path's first warps request, by array and kind of request."""
+    sectors: dict[tuple[int, str], float] = defaultdict(float)
     for visit, times in visits(path.steps):
         for request in visit.requests:
             if request.space == "global" and request.sectors.size:
-                here = int(np.searchsorted(request.warps, warps))
-                found[window_of(request), request.kind] += times * float(request.starts[here])
-    return dict(found)
+                warp_count = int(np.searchsorted(request.warps, warps))
+                sectors[window_of(request), request.kind] += times * float(request.starts[warp_count])
+    return dict(sectors)
 
 
 def missed(
     path: SampledPath, cached: Mapping[int, CachedRequest], *, alone: bool = False
 ) -> dict[tuple[int, str], float]:
-    """Return those of them that are not in the first cache, or that are alone there, of what was run through it."""
-    found: dict[tuple[int, str], float] = defaultdict(float)
+    """Return the requested sectors that miss the L1 cache, or with `alone` those without their pair."""
+    sectors: dict[tuple[int, str], float] = defaultdict(float)
     for visit, times in visits(path.steps):
         for request in visit.requests:
-            through = cached.get(id(request))
-            if through is not None and request.space == "global" and request.sectors.size:
-                counted = through.alone if alone else through.missed
-                found[window_of(request), request.kind] += times * float(counted.sum())
-    return dict(found)
+            cached_request = cached.get(id(request))
+            if cached_request is not None and request.space == "global" and request.sectors.size:
+                counts = cached_request.alone if alone else cached_request.missed
+                sectors[window_of(request), request.kind] += times * float(counts.sum())
+    return dict(sectors)
 
 
 def window_of(request: Request) -> int:
-    """Return the number of the array that a request wants."""
+    """Return the number of the array that a request accesses."""
     return int(request.sectors[0] >> _WINDOW_SHIFT)
 
 
 def sectors_of(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> dict[int, Array]:
-    """Return the sectors that some warps of the sample store to, or else load or add to, by array."""
+    """Return the distinct sectors that some warps access, ascending, by array: the number of its window.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    first, end : int
+        The range of the sample's warps.
+    stores : bool
+        Whether to return stored sectors instead of those that are loaded or updated atomically.
+    """
     pieces: list[Array] = []
     for step in steps:
         if not isinstance(step, Visit):
@@ -282,16 +297,16 @@ def sectors_of(steps: Sequence[Step], first: int, end: int, *, stores: bool) -> 
 
 @dataclass(frozen=True)
 class GridSharing:
-    """The blocks of the sample by which it is seen what blocks share: one, its neighbor, and the one a row further.
+    """The sampled blocks that show how much data blocks share: a block, its neighbor, and the block in the next row.
 
     Parameters
     ----------
     grid : tuple of int
-        Blocks along x, and all rows of them.
+        The number of blocks along x, and the number of rows.
     at_once : int
-        Blocks that run at the same time.
+        The number of blocks that run concurrently.
     one, beside, below : int
-        Their places in the sample; -1 where there is no such block.
+        Their indices in the sample; -1 where there is no such block.
     """
 
     grid: tuple[int, int]
@@ -302,15 +317,15 @@ class GridSharing:
 
 
 class DistinctSectors(NamedTuple):
-    """Of an array the different sectors that a wave and the grid want.
+    """The distinct sectors of an array that a wave and the grid access.
 
     Parameters
     ----------
     wave, grid : float
     pairs : float
-        1 where they lie side by side, 2 where each lies alone.
+        1 if sectors are contiguous, 2 if every sector is without its pair.
     alike : bool
-        Whether all blocks of a row of the grid, or of a column, want the same.
+        Whether all blocks of a row or of a column of the grid access the same sectors.
     """
 
     wave: float
@@ -324,30 +339,42 @@ def distinct(
 ) -> dict[int, DistinctSectors]:
     """Return for each array the distinct sectors that are loaded, or stored to.
 
-    What a block has that its neighbor has not is taken to be what every further block along that axis adds.
+    Each further block along an axis is assumed to add as many new sectors as the neighbor along that axis.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    warps_per_block : int
+    sharing : GridSharing
+    stores : bool
+        Whether to count stored sectors instead of those that are loaded or updated atomically.
     """
 
-    def of_block(block: int) -> dict[int, Array]:
+    def block_sectors(block: int) -> dict[int, Array]:
         first, end = block * warps_per_block, (block + 1) * warps_per_block
         return sectors_of(steps, first, end, stores=stores) if block >= 0 else {}
 
-    own, beside, below = of_block(sharing.one), of_block(sharing.beside), of_block(sharing.below)
-    across, rows = sharing.grid
-    found = {}
-    for window, sectors in own.items():
-        x = _new(sectors, beside.get(window)) if sharing.beside >= 0 else 1.0
-        y = _new(sectors, below.get(window)) if sharing.below >= 0 else 1.0
-        wide, tall = min(across, sharing.at_once), max(1.0, sharing.at_once / across)
-        wave = sectors.size * (1 + x * (wide - 1)) * (1 + y * (tall - 1))
-        grid = sectors.size * (1 + x * (across - 1)) * (1 + y * (rows - 1))
+    own_sectors, column_neighbor, row_neighbor = (
+        block_sectors(sharing.one),
+        block_sectors(sharing.beside),
+        block_sectors(sharing.below),
+    )
+    columns, rows = sharing.grid
+    result = {}
+    for window, sectors in own_sectors.items():
+        x = _new_share(sectors, column_neighbor.get(window)) if sharing.beside >= 0 else 1.0
+        y = _new_share(sectors, row_neighbor.get(window)) if sharing.below >= 0 else 1.0
+        wave_columns, wave_rows = min(columns, sharing.at_once), max(1.0, sharing.at_once / columns)
+        wave = sectors.size * (1 + x * (wave_columns - 1)) * (1 + y * (wave_rows - 1))
+        grid = sectors.size * (1 + x * (columns - 1)) * (1 + y * (rows - 1))
         pairs = 2.0 * np.unique(sectors >> 1).size / sectors.size
-        alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (beside, below))
-        found[window] = DistinctSectors(wave, grid, pairs, alike)
-    return found
+        alike = any(np.array_equal(sectors, neighbor.get(window, ())) for neighbor in (column_neighbor, row_neighbor))
+        result[window] = DistinctSectors(wave, grid, pairs, alike)
+    return result
 
 
-def _new(sectors: Array, others: Array | None) -> float:
-    """Return which share of a neighbor's sectors are not a block's own."""
+def _new_share(sectors: Array, others: Array | None) -> float:
+    """Return the share of a neighbor's sectors that the block does not access."""
     if others is None or not others.size:
         return 0.0
     return float(1 - np.isin(others, sectors, assume_unique=True).mean()) * others.size / sectors.size

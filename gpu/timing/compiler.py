@@ -1,4 +1,4 @@
-"""What nvcc makes of a kernel file, where it is installed: PTX, machine instructions and what they need. No GPU is."""
+"""Compile a kernel file with nvcc, if it is installed: PTX, machine instructions and resources. No GPU is needed."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class MachineKernel:
-    """What the assembler made of a kernel.
+    """The assembler's output for a kernel.
 
     Parameters
     ----------
     registers : int
-        Of a thread.
+        Registers per thread.
     spilled_bytes : int
-        That a thread stores to local memory because registers are few.
+        Bytes per thread that are stored to local memory for lack of registers.
     instructions : tuple of MachineInstruction
-        As they lie in memory.
+        The instructions in memory order.
     """
 
     registers: int
@@ -43,7 +43,7 @@ class MachineKernel:
 
 @dataclass(frozen=True)
 class AssembledFile:
-    """PTX, and what the assembler made of each kernel in it, by its name there."""
+    """PTX, and the assembler's output for each of its kernels by name."""
 
     ptx: str
     kernels: dict[str, MachineKernel]
@@ -58,19 +58,19 @@ class AssembledFile:
     @staticmethod
     def of_json(text: bytes) -> AssembledFile:
         ptx, rows = json.loads(text)
-        made = {
+        kernels = {
             name: MachineKernel(registers, spilled, tuple(MachineInstruction(*each) for each in instructions))
             for name, (registers, spilled, instructions) in rows.items()
         }
-        return AssembledFile(ptx, made)
+        return AssembledFile(ptx, kernels)
 
 
 def assemble(
     text: str, capability: str, defines: Mapping[str, int | str], include_dirs: Sequence[Path], name: str
 ) -> AssembledFile | None:
-    """Compile a kernel file; None where there is no nvcc. What was made before is taken from the cache.
+    """Compile a kernel file, or load it from the cache; return None if nvcc is not installed.
 
-    PTX and machine instructions know of which line of the file they are.
+    PTX and machine instructions contain the file's line numbers.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def assemble(
     defines : mapping
         Macros.
     include_dirs : sequence of Path
-        Where headers are.
+        Folders with headers.
     name : str
-        The file's, for messages.
+        The file's name, for error messages.
 
     Raises
     ------
     CompileError
-        With the compiler's log.
+        The file does not compile; contains the compiler's log.
     """
     nvcc = find_nvcc()
     if not nvcc:
@@ -101,62 +101,62 @@ def assemble(
         options.append("-rdc=true")
     headers = [str(path.stat().st_mtime_ns) for folder in include_dirs for path in sorted(folder.glob("*.*h"))]
     file = Path(name).name
-    about = [text, file, options, _assembling(options), headers, _version(nvcc)]
-    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()
-    place = disk.folder() / f"{key}.sass"
-    kept = disk.kept(place, key)
-    if kept is not None:
-        return AssembledFile.of_json(kept)
-    made = _compiled(text, nvcc, options, capability, file)
-    disk.keep(place, key, made.as_json().encode())
-    return made
+    cache_inputs = [text, file, options, _assembler_options(options), headers, _version(nvcc)]
+    key = hashlib.sha256(json.dumps(cache_inputs).encode()).hexdigest()
+    cache_path = disk.folder() / f"{key}.sass"
+    cached = disk.kept(cache_path, key)
+    if cached is not None:
+        return AssembledFile.of_json(cached)
+    assembled = _compile(text, nvcc, options, capability, file)
+    disk.keep(cache_path, key, assembled.as_json().encode())
+    return assembled
 
 
 @cache
 def _version(nvcc: str) -> str:
-    done = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False, timeout=_SECONDS)
-    return done.stdout
+    process = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False, timeout=_SECONDS)
+    return process.stdout
 
 
-def _assembling(options: Sequence[str]) -> list[str]:
-    """Return the assembler's options: other code, of more registers, is made of what is still to be linked."""
+def _assembler_options(options: Sequence[str]) -> list[str]:
+    """Return the assembler's options; for relocatable code, the generated code differs and needs more registers."""
     return ["-v", "-lineinfo", *(["-c"] if "-rdc=true" in options else [])]
 
 
-def _compiled(text: str, nvcc: str, options: Sequence[str], capability: str, name: str) -> AssembledFile:
+def _compile(text: str, nvcc: str, options: Sequence[str], capability: str, name: str) -> AssembledFile:
     with tempfile.TemporaryDirectory() as folder:
         source, ptx, image = (Path(folder) / f"kernel.{kind}" for kind in ("cu", "ptx", "cubin"))
-        # Whatever a file is called, and however its text begins, its lines are known by its name.
+        # The #line directive sets the file name, regardless of the temporary file's name.
         source.write_text(f"#line 1 {json.dumps(name)}\n{text}", "utf-8")
         _run([nvcc, "-ptx", *options, str(source), "-o", str(ptx)], name)
         ptxas = Path(nvcc).with_name("ptxas" + Path(nvcc).suffix)
         architecture = next(option for option in options if option.startswith("-arch"))
-        log = _run([str(ptxas), *_assembling(options), architecture, str(ptx), "-o", str(image)], name)
+        log = _run([str(ptxas), *_assembler_options(options), architecture, str(ptx), "-o", str(image)], name)
         code = cubin.read(image.read_bytes(), name, capability)
-        needs = _needs(log)
-        made = {
-            kernel: MachineKernel(*needs[kernel], tuple(instructions))
+        resources = _resources(log)
+        kernels = {
+            kernel: MachineKernel(*resources[kernel], tuple(instructions))
             for kernel, instructions in code.items()
-            if kernel in needs
+            if kernel in resources
         }
-        return AssembledFile(ptx.read_text("utf-8"), made)
+        return AssembledFile(ptx.read_text("utf-8"), kernels)
 
 
 def _run(command: Sequence[str], name: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CompileError(f"{name} was not compiled for the model: {error}.") from None
-    log = done.stdout + done.stderr
-    if done.returncode:
+        raise CompileError(f"{name} was not compiled for the timing model: {error}.") from None
+    log = process.stdout + process.stderr
+    if process.returncode:
         first = next((line for line in log.splitlines() if "error" in line), "no reason given")
         raise CompileError(f"nvcc rejects {name}: {first.strip()}", detail=log)
     return log
 
 
-def _needs(log: str) -> dict[str, tuple[int, int]]:
-    """Return each kernel's registers, and the bytes that it spills."""
-    found: dict[str, tuple[int, int]] = {}
+def _resources(log: str) -> dict[str, tuple[int, int]]:
+    """Return each kernel's registers, and its spilled bytes."""
+    resources: dict[str, tuple[int, int]] = {}
     kernel, spilled = "", 0
     for line in log.splitlines():
         if entry := re.search(r"Compiling entry function '(\S+)'", line):
@@ -164,5 +164,5 @@ def _needs(log: str) -> dict[str, tuple[int, int]]:
         if stored := re.search(r"(\d+) bytes spill stores", line):
             spilled = int(stored[1])
         if used := re.search(r"Used (\d+) registers", line):
-            found[kernel] = int(used[1]), spilled
-    return found
+            resources[kernel] = int(used[1]), spilled
+    return resources

@@ -1,7 +1,7 @@
-"""What PTX instructions cost on a multiprocessor: the machine instructions that they become, and what those occupy.
+"""Costs of PTX instructions on a multiprocessor: the machine instructions that they become, and their pipes.
 
-PTX is not what runs: the driver's assembler folds addresses into loads, products into sums, copies into nothing. What
-is said here of instructions that become several is what the assembler makes of them for compute capability 8 and 9.
+PTX is not what a GPU executes: the driver's assembler folds addresses into loads, products into sums, and copies into
+nothing. The costs of instructions that become several are those of its code for compute capabilities 8 and 9.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from gpu.timing.ptx.tiles import PLACE, element_of, shape_of
 from gpu.warp import WARP
 
 ALIAS, COMPUTE, MEMORY, BARRIER, JUMP = range(5)
-"""What an operation is, as `multiprocessor.cu` has it."""
+"""Kinds of operations, as in `multiprocessor.cu`."""
 
 FLOAT, INTEGER, DOUBLE, SPECIAL, EXCHANGE, LOAD_STORE, CONTROL, MATCH, TENSOR = range(9)
-"""The pipes of a scheduler."""
+"""The pipes of a warp scheduler."""
 
 PIPES = ("float", "integer", "double", "special", "exchange", "load/store", "control", "match", "tensor")
 
 
 @dataclass(frozen=True)
 class OperationCost:
-    """What an instruction costs a warp.
+    """The cost of an instruction for a warp.
 
     Parameters
     ----------
     kind : int
-        One of ALIAS (it costs nothing and passes on its operands), COMPUTE, MEMORY, BARRIER, JUMP.
+        One of ALIAS (no cost; forwards its operands), COMPUTE, MEMORY, BARRIER, JUMP.
     pipe : int
     slots : float
-        Machine instructions, each of which takes a scheduler's cycle.
+        Machine instructions, each of which takes an issue cycle of the scheduler.
     busy : float
-        Cycles for which it holds its pipe of one scheduler.
+        Cycles for which it occupies its pipe of one scheduler.
     latency : float
-        Cycles until its result can be used.
+        Cycles until its result is available.
     """
 
     kind: int
@@ -50,8 +50,8 @@ class OperationCost:
 
 _FREE = OperationCost(ALIAS)
 
-# Machine instructions, reciprocals and the like among them, cycles until the result: of what becomes several.
-_SEVERAL: dict[tuple[str, str], tuple[float, float, float]] = {
+# For instructions that become several: machine instructions, those on the special pipe, and cycles until the result.
+_SEQUENCES: dict[tuple[str, str], tuple[float, float, float]] = {
     ("div", "f32"): (10, 1, 52),
     ("div", "f64"): (28, 1, 130),
     ("rcp", "f32"): (6, 1, 40),
@@ -67,24 +67,24 @@ _SEVERAL: dict[tuple[str, str], tuple[float, float, float]] = {
     ("rem", "s64"): (80, 2, 250),
     ("rem", "u64"): (75, 2, 240),
 }
-# Of products of tiles by their elements: multiply-adds of a machine instruction, and how much longer one takes than one
-# of 16-bit floats.
+# Tile products by element type: multiply-adds per machine instruction, and the time per multiply-add relative to 16-bit
+# floats.
 _PRODUCTS = {
     "f16": (2048, 1.0), "bf16": (2048, 1.0), "tf32": (512, 2.0), "s8": (4096, 0.5), "u8": (4096, 0.5),
     "f64": (256, 16.0),
 }  # fmt: skip
 _WARPGROUP_LANES = 2048
-"""Multiply-adds of 16-bit floats that a multiprocessor begins in a cycle for `wgmma`, which compute capability 9.0 has
-alone: 989 TFLOPS of 132 multiprocessors at 1.83 GHz (NVIDIA H100 Tensor Core GPU, data sheet)."""
+"""Multiply-adds of 16-bit floats that a multiprocessor starts per cycle for `wgmma`, which only compute capability 9.0
+has: 989 TFLOPS of 132 multiprocessors at 1.83 GHz (NVIDIA H100 Tensor Core GPU, data sheet)."""
 _WARPS_TOGETHER = 4
 _TO_TF32 = 3.2
-"""Machine instructions that round to TF32, the mean."""
+"""The mean number of machine instructions that round to TF32."""
 _APPROXIMATE = ("rsqrt", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "tanh")
 _BITS = ("and", "or", "xor", "not", "lop3")
 
 
 class CostTable:
-    """What each instruction of a kernel costs, as its neighbors let the assembler make it.
+    """The cost of each instruction of a kernel, considering how the assembler combines neighboring instructions.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class CostTable:
         self._special = WARP * lanes / gpu.special_lanes
 
     def of(self, instruction: PtxInstruction) -> OperationCost:
-        """Return what an instruction costs."""
+        """Return the cost of an instruction."""
         opcode, words, type = instruction.opcode, instruction.words, instruction.type
         gpu = self._gpu
         if opcode in ("ld", "ldu") and "param" in words:
@@ -121,7 +121,7 @@ class CostTable:
         if opcode == "pragma":
             return _FREE
         if opcode in ("ld", "st", "atom", "red", "tex", "ldu", "cp", "ldmatrix"):
-            return self._memory(instruction)
+            return self._memory_cost(instruction)
         if opcode in ("bar", "barrier"):
             if "warp" in words:
                 return OperationCost(COMPUTE, CONTROL, 1, 1, 1)
@@ -134,15 +134,15 @@ class CostTable:
         if opcode in ("ret", "exit"):
             return OperationCost(COMPUTE, CONTROL, 1, 1, 1)
         if opcode in ("wmma", "mma"):
-            return self._product(instruction, gpu.tensor_lanes)
+            return self._product_cost(instruction, gpu.tensor_lanes)
         if opcode == "wgmma":
-            return self._of_warpgroup(instruction)
+            return self._warpgroup_cost(instruction)
         if opcode == "mbarrier":
             return OperationCost(COMPUTE, EXCHANGE, 1, 1, gpu.shared_cycles)
         if opcode == PLACE:
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, gpu.arithmetic_cycles)
         if opcode in ("shfl", "match", "redux", "vote", "activemask", "elect"):
-            return self._exchange(instruction)
+            return self._exchange_cost(instruction)
         if opcode == "mov":
             special = any(operand.startswith(("%tid", "%ctaid", "%laneid")) for operand in instruction.operands[1:])
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, 12) if special else _FREE
@@ -157,17 +157,17 @@ class CostTable:
                 COMPUTE, DOUBLE if type == "f64" else INTEGER, slots, slots * busy, gpu.arithmetic_cycles + 2
             )
         if opcode == "cvt":
-            return self._conversion(instruction)
+            return self._conversion_cost(instruction)
         if type in ("f32", "f16", "b16x2", "f16x2"):
-            return self._single(instruction)
+            return self._float_cost(instruction)
         if type == "f64":
-            return self._in_double(instruction)
-        return self._whole(instruction)
+            return self._double_cost(instruction)
+        return self._integer_cost(instruction)
 
-    def _memory(self, instruction: PtxInstruction) -> OperationCost:
+    def _memory_cost(self, instruction: PtxInstruction) -> OperationCost:
         gpu, words = self._gpu, instruction.words
         if "const" in words:
-            # The same for all lanes: an operand where the address is known, else one of a pair that is fetched before.
+            # A uniform constant with a known address is an operand; otherwise one of a pair that is prefetched.
             uniform = not any(name.startswith("%") for name in instruction.read)
             return _FREE if uniform else OperationCost(COMPUTE, CONTROL, 0.5, 0.5, gpu.shared_cycles)
         latency = gpu.shared_cycles if "shared" in words else 0.0
@@ -175,7 +175,7 @@ class CostTable:
             latency = gpu.shared_atomic_cycles
         return OperationCost(MEMORY, LOAD_STORE, 1, 1, latency)
 
-    def _exchange(self, instruction: PtxInstruction) -> OperationCost:
+    def _exchange_cost(self, instruction: PtxInstruction) -> OperationCost:
         gpu = self._gpu
         match instruction.opcode:
             case "shfl":
@@ -186,47 +186,47 @@ class CostTable:
                 return OperationCost(COMPUTE, MATCH, 1, 64 * gpu.schedulers, 15 * gpu.shuffle_cycles)
         return OperationCost(COMPUTE, INTEGER, 1, self._integer, gpu.arithmetic_cycles + 8)
 
-    def _of_warpgroup(self, instruction: PtxInstruction) -> OperationCost:
-        """What a warp of four has of a product: a quarter of it, on its own scheduler's tensor core."""
+    def _warpgroup_cost(self, instruction: PtxInstruction) -> OperationCost:
+        """Return the cost for one of the four warps: a quarter of the product, on its scheduler's tensor core."""
         if instruction.words[0] in ("fence", "commit_group", "wait_group"):
             return OperationCost(COMPUTE, CONTROL, 1, 1, 1)
-        whole = self._product(instruction, _WARPGROUP_LANES)
-        parts = _WARPS_TOGETHER if instruction.words[0] == "mma_async" else 1
-        return OperationCost(COMPUTE, TENSOR, 1, whole.busy / parts, whole.busy / parts)
+        product = self._product_cost(instruction, _WARPGROUP_LANES)
+        warps = _WARPS_TOGETHER if instruction.words[0] == "mma_async" else 1
+        return OperationCost(COMPUTE, TENSOR, 1, product.busy / warps, product.busy / warps)
 
-    def _product(self, instruction: PtxInstruction, lanes: float) -> OperationCost:
-        """A product of tiles: machine instructions that share the tensor core of a scheduler."""
+    def _product_cost(self, instruction: PtxInstruction, lanes: float) -> OperationCost:
+        """Return the cost of a tile product: machine instructions that share the tensor core of a scheduler."""
         gpu, shape = self._gpu, shape_of(instruction)
-        each, slower = _PRODUCTS.get(element_of(instruction), (2048, 1.0))
-        multiply_adds = shape.multiply_adds if shape is not None else each
-        busy = multiply_adds * slower * gpu.schedulers / lanes
-        return OperationCost(COMPUTE, TENSOR, multiply_adds / each, busy, gpu.tensor_cycles + busy)
+        per_instruction, slowdown = _PRODUCTS.get(element_of(instruction), (2048, 1.0))
+        multiply_adds = shape.multiply_adds if shape is not None else per_instruction
+        busy = multiply_adds * slowdown * gpu.schedulers / lanes
+        return OperationCost(COMPUTE, TENSOR, multiply_adds / per_instruction, busy, gpu.tensor_cycles + busy)
 
-    def _conversion(self, instruction: PtxInstruction) -> OperationCost:
+    def _conversion_cost(self, instruction: PtxInstruction) -> OperationCost:
         if "tf32" in instruction.words:
             latency = _TO_TF32 * self._gpu.arithmetic_cycles
             return OperationCost(COMPUTE, INTEGER, _TO_TF32, _TO_TF32 * self._integer, latency)
-        to, of = (word for word in instruction.words if word[-1:].isdigit() and word[:1] in "bsuf")
+        target, source = (word for word in instruction.words if word[-1:].isdigit() and word[:1] in "bsuf")
         latency = self._gpu.arithmetic_cycles
-        if to[0] == "f" and of[0] == "f" and to == of:
+        if target[0] == "f" and source[0] == "f" and target == source:
             return OperationCost(COMPUTE, FLOAT, 1, self._float, latency)
-        if "f64" in (to, of) or (to[0] == "f") != (of[0] == "f"):
-            wide = "64" in to + of
+        if "f64" in (target, source) or (target[0] == "f") != (source[0] == "f"):
+            wide = "64" in target + source
             return OperationCost(COMPUTE, SPECIAL, 1, self._special if wide else self._special / 2, latency + 12)
-        if to[0] == "f":
+        if target[0] == "f":
             return OperationCost(COMPUTE, INTEGER, 1, self._integer, latency)
-        narrower = int(to[1:]) <= int(of[1:])
-        if narrower and int(to[1:]) >= 32:
+        narrower = int(target[1:]) <= int(source[1:])
+        if narrower and int(target[1:]) >= 32:
             return _FREE
-        if of in ("u32", "b32") and int(to[1:]) == 64:
+        if source in ("u32", "b32") and int(target[1:]) == 64:
             return _FREE
-        if to in ("u32", "s32", "b32", "u16", "s16") and of in ("u16", "u8", "b16", "b8"):
+        if target in ("u32", "s32", "b32", "u16", "s16") and source in ("u16", "u8", "b16", "b8"):
             return _FREE
-        if self._only_read_by(instruction, ("mul", "mad", "shl", "add")) and int(to[1:]) == 64:
+        if self._only_read_by(instruction, ("mul", "mad", "shl", "add")) and int(target[1:]) == 64:
             return _FREE
         return OperationCost(COMPUTE, INTEGER, 1, self._integer, latency)
 
-    def _single(self, instruction: PtxInstruction) -> OperationCost:
+    def _float_cost(self, instruction: PtxInstruction) -> OperationCost:
         opcode, words, latency = instruction.opcode, instruction.words, self._gpu.arithmetic_cycles
         if opcode in ("neg", "abs"):
             return _FREE
@@ -236,64 +236,74 @@ class CostTable:
             slots = 2.0 if "approx" in words else 4.0
             return OperationCost(COMPUTE, SPECIAL, slots, self._special, self._gpu.special_cycles + 2 * latency)
         if opcode in _APPROXIMATE and "approx" in words:
-            scaled = "ftz" not in words and opcode in ("ex2", "lg2", "rsqrt", "rcp", "sqrt")
-            slots = 3.5 if scaled else 2.0 if opcode in ("sin", "cos") else 1.0
-            more = 2 * latency if slots > 1 else 0
-            return OperationCost(COMPUTE, SPECIAL, slots, self._special, self._gpu.special_cycles + more)
-        if (opcode, "f32") in _SEVERAL:
-            return self._made_of_several(opcode, "f32")
+            is_scaled = "ftz" not in words and opcode in ("ex2", "lg2", "rsqrt", "rcp", "sqrt")
+            slots = 3.5 if is_scaled else 2.0 if opcode in ("sin", "cos") else 1.0
+            extra_latency = 2 * latency if slots > 1 else 0
+            return OperationCost(COMPUTE, SPECIAL, slots, self._special, self._gpu.special_cycles + extra_latency)
+        if (opcode, "f32") in _SEQUENCES:
+            return self._sequence_cost(opcode, "f32")
         return OperationCost(COMPUTE, FLOAT, 1, self._float, latency)
 
-    def _in_double(self, instruction: PtxInstruction) -> OperationCost:
+    def _double_cost(self, instruction: PtxInstruction) -> OperationCost:
         opcode = instruction.opcode
         if opcode in ("neg", "abs"):
             return _FREE
-        if (opcode, "f64") in _SEVERAL:
-            return self._made_of_several(opcode, "f64")
+        if (opcode, "f64") in _SEQUENCES:
+            return self._sequence_cost(opcode, "f64")
         if opcode in ("selp", "slct"):
             return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer, self._gpu.arithmetic_cycles)
         if opcode in ("min", "max"):
             return OperationCost(COMPUTE, DOUBLE, 4, self._double, self._gpu.double_cycles + 8)
         return OperationCost(COMPUTE, DOUBLE, 1, self._double, self._gpu.double_cycles)
 
-    def _made_of_several(self, opcode: str, type: str) -> OperationCost:
-        slots, special, latency = _SEVERAL[opcode, type]
+    def _sequence_cost(self, opcode: str, type: str) -> OperationCost:
+        slots, special, latency = _SEQUENCES[opcode, type]
         return OperationCost(COMPUTE, SPECIAL, slots, special * self._special, latency)
 
-    def _whole(self, instruction: PtxInstruction) -> OperationCost:
+    def _integer_cost(self, instruction: PtxInstruction) -> OperationCost:
         opcode, words, type = instruction.opcode, instruction.words, instruction.type
         latency, wide = self._gpu.arithmetic_cycles, type[1:] == "64"
-        if (opcode, type) in _SEVERAL:
-            return self._made_of_several(opcode, type)
+        if (opcode, type) in _SEQUENCES:
+            return self._sequence_cost(opcode, type)
         if opcode in ("mul", "mad"):
             if "wide" in words:
-                if opcode == "mul" and self._only_read_by(instruction, ("add",)) and self._is_once(instruction):
+                if opcode == "mul" and self._only_read_by(instruction, ("add",)) and self._has_single_use(instruction):
                     return _FREE
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
             slots = 4.0 if wide else 2.0 if "hi" in words else 1.0
             return OperationCost(COMPUTE, FLOAT, slots, slots * self._integer, latency * (2 if wide else 1))
         if opcode in ("add", "sub") and wide:
-            return self._long_sum(instruction)
+            return self._long_sum_cost(instruction)
         if opcode == "shl" and not wide and self._only_read_by(instruction, ("add",)):
             return _FREE
-        if opcode == "shr" and not wide and self._only_read_by(instruction, ("add",)) and self._is_once(instruction):
-            return _FREE  # the high part of a shifted address: i / 32, and what is added to that
-        if opcode in _BITS and not wide and self._only_read_by(instruction, _BITS) and self._is_once(instruction):
+        if (
+            opcode == "shr"
+            and not wide
+            and self._only_read_by(instruction, ("add",))
+            and self._has_single_use(instruction)
+        ):
+            return _FREE  # the high part of a shifted address, such as i / 32 + offset
+        if (
+            opcode in _BITS
+            and not wide
+            and self._only_read_by(instruction, _BITS)
+            and self._has_single_use(instruction)
+        ):
             return _FREE
         if opcode in ("popc", "clz", "bfind", "brev"):
             return OperationCost(COMPUTE, SPECIAL, 1, self._special, latency + 13)
         if opcode in ("neg", "cvta"):
             return _FREE
         slots = {"bfi": 2.0, "bfe": 2.0, "sad": 2.0, "abs": 1.0}.get(opcode, 1.0) * (2 if wide else 1)
-        # Sums and shifts may go to either pipe: the assembler balances them.
+        # The assembler balances sums and shifts between both pipes.
         balanced = 0.7 if opcode in ("add", "sub", "shl") else 1.0
         return OperationCost(COMPUTE, INTEGER, slots, slots * self._integer * balanced, latency)
 
-    def _long_sum(self, instruction: PtxInstruction) -> OperationCost:
-        """A sum of addresses: folded into the loads that use it, or into the product before it, or else two sums."""
+    def _long_sum_cost(self, instruction: PtxInstruction) -> OperationCost:
+        """Return the cost of a 64-bit sum: folded into loads that use it or a product before it, else two sums."""
         latency = self._gpu.arithmetic_cycles
         last = instruction.operands[-1]
-        if not last.startswith("%") and self._only_addresses(instruction):
+        if not last.startswith("%") and self._is_only_address(instruction):
             return _FREE
         if self._is_narrowed(instruction.operands[0], set()):
             return OperationCost(COMPUTE, INTEGER, 1, self._integer * 0.7, latency)
@@ -303,15 +313,15 @@ class CostTable:
                 return OperationCost(COMPUTE, FLOAT, 1, self._integer, latency + 1)
         return OperationCost(COMPUTE, INTEGER, 2, 2 * self._integer * 0.7, latency + 2)
 
-    def _is_narrowed(self, register: str, seen: set[str]) -> bool:
-        """Whether only the low half of a sum is used, as of an address in shared memory."""
-        seen.add(register)
+    def _is_narrowed(self, register: str, visited: set[str]) -> bool:
+        """Return whether only the low half of a sum is used, as for an address in shared memory."""
+        visited.add(register)
         readers = [reader for reader, _ in self._readers.get(register, [])]
         return bool(readers) and all(
             (reader.opcode == "cvt" and reader.words[0][1:] == "32")
             or (
                 reader.opcode in ("add", "sub")
-                and (reader.operands[0] in seen or self._is_narrowed(reader.operands[0], seen))
+                and (reader.operands[0] in visited or self._is_narrowed(reader.operands[0], visited))
             )
             for reader in readers
         )
@@ -320,10 +330,10 @@ class CostTable:
         readers = self._readers.get(instruction.operands[0], [])
         return bool(readers) and all(reader.opcode in opcodes for reader, _ in readers)
 
-    def _is_once(self, instruction: PtxInstruction) -> bool:
+    def _has_single_use(self, instruction: PtxInstruction) -> bool:
         return len(self._readers.get(instruction.operands[0], [])) == 1
 
-    def _only_addresses(self, instruction: PtxInstruction) -> bool:
+    def _is_only_address(self, instruction: PtxInstruction) -> bool:
         register = instruction.operands[0]
         readers = self._readers.get(register, [])
         return bool(readers) and all(f"[{register}" in reader.operands[place] for reader, place in readers)
@@ -331,7 +341,7 @@ class CostTable:
 
 @dataclass(frozen=True)
 class Scheduled:
-    """An instruction at its turn: its place in the text, and registers of which each is written once in the block."""
+    """An instruction in issue order: its index in the text, and registers renamed to be written once per block."""
 
     place: int
     instruction: PtxInstruction
@@ -341,73 +351,73 @@ class Scheduled:
 
 
 def scheduled(block: BasicBlock, table: CostTable) -> list[Scheduled]:
-    """Return a basic block's instructions in the order in which the assembler would put them.
+    """Return a basic block's instructions in the order in which the assembler would schedule them.
 
-    What others wait for longest goes first, so that loads come before what can be done meanwhile; accesses to memory
-    keep their order where one of them changes it.
+    Instructions with the longest chain of dependents go first, so loads precede independent work. Memory accesses keep
+    their order if one of them is a write.
     """
     instructions = block.instructions
     costs = [table.of(each) for each in instructions]
-    after: list[set[int]] = [set() for _ in instructions]
-    names = _renamed(instructions)
+    dependents: list[set[int]] = [set() for _ in instructions]
+    names = _rename(instructions)
     writer: dict[str, int] = {}
     stores: dict[str, int] = {}
     accesses: dict[str, list[int]] = defaultdict(list)
     fence = -1
-    for place, each in enumerate(instructions):
-        read, written = names[place]
-        before = {writer[name] for name in read if name in writer}
+    for index, each in enumerate(instructions):
+        read, written = names[index]
+        dependencies = {writer[name] for name in read if name in writer}
         for space in _spaces(each):
             is_fence = space == "everything"
-            changes = is_fence or each.opcode in ("st", "atom", "red") or "volatile" in each.words
+            is_write = is_fence or each.opcode in ("st", "atom", "red") or "volatile" in each.words
             if is_fence:
-                before.update(
-                    earlier for earlier in range(fence + 1, place) if costs[earlier].kind == MEMORY or earlier == fence
+                dependencies.update(
+                    earlier for earlier in range(fence + 1, index) if costs[earlier].kind == MEMORY or earlier == fence
                 )
-                fence = place
+                fence = index
                 break
             if space in stores:
-                before.add(stores[space])
-            if changes:
-                before.update(accesses[space])
-                stores[space] = place
+                dependencies.add(stores[space])
+            if is_write:
+                dependencies.update(accesses[space])
+                stores[space] = index
                 accesses[space] = []
             else:
-                accesses[space].append(place)
-        if fence >= 0 and fence != place and (costs[place].kind == MEMORY or each.opcode in _ORDERED):
-            before.add(fence)
+                accesses[space].append(index)
+        if fence >= 0 and fence != index and (costs[index].kind == MEMORY or each.opcode in _ORDERED):
+            dependencies.add(fence)
         if each.ends_block:
-            before.update(range(place))
-        for earlier in before:
-            if earlier != place:
-                after[earlier].add(place)
+            dependencies.update(range(index))
+        for earlier in dependencies:
+            if earlier != index:
+                dependents[earlier].add(index)
         for name in written:
-            writer[name] = place
-    order = _in_order(instructions, costs, after)
-    return [Scheduled(place, instructions[place], costs[place], *names[place]) for place in order]
+            writer[name] = index
+    order = _issue_order(instructions, costs, dependents)
+    return [Scheduled(index, instructions[index], costs[index], *names[index]) for index in order]
 
 
 _ORDERED = ("bar", "barrier", "membar", "fence")
 
 
-def _renamed(instructions: Sequence[PtxInstruction]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return what each instruction reads and writes, where a register that is written again is another each time."""
-    last: dict[str, int] = {}
-    for place, each in enumerate(instructions):
+def _rename(instructions: Sequence[PtxInstruction]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Return the registers that each instruction reads and writes, renamed to be written only once."""
+    last_write: dict[str, int] = {}
+    for index, each in enumerate(instructions):
         for name in each.written:
-            last[name] = place
+            last_write[name] = index
     current: dict[str, str] = {}
-    found = []
-    for place, each in enumerate(instructions):
+    renamed = []
+    for index, each in enumerate(instructions):
         read = [current.get(name, name) for name in each.read]
-        if each.guard:  # where it does not run, what was there stays
+        if each.guard:  # a false guard keeps the old value
             read += [current[name] for name in each.written if name in current]
         written = []
         for name in each.written:
-            current[name] = name if last[name] == place else f"{name}'{place}"
+            current[name] = name if last_write[name] == index else f"{name}'{index}"
             written.append(current[name])
-        found.append((tuple(dict.fromkeys(read)), tuple(written)))
-    return found
+        renamed.append((tuple(dict.fromkeys(read)), tuple(written)))
+    return renamed
 
 
 def _spaces(instruction: PtxInstruction) -> tuple[str, ...]:
@@ -419,69 +429,75 @@ def _spaces(instruction: PtxInstruction) -> tuple[str, ...]:
     return ()
 
 
-_LOADED = 200.0
-"""Cycles that the assembler reckons with until something is loaded from memory."""
+_LOAD_LATENCY = 200.0
+"""The assembler's assumed latency of a global load, in cycles."""
 
 
-_MOST_UNDER_WAY = 10
+_MAXIMUM_IN_FLIGHT = 10
 
 
-def _loads(instruction: PtxInstruction, cost: OperationCost) -> bool:
+def _is_load(instruction: PtxInstruction, cost: OperationCost) -> bool:
     return cost.kind == MEMORY and bool(instruction.written) and instruction.opcode == "ld"
 
 
-def _in_order(
-    instructions: Sequence[PtxInstruction], costs: Sequence[OperationCost], after: Sequence[set[int]]
+def _issue_order(
+    instructions: Sequence[PtxInstruction], costs: Sequence[OperationCost], dependents: Sequence[set[int]]
 ) -> list[int]:
     count = len(instructions)
     latencies = [
-        _LOADED
+        _LOAD_LATENCY
         if cost.kind == MEMORY and not cost.latency and each.written
         else max(cost.latency, 1.0 * (cost.kind != ALIAS))
         for each, cost in zip(instructions, costs, strict=True)
     ]
     height = [0.0] * count
-    for place in range(count - 1, -1, -1):
-        height[place] = latencies[place] + max((height[later] for later in after[place]), default=0.0)
-    waiting = [0] * count
-    for place in range(count):
-        for later in after[place]:
-            waiting[later] += 1
+    for index in range(count - 1, -1, -1):
+        height[index] = latencies[index] + max((height[later] for later in dependents[index]), default=0.0)
+    missing_operands = [0] * count
+    for index in range(count):
+        for later in dependents[index]:
+            missing_operands[later] += 1
     ready_at = [0.0] * count
-    ready = [place for place in range(count) if not waiting[place]]
-    now, order = 0.0, []
-    users = [len(each) for each in after]
-    under_way: dict[int, int] = {}
-    feeds: dict[int, list[int]] = defaultdict(list)
-    for place in range(count):
-        if costs[place].kind == MEMORY and instructions[place].written:
-            for later in after[place]:
-                feeds[later].append(place)
+    ready = [index for index in range(count) if not missing_operands[index]]
+    cycle, order = 0.0, []
+    users = [len(each) for each in dependents]
+    in_flight: dict[int, int] = {}
+    producers: dict[int, list[int]] = defaultdict(list)
+    for index in range(count):
+        if costs[index].kind == MEMORY and instructions[index].written:
+            for later in dependents[index]:
+                producers[later].append(index)
     while ready:
-        able = [place for place in ready if ready_at[place] <= now]
-        if len(under_way) >= _MOST_UNDER_WAY:
-            # Registers for what is loaded are few: what is there is used before more is asked for.
-            others = [place for place in ready if place not in feeds and not _loads(instructions[place], costs[place])]
-            using = [place for place in ready if place in feeds]
-            if not [place for place in able if not _loads(instructions[place], costs[place])] and (using or others):
-                now = max(now, min(ready_at[place] for place in (using or others)))
-                able = [place for place in (using or others) if ready_at[place] <= now]
+        available = [index for index in ready if ready_at[index] <= cycle]
+        if len(in_flight) >= _MAXIMUM_IN_FLIGHT:
+            # Registers for loaded values are scarce, so loaded values are used before more loads are issued.
+            others = [
+                index for index in ready if index not in producers and not _is_load(instructions[index], costs[index])
+            ]
+            consumers = [index for index in ready if index in producers]
+            if not [index for index in available if not _is_load(instructions[index], costs[index])] and (
+                consumers or others
+            ):
+                cycle = max(cycle, min(ready_at[index] for index in (consumers or others)))
+                available = [index for index in (consumers or others) if ready_at[index] <= cycle]
             else:
-                able = [place for place in able if not _loads(instructions[place], costs[place])] or able
-        if not able:
-            now = min(ready_at[place] for place in ready)
+                available = [
+                    index for index in available if not _is_load(instructions[index], costs[index])
+                ] or available
+        if not available:
+            cycle = min(ready_at[index] for index in ready)
             continue
-        chosen = max(able, key=lambda place: (costs[place].kind == ALIAS, height[place], -place))
+        chosen = max(available, key=lambda index: (costs[index].kind == ALIAS, height[index], -index))
         ready.remove(chosen)
         order.append(chosen)
-        if _loads(instructions[chosen], costs[chosen]) and users[chosen]:
-            under_way[chosen] = 1
-        for loaded in feeds.get(chosen, ()):
-            under_way.pop(loaded, None)
-        now += costs[chosen].slots
-        for later in after[chosen]:
-            ready_at[later] = max(ready_at[later], now + latencies[chosen] - costs[chosen].slots)
-            waiting[later] -= 1
-            if not waiting[later]:
+        if _is_load(instructions[chosen], costs[chosen]) and users[chosen]:
+            in_flight[chosen] = 1
+        for loaded in producers.get(chosen, ()):
+            in_flight.pop(loaded, None)
+        cycle += costs[chosen].slots
+        for later in dependents[chosen]:
+            ready_at[later] = max(ready_at[later], cycle + latencies[chosen] - costs[chosen].slots)
+            missing_operands[later] -= 1
+            if not missing_operands[later]:
                 ready.append(later)
     return order

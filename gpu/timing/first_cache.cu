@@ -1,5 +1,5 @@
-// The first cache of one multiprocessor: which of the sectors that are asked for, in order, are there. Lines of four
-// sectors, the least recently used one of a set makes room.
+// The L1 cache of one multiprocessor: for a sequence of sector requests, which of them hit. Lines have four sectors;
+// the least recently used line of a set is evicted.
 extern "C" __global__ void first_cache(const long long *sectors, const unsigned char *kinds, long long count,
                                        long long sets, long long ways, long long *tags, long long *used,
                                        unsigned char *present, unsigned char *hits) {
@@ -20,8 +20,8 @@ extern "C" __global__ void first_cache(const long long *sectors, const unsigned 
             if (used[k] < used[oldest]) oldest = k;
         }
         hits[i] = 0;
-        if (kinds[i] == 2) continue;          // past the cache
-        if (kinds[i] == 1) {                  // a store goes through, and leaves the line as it is
+        if (kinds[i] == 2) continue;          // bypasses the cache
+        if (kinds[i] == 1) {                  // a store writes through, and does not change the line
             continue;
         }
         if (found < 0) {

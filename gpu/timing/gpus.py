@@ -1,4 +1,4 @@
-"""GPUs as the model knows them: small files of numbers, each with its source."""
+"""GPU descriptions for the timing model: small files of numbers, each with its source."""
 
 from __future__ import annotations
 
@@ -14,70 +14,70 @@ from gpu.files.toml import TomlError, parse, shown
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "gpus"
 
-_MOST = 1e15
-"""What no number of a GPU comes near: products of several of them are still numbers."""
+_MAXIMUM = 1e15
+"""The largest number in a description: products of several such numbers do not overflow."""
 
 
 @dataclass(frozen=True)
 class GpuDescription:
-    """A GPU.
+    """A GPU description.
 
     Parameters
     ----------
     name : str
-        As people say it.
+        The usual name.
     key : str
-        As the command line says it.
+        The name on the command line.
     validated : bool
-        Whether the model has been compared with one that was measured.
+        Whether the timing model has been compared with measurements on this GPU.
     capability : str
-        Its compute capability, such as "9.0".
+        The compute capability, such as "9.0".
     multiprocessors, schedulers : int
-        How many there are, and how many schedulers each has.
+        The number of multiprocessors, and of warp schedulers per multiprocessor.
     clock_ghz : float
-        What it runs at under load.
+        The clock under load.
     warps, blocks, registers, shared_bytes : int
-        The most that a multiprocessor holds.
+        The limits per multiprocessor.
     register_unit, shared_unit, shared_reserved_bytes : int
-        What a warp's registers, and a block's shared memory, are rounded up to, and what each block takes besides.
+        The allocation units of a warp's registers and a block's shared memory, and the bytes reserved per block.
     first_cache_bytes : int
-        Of a multiprocessor, shared memory being a part of it.
+        The size per multiprocessor of the L1 cache, including shared memory.
     shared_sizes : tuple of int
-        What can be shared memory of it, in KiB.
+        The possible sizes of shared memory, in KiB.
     last_cache_bytes : int
     last_cache_parts : int
-        What a multiprocessor wants of another part than its own is counted in both.
+        The number of L2 partitions; an access of a multiprocessor to another partition counts in both.
     float_lanes, integer_lanes, double_lanes, special_lanes : float
-        Multiply-adds of float32, operations on int32, multiply-adds of float64, reciprocal roots and the like, of
-        lanes, that a multiprocessor begins in a cycle.
+        Lanes of float32 multiply-adds, int32 operations, float64 multiply-adds, and reciprocal square roots and other
+        special functions that a multiprocessor starts per cycle.
     tensor_lanes : float
-        Multiply-adds of 16-bit floats, with sums of float32, that the tensor cores of a multiprocessor begin in a cycle
-        for `mma.sync`; of TF32 half as many.
+        Multiply-adds of 16-bit floats, with float32 sums, that the tensor cores of a multiprocessor start per cycle
+        with `mma.sync`; half of it for TF32.
     arithmetic_cycles, double_cycles, special_cycles, tensor_cycles : float
-        Until a result can be used.
+        Cycles until a result is available.
     shared_cycles, first_cache_cycles, last_cache_cycles, memory_cycles : float
-        Until what is loaded can be used.
+        Cycles until loaded data are available.
     shuffle_cycles, atomic_cycles, shared_atomic_cycles : float
     barrier_cycles : float
-        For the warps of a block to go on when all are there.
+        Cycles from the arrival of a block's last warp at a barrier until the warps continue.
     last_cache_gb_s, memory_gb_s, copy_gb_s : float
-        Read from the last cache, from memory, and read and written in a copy.
+        Rates of reads from L2 and from DRAM, and of a DRAM copy (bytes read and written).
     last_cache_random_gb_s : float
-        Sectors that lie here and there in the last cache, of each of which all bytes are wanted.
+        Rate of scattered sectors from L2, of which all bytes are used.
     last_cache_mp_gb_s, memory_mp_gb_s : float
-        What one multiprocessor alone can read.
+        Rates of reads by a single multiprocessor.
     random_gb_s : float
-        Sectors that lie here and there in memory, of each of which all bytes are wanted.
+        Rate of scattered sectors from DRAM, of which all bytes are used.
     atomic_same_ns, atomic_ns : float
-        Between two atomics on one word of global memory, and on different sectors.
+        Time between two atomic operations on one word of global memory, and on different sectors.
     atomic_lane_ns : float
-        Between two lanes of a warp with atomics on one word, where each warp has a word of its own; on the whole GPU.
+        Time per lane of a warp with atomic operations on one word, a different one for each warp; on the whole GPU.
     launch_us : float
-        An empty kernel, from event to event.
+        Time of an empty kernel, between device events.
     block_ns : float
-        Between the starts of two blocks, on the whole GPU.
+        Time between the starts of two blocks, on the whole GPU.
     sources : mapping of str to str
-        Where each number is from.
+        The source of each number.
     """
 
     name: str
@@ -132,13 +132,13 @@ class GpuDescription:
 
 @dataclass(frozen=True)
 class Supposed:
-    """What if a GPU had more, or less: factors of what is described."""
+    """Factors by which to scale a GPU's memory bandwidth and registers, for hypothetical GPUs."""
 
     bandwidth: float = 1.0
     registers: float = 1.0
 
     def of(self, gpu: GpuDescription) -> GpuDescription:
-        """Return the GPU that is supposed, which nobody has measured; with no other factor than 1 it is the same."""
+        """Return the scaled GPU, which is not validated; if all factors are 1, return the GPU itself."""
         if self.bandwidth == self.registers == 1:
             return gpu
         return replace(
@@ -156,18 +156,18 @@ AS_DESCRIBED = Supposed()
 
 
 def keys() -> tuple[str, ...]:
-    """Return the names of the GPUs that are described here."""
+    """Return the keys of the GPU descriptions in the program's folder."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 @cache
 def find_gpu(name: str) -> GpuDescription:
-    """Return a GPU by its key, by the driver's name of it, or from a file whose path is given.
+    """Return a GPU by its key, by the driver's name, or from a .toml file.
 
     Raises
     ------
     InputError
-        There is none of that name, or the file describes none.
+        There is no such GPU, or the file is not a description.
     """
     path = Path(name)
     if path.suffix == ".toml":
@@ -176,44 +176,45 @@ def find_gpu(name: str) -> GpuDescription:
     fitting = [key for key in keys() if set(key.split("-")) <= words]
     if not fitting:
         raise InputError(
-            f"No GPU {name!r} is described here.", advice=f"Choose one of {', '.join(keys())}, or give a .toml file."
+            f"There is no GPU description for {name!r}.",
+            advice=f"Choose one of {', '.join(keys())}, or specify a .toml file.",
         )
     return read(FOLDER / f"{max(fitting, key=len)}.toml")
 
 
 def read(path: Path) -> GpuDescription:
-    """Read a description; InputError says what is missing or wrong in it."""
+    """Read a description; raise InputError for a missing or invalid value."""
     file = name_of(path)
     try:
         data = parse(read_text(path))
     except TomlError as error:
-        raise InputError(f"{file} is no description of a GPU: line {error.line}: {error.reason}.") from None
+        raise InputError(f"{file} is not a GPU description: line {error.line}: {error.reason}.") from None
     values: dict[str, Any] = {"key": path.stem}
     sources: dict[str, str] = {}
     for each in fields(GpuDescription):
         if each.name in ("key", "sources"):
             continue
         if each.name not in data:
-            raise InputError(f"{file} does not say what {each.name} is.")
-        given = data.pop(each.name)
-        if isinstance(given, dict):
-            if set(given) != {"value", "source"}:
-                raise InputError(f"{file}: {each.name} has a value and a source, and nothing else.")
-            given, sources[each.name] = given["value"], str(given["source"])
+            raise InputError(f"{file} has no value for {each.name}.")
+        entry = data.pop(each.name)
+        if isinstance(entry, dict):
+            if set(entry) != {"value", "source"}:
+                raise InputError(f"{file}: {each.name} must have a value and a source, and nothing else.")
+            entry, sources[each.name] = entry["value"], str(entry["source"])
         elif each.name not in ("name", "validated"):
             raise InputError(f"{file}: {each.name} has no source.")
-        values[each.name] = _checked(file, each.name, str(each.type), given)
+        values[each.name] = _check_value(file, each.name, str(each.type), entry)
     if data:
-        raise InputError(f"{file} describes {name_of(next(iter(data)))}, which the model does not know.")
+        raise InputError(f"{file} has a value for {name_of(next(iter(data)))}, which the timing model does not use.")
     return GpuDescription(**values, sources=sources)
 
 
-def _checked(file: str, name: str, type: str, value: Any) -> Any:
-    wanted: Any = {"str": str, "bool": bool, "int": int, "float": (int, float), "tuple[int, ...]": list}[type]
-    if not isinstance(value, wanted) or (isinstance(value, bool) and type != "bool"):
-        raise InputError(f"{file}: {name} is {shown(value)}, which is not what it has to be.")
+def _check_value(file: str, name: str, type: str, value: Any) -> Any:
+    expected: Any = {"str": str, "bool": bool, "int": int, "float": (int, float), "tuple[int, ...]": list}[type]
+    if not isinstance(value, expected) or (isinstance(value, bool) and type != "bool"):
+        raise InputError(f"{file}: {name} is {shown(value)}, which has the wrong type.")
     if type == "tuple[int, ...]":
-        return tuple(_checked(file, name, "int", each) for each in value)
-    if type in ("int", "float") and not 0 < value <= _MOST:
-        raise InputError(f"{file}: {name} is {shown(value)}, and it has to be above 0 and at most {_MOST:g}.")
+        return tuple(_check_value(file, name, "int", each) for each in value)
+    if type in ("int", "float") and not 0 < value <= _MAXIMUM:
+        raise InputError(f"{file}: {name} is {shown(value)}, but must be above 0 and at most {_MAXIMUM:g}.")
     return float(value) if type == "float" else value

@@ -1,4 +1,4 @@
-"""A kernel file for the model: compiled, and each of its kernels ready to be estimated."""
+"""A kernel file for the timing model: compiled, with a model of each of its kernels."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from gpu.timing.timeline import LaunchTimelines
 Array = npt.NDArray[Any]
 
 _VARIABLES = 1000
-"""Arrays are numbered from 0, variables of the file from here: no launch has so many arguments."""
+"""The window number of the file's first variable; arrays are numbered from 0, and no launch has this many."""
 
 
 class ModeledFile:
-    """A kernel file, compiled, and the bytes of its variables.
+    """A compiled kernel file, with the contents of its variables.
 
     Parameters
     ----------
     compiled : callable
-        A kernel's name -> the program with it, and what the assembler made of its kernels; None where none did.
+        Returns for a kernel's name the program, and the assembler's output for its kernels, or None without assembler.
     gpu : GpuDescription
     source : str
-        "sass" where the driver's assembler said the registers, else "ir".
+        "sass" if the driver's assembler determined the registers, otherwise "ir".
     name : str
-        The file's.
+        The file's name.
     """
 
     def __init__(
@@ -50,33 +50,33 @@ class ModeledFile:
         source: str,
         name: str,
     ) -> None:
-        self._compiled = compiled
+        self._compile = compiled
         self._gpu = gpu
         self.source = source
         self.name = name
         self._variables: dict[str, Array] = {}
-        self._set: dict[str, Array] = {}
+        self._assigned_values: dict[str, Array] = {}
         self._models: dict[str, tuple[PtxKernel, LaunchModel]] = {}
         self._code: dict[str, MachineKernel] = {}
 
     def machine_kernel(self, name: str) -> MachineKernel | None:
-        """Return what the assembler made of a kernel that was estimated; None where there is no assembler."""
+        """Return the assembler's output for a kernel that was estimated; None without assembler."""
         return self._code.get(name)
 
     def set_variable(self, name: str, values: Array) -> None:
-        """Put values to the beginning of a variable, where the compiler has kept it."""
-        self._set[name] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        """Set the beginning of a variable, if the compiler has not removed it."""
+        self._assigned_values[name] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         for each, memory in self._variables.items():
             self._fill(each, memory)
 
     def _fill(self, mangled: str, memory: Array) -> None:
-        for name, data in self._set.items():
+        for name, data in self._assigned_values.items():
             if mangled == name or mangled.endswith((f"{len(name)}{name}E", f"{len(name)}{name}")):
                 memory[: data.size] = data[: memory.size]
 
     def _model(self, name: str) -> tuple[PtxKernel, LaunchModel]:
         if name not in self._models:
-            program, machine_kernels = self._compiled(name)
+            program, machine_kernels = self._compile(name)
             kernel = assembled(program.kernel(name))
             for each in program.variables:
                 if each.space in ("const", "global") and each.name not in self._variables:
@@ -100,16 +100,16 @@ class ModeledFile:
         }
 
     def estimate(self, kernel: str, shape: GridShape, arguments: Sequence[Array | np.generic | None]) -> LaunchEstimate:
-        """Return what a launch would take.
+        """Predict the time of a launch.
 
         Parameters
         ----------
         kernel : str
         shape : GridShape
         arguments : sequence
-            For a pointer its array's bytes, or None; for anything else a NumPy scalar.
+            For a pointer the array's bytes or None; otherwise a NumPy scalar.
         """
-        model, parameters, memory = self._given(kernel, arguments)
+        model, parameters, memory = self._launch_inputs(kernel, arguments)
         return model.estimate(shape, parameters, memory)
 
     def timelines(
@@ -119,19 +119,27 @@ class ModeledFile:
         arguments: Sequence[Array | np.generic | None],
         time_us: float | None = None,
     ) -> LaunchTimelines:
-        """Return when a launch's warps issue, of a file that was compiled with its lines; as of `LaunchModel`."""
-        model, parameters, memory = self._given(kernel, arguments)
-        found = model.timelines(shape, parameters, memory, time_us)
-        return replace(found, kernel=kernel, source=self.source)
+        """Return the timelines of a launch's warps, see `LaunchModel`; source lines require `modeled_file(lines=True)`.
 
-    def _given(
+        Parameters
+        ----------
+        kernel, shape, arguments
+            As for `estimate`.
+        time_us : float or None
+            The time of the whole launch; None to estimate it.
+        """
+        model, parameters, memory = self._launch_inputs(kernel, arguments)
+        timelines = model.timelines(shape, parameters, memory, time_us)
+        return replace(timelines, kernel=kernel, source=self.source)
+
+    def _launch_inputs(
         self, kernel: str, arguments: Sequence[Array | np.generic | None]
     ) -> tuple[LaunchModel, Array, SampledMemory]:
-        """Return a kernel's model, the bytes of its parameters, and the memory that they point into."""
-        found, model = self._model(kernel)
+        """Return a kernel's model, its parameter buffer, and the memory of its pointers."""
+        ptx_kernel, model = self._model(kernel)
         names = list(self._variables)
-        if len(arguments) != len(found.parameters):
-            raise KernelError(f"{kernel} takes {len(found.parameters)} arguments, not {len(arguments)}.")
+        if len(arguments) != len(ptx_kernel.parameters):
+            raise KernelError(f"{kernel} takes {len(ptx_kernel.parameters)} arguments, not {len(arguments)}.")
         numbers: dict[int, int] = {}
         arrays: list[Array] = []
         for each in arguments:
@@ -140,9 +148,9 @@ class ModeledFile:
                 arrays.append(each)
         variables = {_VARIABLES + number: self._variables[name] for number, name in enumerate(names)}
         memory = SampledMemory({**dict(enumerate(arrays)), **variables})
-        last = found.parameters[-1] if found.parameters else None
-        parameters = np.zeros(last.offset + last.size + 16 if last else 16, np.uint8)
-        for parameter, each in zip(found.parameters, arguments, strict=True):
+        last_parameter = ptx_kernel.parameters[-1] if ptx_kernel.parameters else None
+        parameters = np.zeros(last_parameter.offset + last_parameter.size + 16 if last_parameter else 16, np.uint8)
+        for parameter, each in zip(ptx_kernel.parameters, arguments, strict=True):
             value: Any = each
             if isinstance(each, np.ndarray):
                 value = memory.address(numbers[id(each)])
@@ -164,7 +172,7 @@ def modeled_file(
     lines: bool = False,
     nvcc: bool = True,
 ) -> ModeledFile:
-    """Compile a kernel file for a GPU: with nvcc where it is installed, else as LLVM would, from the IR.
+    """Compile a kernel file for a GPU with nvcc if it is installed, otherwise with LLVM from the simulator's IR.
 
     Parameters
     ----------
@@ -172,35 +180,35 @@ def modeled_file(
     gpu : GpuDescription
     defines : mapping
     include_dirs : sequence of Path
-        Where headers are.
+        Folders with headers.
     name : str
-        The file's, for messages.
+        The file's name, for error messages.
     module : SimulatedModule
-        The same file as the simulator has it.
+        The same file, compiled for the simulator.
     lines : bool
-        Whether instructions are to know their lines where LLVM makes them, too.
+        Whether to attach line numbers to instructions generated by LLVM, too.
     nvcc : bool
-        Whether it may be used where it is there.
+        Whether to use nvcc if it is installed.
     """
-    made = assemble(text, gpu.capability, defines, include_dirs, name) if nvcc else None
-    if made is not None:
-        program = parse(made.ptx, name)
-        return ModeledFile(lambda kernel: (program, made.kernels), gpu, "sass", name)
+    assembled_file = assemble(text, gpu.capability, defines, include_dirs, name) if nvcc else None
+    if assembled_file is not None:
+        program = parse(assembled_file.ptx, name)
+        return ModeledFile(lambda kernel: (program, assembled_file.kernels), gpu, "sass", name)
 
-    def estimated(kernel: str) -> tuple[PtxProgram, None]:
+    def compile_estimated(kernel: str) -> tuple[PtxProgram, None]:
         simulated = module.kernel(kernel)
         located = name if lines else ""
         return parse(ptx_of(simulated.function, simulated.variables, gpu.capability, located), name), None
 
-    return ModeledFile(estimated, gpu, "ir", name)
+    return ModeledFile(compile_estimated, gpu, "ir", name)
 
 
 def _initial(variable: PtxVariable) -> Array:
     data = np.zeros(max(variable.size, 16), np.uint8)
     words = variable.initial.strip("{} ").split(",") if variable.initial else []
     if words and all(word.strip().lstrip("-").isdigit() for word in words):
-        each = max(1, variable.size // len(words)) if len(words) > 1 else variable.size
-        for place, word in enumerate(words):
-            value = (int(word) & (1 << 8 * min(each, 8)) - 1).to_bytes(min(each, 8), "little")
-            data[place * each : place * each + len(value)] = np.frombuffer(value, np.uint8)
+        element_size = max(1, variable.size // len(words)) if len(words) > 1 else variable.size
+        for index, word in enumerate(words):
+            value = (int(word) & (1 << 8 * min(element_size, 8)) - 1).to_bytes(min(element_size, 8), "little")
+            data[index * element_size : index * element_size + len(value)] = np.frombuffer(value, np.uint8)
     return data

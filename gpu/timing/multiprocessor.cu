@@ -1,19 +1,19 @@
-// One multiprocessor at work, in one thread: its warps issue, wait, and go on. It is run on this machine's processor and
-// never on a GPU. Times are cycles.
+// Simulate one multiprocessor in one thread: its warps issue instructions and stall. The simulation always runs on the
+// CPU, never on a GPU. Times are in cycles.
 
 #define WARPS 64
 #define MOST_BLOCKS 32
 #define SCHEDULERS 8
 #define PIPES 9
 
-// What an operation is.
+// Kinds of operations, as in `costs.py`.
 #define ALIAS 0
 #define COMPUTE 1
 #define MEMORY 2
 #define BARRIER 3
 #define JUMP 4
 
-// What a warp does in a cycle, as `multiprocessor.py` has it.
+// States of a warp, as `WarpState` in `timeline.py`.
 #define ISSUES 0
 #define ELIGIBLE 1
 #define ON_RESULT 2
@@ -22,7 +22,7 @@
 #define ON_PIPE 5
 #define AT_BARRIER 6
 
-// numbers: what is to be done, and how many there are of what. See multiprocessor.py.
+// numbers: sizes and counts. See multiprocessor.py.
 #define N_SCHEDULERS numbers[0]
 #define N_SLOTS numbers[1]
 #define WARPS_PER_BLOCK numbers[2]
@@ -34,7 +34,7 @@
 #define MOST_SPANS numbers[8]
 #define WARPS_OF_ROUND numbers[9]
 
-// rates: cycles.
+// rates: in cycles.
 #define LATENCY_FIRST rates[0]
 #define LATENCY_LAST rates[1]
 #define LATENCY_MEMORY rates[2]
@@ -51,8 +51,8 @@
 #define START_GAP rates[12]
 #define PER_OWN_PASS rates[13]
 
-// Account for a warp's cycles up to `end`. What begins before the cut, which is made when there are `most` spans, is also
-// written down. A wait that goes on is one span.
+// Account for a warp's cycles up to `end`. A span that begins before the cut, which is set once there are `most` spans,
+// is also recorded. A continued wait extends its span.
 __device__ void account(double *since, int *row_of, int warp, double end, int state, int operation, long long block,
                         double *cycles_in, long long most, double *cut, long long *counts, double *times, int *marks) {
     double begin = since[warp];
@@ -84,37 +84,37 @@ __device__ void account(double *since, int *row_of, int warp, double end, int st
 
 extern "C" __global__ void multiprocessor(
     const long long *numbers, const double *rates,
-    // operations: of each its kind, pipe, instructions, where its registers begin
+    // operations: kind, pipe, issue slots, and the range of its registers
     const int *kinds, const int *pipes, const double *slots, const double *busy, const double *latencies,
     const int *written, const int *first_read, const int *reads, const int *request_of, const double *memory_share,
-    // basic blocks: where their operations begin
+    // basic blocks: their first operations
     const int *first_operation,
-    // the path: of each step which visit it is
+    // the path: the visit of each step
     const int *path,
-    // visits: of each its basic block, where its requests begin, who is there
+    // visits: basic block, first request, and active warps
     const int *visit_block, const long long *visit_request, const unsigned char *active,
-    // requests, one for each sampled warp: passes, sectors from the last cache
+    // requests, one per sampled warp: wavefronts, and sectors from L2
     const float *passes, const float *from_last, const unsigned char *request_space,
-    // what is written: when registers are there, and what makes one late; parts of sectors that are still to come from
-    // memory; when blocks ended; warps' cycles by state; operations and spans; the spans
+    // outputs and work space: when registers are available, and the reason for a delay; fractions of sectors still to
+    // be loaded from DRAM; ends of blocks; warps' cycles by state; numbers of operations and spans; the spans
     double *ready, unsigned char *late, double *owed, double *ended, double *cycles_in, long long *counts, double *cut,
     double *times, int *marks) {
-    double next[WARPS];  // when a warp can issue its next operation, as far as it alone is concerned
-    double since[WARPS];  // up to when its cycles are accounted for
-    long long at_step[WARPS];  // where it is
+    double next[WARPS];  // when a warp can issue its next operation, apart from its scheduler
+    double since[WARPS];  // the cycle up to which its cycles are accounted for
+    long long at_step[WARPS];  // its position in the path
     int at_operation[WARPS];
-    int issued[WARPS];  // what it has issued last
-    int row_of[WARPS];  // its last span
+    int issued[WARPS];  // its latest operation
+    int row_of[WARPS];  // its latest span
     int state[WARPS];  // 0 done or empty, 1 running, 2 at a barrier
-    int sampled[WARPS];  // whose path it goes
+    int sampled[WARPS];  // the sampled warp whose path it follows
     int block_of[WARPS];
     int scheduler_of[WARPS];
-    long long number[MOST_BLOCKS];  // of a slot: which block is there
-    int running[MOST_BLOCKS];  // of a slot: how many of its warps run
+    long long number[MOST_BLOCKS];  // per slot: the number of its block
+    int running[MOST_BLOCKS];  // per slot: the number of running warps
     int arrived[MOST_BLOCKS];
-    double free_at[MOST_BLOCKS];  // of a slot that is empty: from when a block can start there
+    double free_at[MOST_BLOCKS];  // per empty slot: when a block can start there
     double scheduler_free[SCHEDULERS], pipe_free[SCHEDULERS * PIPES];
-    double shared_free[SCHEDULERS];  // from when a scheduler's warps get more of shared memory
+    double shared_free[SCHEDULERS];  // when a scheduler's warps can access shared memory again
     double memory_busy = 0, store_free = 0;
     double load_store_free = 0, last_free = 0, memory_free = 0, atomic_free = 0;
     long long schedulers = N_SCHEDULERS, width = WARPS_PER_BLOCK, warps = N_SLOTS * width, registers = REGISTERS;
@@ -127,7 +127,7 @@ extern "C" __global__ void multiprocessor(
     for (int p = 0; p < SCHEDULERS * PIPES; ++p) pipe_free[p] = 0;
     for (int w = 0; w < warps; ++w) {
         state[w] = 0;
-        // The first warps of blocks, which often have more to do, are not all of one scheduler.
+        // The first warps of blocks, which often have more work, are distributed over the schedulers.
         scheduler_of[w] = (w + w / (int)WARPS_OF_ROUND) % (int)schedulers;
     }
     for (int b = 0; b < N_SLOTS; ++b) {
@@ -160,7 +160,7 @@ extern "C" __global__ void multiprocessor(
             ++started;
             --vacant;
         }
-        // Warps at a barrier go on when all of their block are there that still run.
+        // Warps at a barrier continue when all running warps of their block have arrived.
         if (arrived[slot] > 0 && arrived[slot] == running[slot]) {
             arrived[slot] = 0;
             for (int i = 0; i < width; ++i) {
@@ -172,7 +172,7 @@ extern "C" __global__ void multiprocessor(
                 }
             }
         }
-        // The warp that can issue first.
+        // Choose the warp that can issue first.
         int chosen = -1;
         double when = 1e300;
         for (int w = 0; w < warps; ++w) {
@@ -189,7 +189,7 @@ extern "C" __global__ void multiprocessor(
         now = when;
         slot = block_of[w];
         if (counts[1] >= MOST_SPANS && cut[0] > 1e299) cut[0] = now;
-        // Where is it? Steps that it has no part in are passed over.
+        // Find the warp's next operation; steps in which it is inactive are skipped.
         if (at_operation[w] < 0) {
             while (at_step[w] < STEPS && !active[path[at_step[w]] * SAMPLED_WARPS + sampled[w]]) ++at_step[w];
             if (at_step[w] >= STEPS) {
@@ -208,9 +208,9 @@ extern "C" __global__ void multiprocessor(
         int visit = path[at_step[w]], block = visit_block[visit], end = first_operation[block + 1], o = at_operation[w];
         double *own = ready + w * registers;
         unsigned char *own_late = late + w * registers;
-        // Where lanes have parted, what the others wait for is still to come: who reads it later waits for both.
+        // After divergence, results of the other lanes may be pending: a later reader waits for both.
         bool parted = active[path[at_step[w]] * SAMPLED_WARPS + sampled[w]] > 1;
-        // Operations that cost nothing pass on when their operands are there.
+        // Free operations forward the times of their operands.
         while (o < end && kinds[o] == ALIAS) {
             double latest = 0;
             unsigned char reason = ON_RESULT;
@@ -240,7 +240,7 @@ extern "C" __global__ void multiprocessor(
                 reason = own_late[reads[r]];
             }
         }
-        // What a load is still to bring comes before what is written there next.
+        // A pending load into the destination register must complete before the register is written.
         if (written[o] >= 0 && !parted && own_late[written[o]] >= ON_MEMORY && own[written[o]] > operands) {
             operands = own[written[o]];
             reason = own_late[written[o]];
@@ -276,7 +276,7 @@ extern "C" __global__ void multiprocessor(
                 continue;
             }
         }
-        // It issues: since all that it needs was there, it has waited for its turn.
+        // Issue: from when everything was ready until now, the warp was eligible.
         ACCOUNT(w, now, ELIGIBLE, o);
         count += 1;
         issued[w] = o;
@@ -297,13 +297,13 @@ extern "C" __global__ void multiprocessor(
             load_store_free = start + own_passes;
             double done;
             if (request_space[o] == 1) {
-                // Of all passes over shared memory the warps of one scheduler get a part.
+                // The warps of one scheduler get only a part of the wavefronts of shared memory.
                 double own_start = now > shared_free[s] ? now : shared_free[s];
                 shared_free[s] = own_start + own_passes * PER_OWN_PASS;
                 double last_pass = load_store_free > shared_free[s] ? load_store_free : shared_free[s];
                 done = last_pass - 1 + latencies[o];
             } else if (request_space[o] == 2) {
-                // Atomics in global memory queue at their place: `from_last` are the cycles that they take there.
+                // Atomic operations in global memory are serialized: `from_last` is their time in cycles.
                 double begin = start > atomic_free ? start : atomic_free;
                 atomic_free = begin + last;
                 done = begin + last + LATENCY_ATOMIC;
@@ -312,14 +312,14 @@ extern "C" __global__ void multiprocessor(
                 if (last > 0) {
                     double begin = start > last_free ? start : last_free;
                     if (written[o] < 0) {
-                        // A store leaves a line at a time.
+                        // Stores are sent line by line.
                         if (store_free > begin) begin = store_free;
                         store_free = begin + own_passes * PER_STORE_LINE;
                     }
                     last_free = begin + last * PER_LAST_SECTOR;
                     double there = last_free + LATENCY_LAST;
                     if (there > done) done = there;
-                    // Of what an instruction asks for, a share comes from memory: whole sectors, now and then.
+                    // A share of an instruction's sectors comes from DRAM; fractions accumulate to whole sectors.
                     double owes = owed[o] + last * memory_share[o];
                     double memory = (double)(long long)owes;
                     owed[o] = owes - memory;
@@ -327,7 +327,7 @@ extern "C" __global__ void multiprocessor(
                         begin = last_free > memory_free ? last_free : memory_free;
                         memory_free = begin + memory * PER_MEMORY_SECTOR;
                         memory_busy += memory * PER_MEMORY_SECTOR;
-                        // The busier memory is, the longer requests wait for each other.
+                        // The higher the load of DRAM, the longer requests wait for each other.
                         double load = memory_busy / (memory_free + LATENCY_MEMORY);
                         if (load > 0.95) load = 0.95;
                         there = memory_free + LATENCY_MEMORY + CROWDING * load / (1 - load);

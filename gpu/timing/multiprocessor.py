@@ -1,4 +1,4 @@
-"""One multiprocessor made to run sampled blocks: when each ends, and what it waits for."""
+"""Simulate one multiprocessor on sampled blocks: the end of each block, and the states of its warps."""
 
 from __future__ import annotations
 
@@ -21,23 +21,49 @@ Array = npt.NDArray[Any]
 
 GLOBAL, _SHARED, _ATOMIC = 0, 1, 2
 _QUEUE = 24.0
-"""Cycles of requests that wait before the first cache; who comes then cannot issue."""
+"""Capacity of the queue of requests before the L1 cache, in cycles of work; beyond it, warps cannot issue."""
 _JUMP = 8.0
-_OWN_PASS = 2.0
-"""Cycles in which the warps of one scheduler get a pass over shared memory, where all together get one in each: of an
-H200 and an H100."""
-_MOST_OPEN = 8 * 64
-"""Spans that are under way when enough are written down."""
+_CYCLES_PER_WAVEFRONT = 2.0
+"""Cycles per wavefront of shared memory for the warps of one scheduler; all schedulers together get one per cycle.
+Measured on an H200 and an H100."""
+_MAXIMUM_OPEN_SPANS = 8 * 64
+"""The most open spans when the recording limit is reached."""
 _BARRIER_WARP = 1.75
-"""Cycles that a barrier takes longer with each further warp of a block: from one barrier to the next two are measured,
-of which a part is that schedulers issue it warp by warp. Of an H200 and an H100."""
+"""Additional cycles of a barrier per further warp of a block. Between two barriers, two cycles are measured, of which a
+part is the issue of the barrier warp by warp. Measured on an H200 and an H100."""
 _BLOCK_START = 250.0
-"""Cycles from a block's end to the first instruction of the one that takes its place."""
+"""Cycles from a block's end to the first instruction of the block that replaces it."""
 
 
 @dataclass(frozen=True)
 class MachineCode:
-    """A kernel's operations in the order in which they issue, as flat arrays for `multiprocessor.cu`."""
+    """A kernel's operations in issue order, as flat arrays for `multiprocessor.cu`.
+
+    Parameters
+    ----------
+    kinds, pipes, slots, busy, latencies : arrays
+        The cost of each operation, as in `OperationCost`.
+    written : int32 array
+        The register that each operation writes; -1 for none.
+    first_read, reads : int32 arrays
+        Operation `i` reads the registers `reads[first_read[i]:first_read[i + 1]]`.
+    request_of : int32 array
+        For a memory operation, the index of its request in its basic block.
+    spaces : uint8 array
+        For a memory operation: `GLOBAL`, shared memory, or an atomic operation in global memory.
+    first_operation : int32 array
+        Basic block `b` has the operations `first_operation[b]` to `first_operation[b + 1]`.
+    registers : int
+        The number of registers.
+    requests : tuple of dict of int to int
+        For each basic block, the index of a request by the index of its instruction.
+    slots_of_block : array
+        The issue slots of each basic block.
+    uses_of_block : array, shape (blocks, pipes)
+        The cycles for which each basic block occupies each pipe.
+    instructions : tuple of PtxInstruction
+        The instruction of each operation.
+    """
 
     kinds: Array
     pipes: Array
@@ -58,7 +84,7 @@ class MachineCode:
 
 
 def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
-    """Return what a kernel's instructions are on a multiprocessor."""
+    """Convert a kernel's instructions to a multiprocessor's operations."""
     table = CostTable(kernel, gpu)
     numbers: dict[str, int] = {}
     kinds, pipes, slots, busy, latencies, written = [], [], [], [], [], []
@@ -67,12 +93,16 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
     instructions: list[PtxInstruction] = []
     slots_of_block, uses_of_block = [], []
     for block in kernel.blocks:
-        asked: dict[int, int] = {}
+        request_rows: dict[int, int] = {}
         uses = np.zeros(len(PIPES))
         total = 0.0
-        for turn in scheduled(block, table):
-            place, each, cost = turn.place, turn.instruction, turn.cost
-            instructions += [each] * max(len(turn.written), 1)
+        for scheduled_instruction in scheduled(block, table):
+            index, each, cost = (
+                scheduled_instruction.place,
+                scheduled_instruction.instruction,
+                scheduled_instruction.cost,
+            )
+            instructions += [each] * max(len(scheduled_instruction.written), 1)
             kinds.append(cost.kind)
             pipes.append(cost.pipe)
             slots.append(cost.slots)
@@ -80,32 +110,32 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
             latencies.append(cost.latency)
             total += cost.slots
             uses[cost.pipe] += cost.busy
-            results = [numbers.setdefault(name, len(numbers)) for name in turn.written]
+            results = [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.written]
             written.append(results[0] if results else -1)
-            reads += [numbers.setdefault(name, len(numbers)) for name in turn.read]
+            reads += [numbers.setdefault(name, len(numbers)) for name in scheduled_instruction.read]
             first_read.append(len(reads))
             space = GLOBAL
             if cost.kind == MEMORY:
-                asked[place] = len(asked)
+                request_rows[index] = len(request_rows)
                 if "shared" in each.words or "const" in each.words:
                     space = _SHARED
                 elif each.opcode in ("atom", "red"):
                     space = _ATOMIC
-            request_of.append(asked.get(place, 0))
+            request_of.append(request_rows.get(index, 0))
             spaces.append(space)
-            for more in results[1:]:  # what else it writes is there with the first
+            for result in results[1:]:  # its other results are available with the first
                 kinds.append(ALIAS)
                 pipes.append(0)
                 slots.append(0.0)
                 busy.append(0.0)
                 latencies.append(0.0)
-                written.append(more)
+                written.append(result)
                 reads.append(results[0])
                 first_read.append(len(reads))
                 request_of.append(0)
                 spaces.append(0)
         first.append(len(kinds))
-        requests.append(asked)
+        requests.append(request_rows)
         slots_of_block.append(total)
         uses_of_block.append(uses)
     return MachineCode(
@@ -118,10 +148,18 @@ def machine_code(kernel: PtxKernel, gpu: GpuDescription) -> MachineCode:
 
 @dataclass(frozen=True)
 class SharedRates:
-    """What one multiprocessor has of what all share: cycles a 32-byte sector, a line stored, and between blocks.
+    """One multiprocessor's share of common resources, in cycles.
 
-    `alone` is which share of its time a sector takes in the last cache besides, where the other half of 64 bytes is not
-    wanted.
+    Parameters
+    ----------
+    per_last_sector, per_memory_sector : float
+        Per 32-byte sector from L2 and from DRAM.
+    per_store_line : float
+        Per stored line, or part of one.
+    between_blocks : float
+        Between the starts of two blocks.
+    alone : float
+        The additional share of a sector's time in L2 if the other half of its 64-byte pair is not requested.
     """
 
     per_last_sector: float
@@ -133,20 +171,20 @@ class SharedRates:
 
 @dataclass(frozen=True)
 class MachineRun:
-    """What came of it.
+    """The results of a simulated run.
 
     Parameters
     ----------
     ended : array
-        The cycle at which each block ended, in order.
+        The cycle at which each block ended, in order of completion.
     cycles_in : array
-        By WarpState: cycles of all warps together.
+        By WarpState, the cycles of all warps together.
     issued : int
-        Operations of warps.
+        The number of operations that warps issued.
     spans : array of SPAN
-        What warps did when, sorted by warp and time, as far as that was asked for.
+        The states of warps over time, sorted by warp and time, as far as they were recorded.
     until : float
-        The cycle up to which it was written down.
+        The cycle up to which states were recorded.
     """
 
     ended: Array
@@ -171,65 +209,69 @@ def run(
     atomic_cycles: Mapping[int, Array],
     most_spans: int = 0,
 ) -> MachineRun:
-    """Run blocks on one multiprocessor.
+    """Simulate blocks on one multiprocessor.
 
     Parameters
     ----------
     code : MachineCode
     path : sequence of Visit
-        What the sampled blocks did.
+        The path of the sampled blocks.
     cached : mapping
-        What each request misses in the first cache, by its id.
+        The L1 misses of each request, by its id.
     memory_share : mapping
-        By basic block and place of an instruction: which share of what it misses comes from memory.
+        By basic block and index of an instruction, the share of its L1 misses that comes from DRAM.
     gpu : GpuDescription
     rates : SharedRates
     slots : int
-        Blocks that it holds at once.
+        The number of resident blocks.
     warps_per_block, sampled_blocks, blocks : int
-        How many of the sample are taken in turn, and how many are run.
+        The warps per block, the number of sampled blocks, which are used in turn, and the number of blocks to run.
     atomic_cycles : mapping
-        By request's id, what atomics in global memory cost each of its warps.
+        By a request's id, the cost of its atomic operations in global memory for each of its warps.
     most_spans : int
-        How much of what each warp does when is written down; 0 for nothing.
+        The most spans to record; 0 for none.
     """
     warps = warps_per_block * sampled_blocks
-    # Rounds of a loop that are alike are one visit, many times.
+    # Equal iterations of a loop are one visit object, referenced repeatedly.
     visits = list({id(visit): visit for visit in path}.values())
-    numbered = {id(visit): number for number, visit in enumerate(visits)}
+    visit_numbers = {id(visit): number for number, visit in enumerate(visits)}
     first_request = np.concatenate(([0], np.cumsum([len(code.requests[visit.block]) for visit in visits])))
     rows = max(int(first_request[-1]), 1)
-    passes = np.ones((rows, warps), np.float32)  # also where no lane asks for anything
+    passes = np.ones((rows, warps), np.float32)  # also without active lanes
     from_last = np.zeros((rows, warps), np.float32)
     active = np.zeros((max(len(visits), 1), warps), np.uint8)
-    everyone = np.max([visit.lanes[:warps] for visit in visits] or [np.zeros(warps)], axis=0)
+    all_lanes = np.max([visit.lanes[:warps] for visit in visits] or [np.zeros(warps)], axis=0)
     for number, visit in enumerate(visits):
         lanes = visit.lanes[:warps]
-        active[number] = np.where(lanes < everyone, 2, 1) * (lanes > 0)
-        places = code.requests[visit.block]
-        for place, request in zip(visit.places, visit.requests, strict=True):
-            if place not in places:
+        active[number] = np.where(lanes < all_lanes, 2, 1) * (lanes > 0)
+        request_rows = code.requests[visit.block]
+        for index, request in zip(visit.places, visit.requests, strict=True):
+            if index not in request_rows:
                 continue
-            row = int(first_request[number]) + places[place]
-            here = int(np.searchsorted(request.warps, warps))
-            which = request.warps[:here]
-            found = cached.get(id(request))
-            if request.space not in ("global", "local") or found is None:
-                passes[row, which] = request.passes[:here]
+            row = int(first_request[number]) + request_rows[index]
+            warp_count = int(np.searchsorted(request.warps, warps))
+            warp_numbers = request.warps[:warp_count]
+            cached_request = cached.get(id(request))
+            if request.space not in ("global", "local") or cached_request is None:
+                passes[row, warp_numbers] = request.passes[:warp_count]
             elif request.kind in ("atom", "red"):
-                from_last[row, which] = atomic_cycles[id(request)][:here]
+                from_last[row, warp_numbers] = atomic_cycles[id(request)][:warp_count]
             else:
-                # A request goes through the first cache a line at a time, four sectors each.
-                passes[row, which] = np.maximum(1, lines(request, here))
-                wanted = found.missed + rates.alone * found.alone if request.kind == "ld" else request.counts[:here]
-                from_last[row, which] = wanted
+                # The L1 cache processes a request line by line, with four sectors each.
+                passes[row, warp_numbers] = np.maximum(1, lines(request, warp_count))
+                requested_sectors = (
+                    cached_request.missed + rates.alone * cached_request.alone
+                    if request.kind == "ld"
+                    else request.counts[:warp_count]
+                )
+                from_last[row, warp_numbers] = requested_sectors
     shares = np.zeros(len(code.kinds))
-    for (block, place), share in memory_share.items():
-        asked = code.requests[block].get(place)
-        if asked is not None:
+    for (block, index), share in memory_share.items():
+        request_row = code.requests[block].get(index)
+        if request_row is not None:
             first, end = code.first_operation[block : block + 2]
-            own = (code.request_of[first:end] == asked) & (code.kinds[first:end] == MEMORY)
-            shares[first:end][own] = share
+            is_request = (code.request_of[first:end] == request_row) & (code.kinds[first:end] == MEMORY)
+            shares[first:end][is_request] = share
     barrier = gpu.barrier_cycles + _BARRIER_WARP * (warps_per_block - 1)
     numbers = np.array(
         [
@@ -238,25 +280,29 @@ def run(
         ],
         np.int64,
     )  # fmt: skip
-    given = np.array(
+    rate_values = np.array(
         [
             gpu.first_cache_cycles, gpu.last_cache_cycles, gpu.memory_cycles, gpu.shared_cycles,
             rates.per_last_sector, rates.per_memory_sector, barrier, _BLOCK_START, _QUEUE, _JUMP, rates.per_store_line,
-            gpu.atomic_cycles, rates.between_blocks, _OWN_PASS,
+            gpu.atomic_cycles, rates.between_blocks, _CYCLES_PER_WAVEFRONT,
         ]
     )  # fmt: skip
-    steps = np.array([numbered[id(visit)] for visit in path] or [0], np.int32)
+    steps = np.array([visit_numbers[id(visit)] for visit in path] or [0], np.int32)
     blocks_of_visits = np.array([visit.block for visit in visits] or [0], np.int32)
     ready = np.zeros(slots * warps_per_block * code.registers)
     late = np.zeros(ready.size, np.uint8)
     ended, cycles_in, written = np.zeros(blocks), np.zeros(len(WarpState)), np.zeros(2, np.int64)
-    room = most_spans + _MOST_OPEN if most_spans else 1
-    cut, times, marks = np.full(1, np.inf if most_spans else -1.0), np.zeros((room, 2)), np.zeros((room, 4), np.int32)
+    capacity = most_spans + _MAXIMUM_OPEN_SPANS if most_spans else 1
+    cut, times, marks = (
+        np.full(1, np.inf if most_spans else -1.0),
+        np.zeros((capacity, 2)),
+        np.zeros((capacity, 4), np.int32),
+    )
     native.run(
-        "multiprocessor", numbers, given, code.kinds, code.pipes, code.slots, code.busy, code.latencies, code.written,
-        code.first_read, code.reads, code.request_of, shares, code.first_operation, steps, blocks_of_visits,
-        first_request.astype(np.int64), active, passes, from_last, code.spaces, ready, late, np.zeros(shares.size),
-        ended, cycles_in, written, cut, times, marks,
+        "multiprocessor", numbers, rate_values, code.kinds, code.pipes, code.slots, code.busy, code.latencies,
+        code.written, code.first_read, code.reads, code.request_of, shares, code.first_operation, steps,
+        blocks_of_visits, first_request.astype(np.int64), active, passes, from_last, code.spaces, ready, late,
+        np.zeros(shares.size), ended, cycles_in, written, cut, times, marks,
     )  # fmt: skip
     until = min(float(cut[0]), float(ended.max(initial=0.0)))
     spans = _spans(times[: written[1]], marks[: written[1]], until)
@@ -264,21 +310,21 @@ def run(
 
 
 def _spans(times: Array, marks: Array, until: float) -> Array:
-    """Return what was written down as spans up to a cycle, in order."""
+    """Return the recorded data as spans up to a cycle, in order."""
     spans = np.empty(len(times), SPAN)
     spans["begin"], spans["end"] = times[:, 0], np.minimum(times[:, 1], until)
     spans["warp"], spans["state"], spans["operation"], spans["block"] = marks.T
-    found: Array = spans[np.lexsort((times[:, 0], marks[:, 0]))]
-    return found[found["begin"] < found["end"]]
+    sorted_spans: Array = spans[np.lexsort((times[:, 0], marks[:, 0]))]
+    return sorted_spans[sorted_spans["begin"] < sorted_spans["end"]]
 
 
 def lines(request: Any, here: int) -> Array:
-    """Return how many 128-byte lines each warp's sectors lie in."""
+    """Return the number of 128-byte lines that contain each warp's sectors."""
     sectors = request.sectors[: request.starts[here]]
     new = np.ones(sectors.size, np.int64)
     new[1:] = (sectors[1:] >> 2) != (sectors[:-1] >> 2)
     starts = request.starts[: here + 1]
     new[starts[:-1][np.diff(starts) > 0]] = 1
     sums = np.concatenate(([0], np.cumsum(new)))
-    found: Array = np.diff(sums[starts])
-    return found
+    counts: Array = np.diff(sums[starts])
+    return counts

@@ -1,4 +1,4 @@
-"""The model's own loops, `*.cu` beside this file: run as machine code by the simulator's compiled executor."""
+"""The timing model's inner loops, `*.cu` in this folder: run as machine code by the simulator's compiled executor."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def _kernel(name: str) -> CompiledKernel:
 
 
 def run(name: str, *arguments: Array | np.generic) -> None:
-    """Run a kernel in one thread, on arrays that it changes in place, and numbers."""
-    given = [each.reshape(-1).view(np.uint8) if isinstance(each, np.ndarray) else each for each in arguments]
-    _kernel(name).launch((1, 1, 1), (1, 1, 1), given)
+    """Run a kernel in one thread, with scalars and arrays, which it changes in place."""
+    buffers = [each.reshape(-1).view(np.uint8) if isinstance(each, np.ndarray) else each for each in arguments]
+    _kernel(name).launch((1, 1, 1), (1, 1, 1), buffers)

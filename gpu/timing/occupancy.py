@@ -1,4 +1,4 @@
-"""How many blocks a multiprocessor holds at once, as the driver computes it."""
+"""The number of resident blocks per multiprocessor, computed as in the driver."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from gpu.timing.gpus import GpuDescription
 from gpu.warp import WARP
 
-_MOST_REGISTERS = 255
+_MAXIMUM_REGISTERS = 255
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What a multiprocessor holds at once, and which of its resources ends first.
+    """The blocks and warps that a multiprocessor holds at once, and the limiting resource.
 
     Parameters
     ----------
     blocks, warps : int
     limited_by : str
-        "blocks", "warps", "registers" or "shared memory"; "grid" where there are no more blocks.
+        "blocks", "warps", "registers" or "shared memory"; "grid" if the grid has no more blocks.
     """
 
     blocks: int
@@ -27,31 +27,31 @@ class Occupancy:
 
 
 def occupancy(gpu: GpuDescription, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """Return what a multiprocessor holds of blocks of so many threads.
+    """Return the occupancy for blocks of a kernel.
 
     Parameters
     ----------
     gpu : GpuDescription
     threads : int
-        Of a block.
+        Threads per block.
     registers : int
-        Of a thread.
+        Registers per thread.
     shared_bytes : int
-        Of a block, static and dynamic.
+        Shared memory per block, static and dynamic.
     """
     warps = -(-threads // WARP)
-    of_warp = -(-max(registers, 1) * WARP // gpu.register_unit) * gpu.register_unit
-    # Each scheduler has a file of registers of its own, and warps go to schedulers in turn.
-    held = gpu.registers // gpu.schedulers // of_warp * gpu.schedulers
+    registers_per_warp = -(-max(registers, 1) * WARP // gpu.register_unit) * gpu.register_unit
+    # Each scheduler has its own register file, and warps are assigned to schedulers in turn.
+    resident_warps = gpu.registers // gpu.schedulers // registers_per_warp * gpu.schedulers
     reserved = shared_bytes + gpu.shared_reserved_bytes if gpu.shared_reserved_bytes > 1 else shared_bytes
-    of_block = -(-reserved // gpu.shared_unit) * gpu.shared_unit
+    shared_per_block = -(-reserved // gpu.shared_unit) * gpu.shared_unit
     limits = {
         "blocks": gpu.blocks,
         "warps": gpu.warps // warps,
-        "registers": held // warps if registers <= _MOST_REGISTERS else 0,
-        "shared memory": gpu.shared_bytes // of_block if of_block else gpu.blocks,
+        "registers": resident_warps // warps if registers <= _MAXIMUM_REGISTERS else 0,
+        "shared memory": gpu.shared_bytes // shared_per_block if shared_per_block else gpu.blocks,
     }
     blocks = min(limits.values())
-    # Of several that end together, what a programmer can change is named first.
+    # If several limits are equal, the one that a programmer can change is reported first.
     order = ("registers", "shared memory", "warps", "blocks")
     return Occupancy(blocks, blocks * warps, next(name for name in order if limits[name] == blocks))

@@ -1,4 +1,4 @@
-"""When each warp of one multiprocessor issues, and what it waits for until then: plain data, as the model writes it."""
+"""Timelines of one multiprocessor's warps: when each issues, and why it waits. Plain data, produced by the model."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ Array = npt.NDArray[Any]
 
 
 class WarpState(IntEnum):
-    """What a warp does in a cycle, numbered as in `multiprocessor.cu`."""
+    """A warp's state in a cycle, numbered as in `multiprocessor.cu`; each waiting state is a kind of stall."""
 
     ISSUING = 0
-    """Its scheduler issues an instruction of it."""
+    """Its scheduler issues one of its instructions."""
     ELIGIBLE = 1
-    """It could issue, and its scheduler issues another's."""
+    """It could issue, but its scheduler issues another warp's instruction."""
     DEPENDENCY = 2
-    """It waits for a result of arithmetic, or for where a jump leads."""
+    """It waits for an arithmetic result, or for the target of a jump."""
     MEMORY = 3
-    """It waits for what is loaded from global or local memory, or until that takes another request."""
+    """It waits for a load from global or local memory, or for the memory queue to accept a request."""
     SHARED = 4
-    """It waits for what is loaded from shared memory."""
+    """It waits for a load from shared memory."""
     PIPE = 5
-    """What the instruction needs, a pipe or the way to memory, is taken."""
+    """A pipe that the instruction needs, or the load/store unit's queue, is busy."""
     BARRIER = 6
     """It waits for the other warps of its block."""
 
 
 SPAN = np.dtype([("begin", "f4"), ("end", "f4"), ("operation", "i4"), ("block", "u2"), ("warp", "u1"), ("state", "u1")])
-"""A stretch of cycles in which a warp's state is one: from and to, the operation that it issues or wants to, which of
-the blocks that were run it is of, and its place on the multiprocessor."""
+"""An interval of cycles with one warp state: begin and end, the operation that is issued or waits, the index of the
+block among the simulated ones, and the warp's slot on the multiprocessor."""
 
 
 @dataclass(frozen=True)
 class TimedOperation:
-    """An instruction: its line in the kernel's file, from 1, 0 where the compiler says none, and its PTX."""
+    """An instruction: its line in the kernel's file, from 1, or 0 if unknown, and its PTX text."""
 
     line: int
     text: str
@@ -47,22 +47,22 @@ class TimedOperation:
 
 @dataclass(frozen=True)
 class WarpTimeline:
-    """The same blocks, run with so many at once.
+    """A run of the same blocks with a number of resident blocks.
 
     Parameters
     ----------
     resident : int
-        Blocks that the multiprocessor holds at once.
+        The number of resident blocks.
     cycles : float
-        Until the last one has ended.
+        Cycles until the last block has ended.
     cycles_in : tuple of float
-        By WarpState: cycles of all warps together, over the whole run.
+        By WarpState, the cycles of all warps together, over the whole run.
     issued : int
-        Operations of warps, over the whole run.
+        The operations that warps issued, over the whole run.
     first, last : int
-        Its rows among the spans of all: sorted by warp, then by time.
+        The range of its rows in the spans of all timelines, sorted by warp, then by time.
     until : float
-        The cycle up to which spans were written down; `cycles` where all were.
+        The cycle up to which spans were recorded; `cycles` if all were.
     """
 
     resident: int
@@ -74,22 +74,23 @@ class WarpTimeline:
     until: float
 
     def issuing(self, schedulers: int) -> float:
-        """Return the share of all schedulers' cycles in which one issues."""
+        """Return the issue slot utilization: the share of all schedulers' cycles in which one issues."""
         return self.cycles_in[WarpState.ISSUING] / (schedulers * self.cycles) if self.cycles else 0.0
 
 
 def warps_of_round(warps_per_block: int, schedulers: int) -> int:
-    """Return behind how many warps of whole blocks the next block begins at another scheduler.
+    """Return the number of warps after which the assignment of warps to schedulers is shifted by one.
 
-    Warps go to schedulers in turn, and all have as many. Did each block begin at the same one, that would have the
-    first warps of all: of a tree in blocks of 256 more to issue, as Nsight Compute counts, than there are cycles.
+    Warps are assigned to schedulers in turn, evenly. If each block began at the same scheduler, that scheduler would
+    have the first warps of all blocks. For a tree reduction in blocks of 256 it would then issue more instructions, as
+    Nsight Compute counts them, than there are cycles.
     """
     return math.lcm(warps_per_block, schedulers)
 
 
 @dataclass(frozen=True, eq=False)
 class LaunchTimelines:
-    """A launch on one multiprocessor of a GPU, with 1, 2, 3 ... blocks at once.
+    """A launch on one multiprocessor of a GPU, with 1, 2, 3 ... resident blocks.
 
     Parameters
     ----------
@@ -98,25 +99,25 @@ class LaunchTimelines:
     kernel : str
     grid, block : tuple of int
     time_us : float
-        What the whole launch would take.
+        The predicted time of the whole launch.
     source : str
-        "sass" where the driver's assembler said the registers, else "ir".
+        "sass" if the driver's assembler determined the registers, otherwise "ir".
     schedulers, warps_per_block : int
     blocks : int
-        That are run each time: always the same, whatever is resident.
+        The number of blocks in each run, the same for any number of resident blocks.
     per_multiprocessor : int
-        Blocks that a multiprocessor gets of the launch.
+        The number of the launch's blocks per multiprocessor.
     resident : int
-        Of those, how many at once.
+        The number of resident blocks in the launch.
     limited_by : str
-        What ends first where one more is to be resident, as of an Occupancy.
+        The resource that prevents one more resident block, as in `Occupancy`.
     left_out : str
-        What is left out of the blocks, in words; "" where they are whole.
+        A description of omitted parts of the blocks; "" if they are complete.
     operations : tuple of TimedOperation
     timelines : tuple of WarpTimeline
         The first with one resident block, each with one more.
     spans : array of SPAN
-        Of all timelines.
+        The spans of all timelines.
     """
 
     gpu: str
@@ -137,11 +138,11 @@ class LaunchTimelines:
     spans: Array = field(repr=False)
 
     def scheduler_of(self, warps: Array) -> Array:
-        """Return which scheduler issues each of some warps, by their places on the multiprocessor."""
+        """Return the scheduler that issues each of some warps, by their slots on the multiprocessor."""
         scheduler: Array = (warps + warps // warps_of_round(self.warps_per_block, self.schedulers)) % self.schedulers
         return scheduler
 
     def spans_of(self, resident: int) -> Array:
-        """Return the spans with so many blocks at once."""
-        own = self.timelines[resident - 1]
-        return self.spans[own.first : own.last]
+        """Return the spans of the timeline with a number of resident blocks."""
+        timeline = self.timelines[resident - 1]
+        return self.spans[timeline.first : timeline.last]

@@ -1,4 +1,4 @@
-"""How many loads a warp has under way before it waits for one of them: what hides the latency of memory."""
+"""The number of loads that a warp has in flight before it waits for one, which hides memory latency."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
 @dataclass(frozen=True)
 class LoadsUnderWay:
-    """Loads from global memory, as sampled warps make them.
+    """Loads from global memory in flight, averaged over sampled warps.
 
     Parameters
     ----------
     together : float
-        Loads that are under way when a warp begins to wait for one, the mean; 0 where nothing is loaded.
+        The mean number of loads in flight when a warp begins to wait for one; 0 without loads.
     bytes : float
-        What a load brings a thread, the mean.
+        The mean number of bytes per load and thread.
     rounds : float
-        How often a warp waits so, from its begin to its end.
+        The number of such waits per warp, from its start to its end.
     """
 
     together: float = 0.0
@@ -39,25 +39,25 @@ NO_LOADS = LoadsUnderWay()
 
 
 def loads_under_way(kernel: PtxKernel, code: MachineCode, path: Sequence[Step], warps: int) -> LoadsUnderWay:
-    """Return what so many sampled warps had under way.
+    """Return the loads in flight of the first sampled warps.
 
     Parameters
     ----------
     kernel : PtxKernel
-        What `code` was made of.
+        The kernel from which `code` was generated.
     code : MachineCode
     path : sequence of Step
     warps : int
     """
 
     @cache
-    def of_block(block: int) -> tuple[int, int, float]:
-        return _of_block(kernel, code, block)
+    def block_loads(block: int) -> tuple[int, int, float]:
+        return _block_loads(kernel, code, block)
 
     loads = groups = size = 0.0
     for visit, times in caches.visits(path):
         active = float(np.count_nonzero(visit.lanes[:warps])) * times
-        own_loads, own_groups, own_bytes = of_block(visit.block)
+        own_loads, own_groups, own_bytes = block_loads(visit.block)
         loads += active * own_loads
         groups += active * own_groups
         size += active * own_bytes
@@ -66,9 +66,9 @@ def loads_under_way(kernel: PtxKernel, code: MachineCode, path: Sequence[Step], 
     return LoadsUnderWay(loads / groups, size / loads, groups / warps)
 
 
-def _of_block(kernel: PtxKernel, code: MachineCode, block: int) -> tuple[int, int, float]:
-    """Return a basic block's loads, how many waits they are for, and the bytes of all of them together."""
-    places = {row: place for place, row in code.requests[block].items()}
+def _block_loads(kernel: PtxKernel, code: MachineCode, block: int) -> tuple[int, int, float]:
+    """Return a basic block's number of loads, number of waits for loads, and bytes loaded per thread."""
+    index_of_request = {request_row: place for place, request_row in code.requests[block].items()}
     loads, groups, size = 0, 0, 0.0
     outstanding: set[int] = set()
     for number in range(int(code.first_operation[block]), int(code.first_operation[block + 1])):
@@ -82,13 +82,13 @@ def _of_block(kernel: PtxKernel, code: MachineCode, block: int) -> tuple[int, in
             outstanding.clear()
         if code.kinds[number] == MEMORY and code.spaces[number] == GLOBAL and code.written[number] >= 0:
             loads += 1
-            size += _bytes(kernel.blocks[block].instructions[places[int(code.request_of[number])]])
+            size += _bytes(kernel.blocks[block].instructions[index_of_request[int(code.request_of[number])]])
             outstanding.add(int(code.written[number]))
     return loads, groups + bool(outstanding), size
 
 
 def _bytes(instruction: PtxInstruction) -> float:
-    """Return what a load brings a thread."""
+    """Return the bytes per thread of a load."""
     lanes = next((int(word[1:]) for word in instruction.words if re.fullmatch(r"v[248]", word)), 1)
     bits = re.search(r"\d+$", instruction.words[-1])
     return lanes * int(bits[0]) / 8 if bits else 4.0

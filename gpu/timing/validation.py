@@ -1,4 +1,4 @@
-"""How far the model was from GPUs that were measured, as data: written by the benchmark, read by whoever says it."""
+"""Comparisons of the timing model with measured GPUs, as data: written by the benchmark, read for error estimates."""
 
 from __future__ import annotations
 
@@ -12,17 +12,29 @@ from gpu.files import opening
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "modeled"
 OURS, ELSEWHERE = "ours", "elsewhere"
-"""Where a case's kernels are from."""
+"""The origin of a case's kernels."""
 
-_MOST_BYTES = 2**23
-_FEWEST = 10
-"""Cases of which one can say what holds for nine of ten."""
+_MAXIMUM_BYTES = 2**23
+_MINIMUM_CASES = 10
+"""The fewest cases from which an error of nine out of ten is stated."""
 _SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class ValidatedCase:
-    """A variant, or a kernel from elsewhere, on some work: measured, and modeled for the same GPU, in microseconds."""
+    """The measured and the modeled time of a kernel on the same GPU.
+
+    Parameters
+    ----------
+    group : str
+        `OURS` or `ELSEWHERE`.
+    of, who : str
+        The pattern and the variant, or the source and the name of an external kernel.
+    work : str
+        The input and launch parameters.
+    measured_us, modeled_us : float
+        In microseconds.
+    """
 
     group: str
     of: str
@@ -33,26 +45,26 @@ class ValidatedCase:
 
     @property
     def error(self) -> float:
-        """Return how far the modeled time is from the measured one, as a share of that."""
+        """Return the relative error of the modeled time."""
         return abs(self.modeled_us / self.measured_us - 1)
 
 
 @dataclass(frozen=True)
 class KnownError:
-    """What nine of ten cases that were tried are within.
+    """The error that nine out of ten compared cases do not exceed.
 
     Parameters
     ----------
     within : float
-        As a share of the measured time.
+        The relative error.
     cases : int
-        How many were tried.
+        The number of compared cases.
     of : str
-        The pattern that they are all of; "" where they are of several.
+        The pattern of all cases; "" for cases of several patterns.
     date : str
-        Of the comparison.
+        The date of the comparison.
     among : bool
-        Whether the variant that was asked for is among those of its pattern.
+        Whether the requested variant is among the compared ones.
     """
 
     within: float
@@ -63,27 +75,27 @@ class KnownError:
 
     @property
     def words(self) -> str:
-        """Return it as it stands beside a time."""
+        """The error as text, shown next to a time."""
         return f"within {self.percent} % for 9 of 10 kernels tried" + ("" if self.among else ", not this one")
 
     @property
     def percent(self) -> int:
-        """Return it in percent, rounded up."""
+        """The error in percent, rounded up."""
         return math.ceil(round(100 * self.within, 6))
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The model beside one GPU.
+    """A comparison of the timing model with one GPU.
 
     Parameters
     ----------
     gpu : str
-        The key of its description.
+        The key of the GPU's description.
     device, date : str
-        What was measured, and when it was compared.
+        The measured device, and the date of the comparison.
     source : str
-        What said the kernels' instructions: "sass" or "ir".
+        The origin of the kernels' instructions: "sass" or "ir".
     cases : tuple of ValidatedCase
     """
 
@@ -94,54 +106,55 @@ class Validation:
     cases: tuple[ValidatedCase, ...]
 
     def error(self, pattern: str = "", variant: str = "") -> KnownError | None:
-        """Return what is known of a pattern's variants, or, without one, of kernels that are not ours.
+        """Return the known error for a pattern's variants or, without a pattern, for external kernels.
 
-        `variant` is the one that was modeled, which may be newer than the comparison.
+        `variant` is the modeled variant, which may be newer than the comparison.
         """
-        own = [each for each in self.cases if each.group == OURS and each.of == pattern]
-        if len(own) < _FEWEST:
+        own_cases = [each for each in self.cases if each.group == OURS and each.of == pattern]
+        if len(own_cases) < _MINIMUM_CASES:
             pattern = ""
-            own = [each for each in self.cases if each.group == ELSEWHERE]
-        if len(own) < _FEWEST:
+            own_cases = [each for each in self.cases if each.group == ELSEWHERE]
+        if len(own_cases) < _MINIMUM_CASES:
             return None
-        errors = sorted(each.error for each in own)
-        among = not (pattern and variant) or any(each.who == variant for each in own)
-        return KnownError(errors[math.ceil(_SHARE * len(errors)) - 1], len(errors), pattern, self.date, among)
+        errors = sorted(each.error for each in own_cases)
+        is_compared = not (pattern and variant) or any(each.who == variant for each in own_cases)
+        return KnownError(errors[math.ceil(_SHARE * len(errors)) - 1], len(errors), pattern, self.date, is_compared)
 
 
 def path_of(gpu: str, source: str) -> Path:
-    """Return the file of a GPU's comparison."""
+    """Return the path of a GPU's comparison."""
     return FOLDER / f"{gpu}-{source}.json"
 
 
 def write(path: Path, validation: Validation) -> None:
-    """Write a comparison to a file, a case a line."""
-    about = {name: value for name, value in asdict(validation).items() if name != "cases"}
+    """Write a comparison to a file, with one case per line."""
+    header = {name: value for name, value in asdict(validation).items() if name != "cases"}
     lines = ",\n".join("  " + json.dumps(asdict(each), allow_nan=False) for each in validation.cases)
-    head = json.dumps(about, indent=1).rstrip("\n}")
+    header_text = json.dumps(header, indent=1).rstrip("\n}")
     path.parent.mkdir(parents=True, exist_ok=True)
     with opening.replacing(path) as file:
-        file.write(f'{head},\n "cases": [\n{lines}\n ]\n}}\n'.encode())
+        file.write(f'{header_text},\n "cases": [\n{lines}\n ]\n}}\n'.encode())
 
 
 def read(path: Path) -> Validation:
-    """Read a comparison; InputError where the file holds none."""
+    """Read a comparison; raise InputError if the file is invalid."""
     try:
-        data = json.loads(opening.read_bytes(path, _MOST_BYTES))
+        data = json.loads(opening.read_bytes(path, _MAXIMUM_BYTES))
         cases = tuple(ValidatedCase(**each) for each in data.pop("cases"))
         if not all(isinstance(value, str) for value in data.values()):
-            raise TypeError("a name is none")
+            raise TypeError("a name is not a string")
         if not all(_is_time(each.measured_us) and _is_time(each.modeled_us) for each in cases):
-            raise ValueError("a time is none")
+            raise ValueError("a time is not a positive number")
         return Validation(**data, cases=cases)
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
-            f"{opening.name_of(path.name)} holds no comparison of the model: {opening.name_of(str(error))}."
+            f"{opening.name_of(path.name)} is not a valid comparison of the timing model: "
+            f"{opening.name_of(str(error))}."
         ) from None
 
 
 def find(gpu: str, source: str) -> Validation | None:
-    """Return the comparison with a GPU; None where there was none."""
+    """Return the comparison with a GPU; None if there is none."""
     path = path_of(gpu, source)
     return read(path) if path.is_file() else None
 

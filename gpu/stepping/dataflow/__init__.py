@@ -1,1 +1,1 @@
-"""The picture of where values came from: rows of cells, and edges between them."""
+"""The dataflow picture: rows of cells, with edges that show the origin of each value."""

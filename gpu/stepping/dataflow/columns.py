@@ -1,4 +1,4 @@
-"""The columns of cells: blocks stand side by side, under their sections of the input where sizes allow."""
+"""The columns of cells: blocks are side by side, below their sections of the input if sizes permit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu.stepping.provenance.provenance import Provenance
 
 
 class Columns:
-    """Gives cells their columns.
+    """Map cells to columns.
 
     Parameters
     ----------
@@ -32,31 +32,31 @@ class Columns:
         self._starts = np.array([each.first for each in provenance.inputs] or [0])
 
     def _width(self) -> int:
-        """Return how many elements the first array has that the program was given."""
-        given = [self._provenance.storages[number] for number in self._provenance.read]
-        arrays = [storage for storage in given if storage.space == "global"] or given
+        """Return the number of elements of the program's first input array."""
+        inputs = [self._provenance.storages[number] for number in self._provenance.read]
+        arrays = [storage for storage in inputs if storage.space == "global"] or inputs
         return arrays[0].count if arrays else 0
 
     def of(self, storage: Array, cell: Array) -> Array:
         """Return the column of each cell."""
-        block, within = np.divmod(cell, self._section[storage])
-        found: Array = block * self._stride[storage] + within
-        return found
+        block, offset = np.divmod(cell, self._section[storage])
+        column: Array = block * self._stride[storage] + offset
+        return column
 
     def of_inputs(self, node: Array) -> tuple[Array, Array]:
-        """Return the storage and the cell of nodes that a launch found in an array; -1 for the storage of any other."""
+        """Return the storage and the cell of nodes that are inputs of a launch; the storage of any other node is -1."""
         storage, cell = np.full(node.size, -1), np.zeros(node.size, np.int64)
-        which = np.searchsorted(self._starts, node, side="right") - 1
-        for number in np.unique(which):
+        input_number = np.searchsorted(self._starts, node, side="right") - 1
+        for number in np.unique(input_number):
             if 0 <= number < len(self._provenance.inputs):
-                found = self._provenance.inputs[number]
-                rows = np.flatnonzero((which == number) & (node - found.first < found.elements.size))
-                storage[rows], cell[rows] = found.storage, found.elements[node[rows] - found.first]
+                inputs = self._provenance.inputs[number]
+                rows = np.flatnonzero((input_number == number) & (node - inputs.first < inputs.elements.size))
+                storage[rows], cell[rows] = inputs.storage, inputs.elements[node[rows] - inputs.first]
         return storage, cell
 
     def input_of(self, node: Array) -> Array:
-        """Return the number of the inputs that each node is of; -1 for a node of an operation."""
-        which = np.searchsorted(self._starts, node, side="right") - 1
+        """Return the index of the inputs that contain each node; -1 for an operation's node."""
+        input_number = np.searchsorted(self._starts, node, side="right") - 1
         sizes = np.array([each.elements.size for each in self._provenance.inputs] or [0])
-        inside = (which >= 0) & (node - self._starts[which] < sizes[which])
-        return np.where(inside, which, -1)
+        inside = (input_number >= 0) & (node - self._starts[input_number] < sizes[input_number])
+        return np.where(inside, input_number, -1)

@@ -1,8 +1,8 @@
-"""The dataflow picture of a recording: rows of cells, and edges from where each value came.
+"""The dataflow picture of a recording: rows of cells, with edges from the source of each value.
 
-It is derived from what was recorded alone: nothing here knows an algorithm. A row is the statement that made values,
-in one round of its loops; it stands at its storage in the program, so that two orders of the warps give the same rows.
-Copies make no row, unless they move a value to another column.
+It is derived from the recording alone and knows no algorithm. A row contains the values of one statement in one
+iteration of its loops. Rows are ordered as in the program, so two schedules of the warps produce the same rows. A copy
+produces a row only if it moves a value to another column.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from gpu.stepping.recording import Recording
 
 
 class CellTerm(NamedTuple):
-    """How a value was made: by an operator from terms, or, where the operator is "", found elsewhere.
+    """The computation of a value: an operator and its operands, or "" for a value from elsewhere.
 
-    `seen` is the row and the cell where it was last to be seen; None for what is an operation of the same statement,
-    and for a value that nothing recorded made, such as a constant.
+    `seen` is the last row and cell that contained the value; None for an operation of the same statement, and for a
+    value without a recorded origin, such as a constant.
     """
 
     operator: str
@@ -59,98 +59,102 @@ class Dataflow:
 
     @cached_property
     def columns(self) -> int:
-        """How many columns there are."""
-        shown = np.array(sorted({row.storage.number for row in self.rows}), np.int64)
-        written = np.isin(self.provenance.writes.storage, shown)
+        """The number of columns."""
+        storages_with_rows = np.array(sorted({row.storage.number for row in self.rows}), np.int64)
+        written = np.isin(self.provenance.writes.storage, storages_with_rows)
         storage, cell = self.provenance.writes.storage[written], self.provenance.writes.cell[written]
-        given = np.array(sorted(self._outlines.given), np.int64)
-        counts = [self.provenance.storages[number].count for number in given]
-        cells = [self._outlines.shown(number, np.arange(count)) for number, count in zip(given, counts, strict=True)]
+        input_storages = np.array(sorted(self._outlines.given), np.int64)
+        counts = [self.provenance.storages[number].count for number in input_storages]
+        cells = [
+            self._outlines.shown(number, np.arange(count)) for number, count in zip(input_storages, counts, strict=True)
+        ]
         last = np.array([each.max(initial=-1) for each in cells], np.int64)
-        held = last >= 0
-        storage, cell = np.concatenate((storage, given[held])), np.concatenate((cell, last[held]))
+        has_cells = last >= 0
+        storage, cell = np.concatenate((storage, input_storages[has_cells])), np.concatenate((cell, last[has_cells]))
         return int(self._columns.of(storage, cell).max(initial=-1)) + 1
 
-    # What moments are.
+    # Rows by moment.
 
     def row_at(self, moment: int) -> int:
-        """Return the row that was worked on last before a moment; 0 where none was."""
+        """Return the row that was last changed before a moment; 0 if there is none."""
         at = int(np.searchsorted(self._times[0], moment)) - 1
         return int(self._times[1][at]) if at >= 0 else 0
 
     @cached_property
     def _times(self) -> tuple[Array, Array]:
-        """The number of the event of each write that made something, ascending, and its row."""
+        """The event number of each defining write, ascending, and its row."""
         writes = [each.writes for each in self._outlines.all]
         rows = np.repeat(np.arange(len(writes)), [each.size for each in writes])
         moments = self.provenance.writes.moment[np.concatenate([*writes, np.zeros(0, np.int64)])]
         order = np.lexsort((rows, moments))
         return moments[order], rows[order]
 
-    # What made what.
+    # Sources of values.
 
     def ancestry(self, row: int, cell: int) -> set[tuple[int, int]]:
-        """Return all rows and cells that a cell's value came from, itself included."""
-        found: set[tuple[int, int]] = set()
-        waiting = [(row, cell)]
-        while waiting:
-            at = waiting.pop()
-            if at not in found:
-                found.add(at)
-                waiting += self.sources_of(*at)
-        return found
+        """Return all rows and cells that a cell's value depends on, including itself."""
+        ancestors: set[tuple[int, int]] = set()
+        pending = [(row, cell)]
+        while pending:
+            location = pending.pop()
+            if location not in ancestors:
+                ancestors.add(location)
+                pending += self.sources_of(*location)
+        return ancestors
 
     def sources_of(self, row: int, cell: int) -> list[tuple[int, int]]:
-        """Return where a cell's value came from: for one that is kept, where it was seen before."""
-        here = self.rows[row]
-        if here.made[cell]:
-            edges = here.sources
+        """Return the sources of a cell's value; for an unchanged cell, its previous location."""
+        row_data = self.rows[row]
+        if row_data.made[cell]:
+            edges = row_data.sources
             low, high = np.searchsorted(edges[:, 0], cell), np.searchsorted(edges[:, 0], cell, side="right")
             return [(int(each[1]), int(each[2])) for each in edges[low:high]]
-        if here.is_input:
+        if row_data.is_input:
             return []
         node = self._node(row, cell)
-        seen = self._seen(node, row, here.storage.number, int(here.cells[cell])) if node else None
-        return [seen] if seen is not None and seen[0] < row else []
+        location = self._last_location(node, row, row_data.storage.number, int(row_data.cells[cell])) if node else None
+        return [location] if location is not None and location[0] < row else []
 
     def kept_from(self, row: int) -> Array:
-        """Return where each cell of a row that is kept was seen before, shape (cells, 2): a row and a cell, else -1."""
-        here = self.rows[row]
-        found = np.full((here.cells.size, 2), -1, np.int64)
-        if here.is_input:
-            return found
+        """Return the previous location of each unchanged cell, shape (cells, 2): row and cell, or -1."""
+        row_data = self.rows[row]
+        locations = np.full((row_data.cells.size, 2), -1, np.int64)
+        if row_data.is_input:
+            return locations
         nodes = self._nodes(row)
-        kept = np.flatnonzero(~here.made & (nodes > 0))
-        if not kept.size:
-            return found
-        storage = np.full(kept.size, here.storage.number)
-        rows, cells = self._edges.last_seen.find(nodes[kept], np.full(kept.size, row), storage, here.cells[kept])
+        unchanged = np.flatnonzero(~row_data.made & (nodes > 0))
+        if not unchanged.size:
+            return locations
+        storage = np.full(unchanged.size, row_data.storage.number)
+        rows, cells = self._edges.last_seen.find(
+            nodes[unchanged], np.full(unchanged.size, row), storage, row_data.cells[unchanged]
+        )
         for at in np.unique(rows[(rows >= 0) & (rows < row)]).tolist():
-            mine = rows == at
-            found[kept[mine], 0] = at
-            found[kept[mine], 1] = np.searchsorted(self.rows[at].cells, cells[mine])
-        return found
+            matches = rows == at
+            locations[unchanged[matches], 0] = at
+            locations[unchanged[matches], 1] = np.searchsorted(self.rows[at].cells, cells[matches])
+        return locations
 
     def _nodes(self, row: int) -> Array:
-        """Return the node of each cell's value; 0 where nothing known made it."""
-        here = self.rows[row]
-        nodes = np.where(here.writers >= 0, self.provenance.writes.node[here.writers], 0)
-        known = here.writers >= 0
+        """Return the node of each cell's value; 0 if it has no recorded origin."""
+        row_data = self.rows[row]
+        nodes = np.where(row_data.writers >= 0, self.provenance.writes.node[row_data.writers], 0)
+        has_node = row_data.writers >= 0
         for each in reversed(self.provenance.inputs):
-            if each.storage == here.storage.number and each.launch <= here.launch and each.elements.size:
-                at = np.minimum(np.searchsorted(each.elements, here.cells), each.elements.size - 1)
-                mine = ~known & (each.elements[at] == here.cells)
-                nodes[mine] = each.first + at[mine]
-                known |= mine
+            if each.storage == row_data.storage.number and each.launch <= row_data.launch and each.elements.size:
+                at = np.minimum(np.searchsorted(each.elements, row_data.cells), each.elements.size - 1)
+                matches = ~has_node & (each.elements[at] == row_data.cells)
+                nodes[matches] = each.first + at[matches]
+                has_node |= matches
         return nodes
 
     def _node(self, row: int, cell: int) -> int:
-        """Return the node of a cell's value; 0 where nothing known made it."""
-        here = self.rows[row]
-        write = int(here.writers[cell])
+        """Return the node of a cell's value; 0 if it has no recorded origin."""
+        row_data = self.rows[row]
+        write = int(row_data.writers[cell])
         if write >= 0:
             return int(self.provenance.writes.node[write])
-        return self._input_node(here.storage.number, int(here.cells[cell]), here.launch)
+        return self._input_node(row_data.storage.number, int(row_data.cells[cell]), row_data.launch)
 
     def _input_node(self, storage: int, cell: int, launch: int) -> int:
         for each in reversed(self.provenance.inputs):
@@ -160,64 +164,69 @@ class Dataflow:
                     return each.first + at
         return 0
 
-    def _seen(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
-        """Return the row and the cell (of that row) where a node was last to be seen before a row."""
+    def _last_location(self, node: int, row: int, storage: int, cell: int) -> tuple[int, int] | None:
+        """Return the last row before a given one that contains a node, and the cell in that row."""
         rows, cells = self._edges.last_seen.find(*(np.array([each]) for each in (node, row, storage, cell)))
         if rows[0] < 0:
             return None
         return int(rows[0]), int(np.searchsorted(self.rows[rows[0]].cells, cells[0]))
 
     def who(self, row: int, cell: int) -> Who | None:
-        """Return who put a cell's value there; None for what was there before the program began."""
+        """Return the writer of a cell's value; None if the value is older than the program."""
         return self.rows[row].who(cell)
 
     def term(self, row: int, cell: int) -> CellTerm | None:
-        """Return how a made cell's value was made; None for a kept one."""
-        here = self.rows[row]
-        if not here.made[cell]:
+        """Return the term that computed a cell's value; None for an unchanged cell."""
+        row_data = self.rows[row]
+        if not row_data.made[cell]:
             return None
-        write = here.maker(cell)
+        write = row_data.maker(cell)
         group = int(self._graph.definitions.group[np.searchsorted(self._graph.definitions.write, write)])
         return self._term(int(self.provenance.writes.node[write]), None, row, cell, group)
 
     def _term(self, node: int, operand: object, row: int, cell: int, group: int) -> CellTerm:
-        here = self.rows[row]
+        row_data = self.rows[row]
         if not node:
             return CellTerm("", operand, (), None)  # type: ignore[arg-type]
         launch, number = self.provenance.launch_of_node(node)
-        made = launch.trace.node(number)
-        of = int(self._graph.group_of_node(np.array([node]))[0])
-        if not made.operator or (of >= 0 and of != group) or bool(here.count[cell] == 0):
-            return CellTerm("", made.value, (), self._seen(node, row, here.storage.number, int(here.cells[cell])))
-        same = self.provenance.nodes_in(launch, made.sources)
-        operands = zip(same, made.operands, strict=True)
+        value_node = launch.trace.node(number)
+        node_group = int(self._graph.group_of_node(np.array([node]))[0])
+        if not value_node.operator or (node_group >= 0 and node_group != group) or bool(row_data.count[cell] == 0):
+            return CellTerm(
+                "",
+                value_node.value,
+                (),
+                self._last_location(node, row, row_data.storage.number, int(row_data.cells[cell])),
+            )
+        global_nodes = self.provenance.nodes_in(launch, value_node.sources)
+        operands = zip(global_nodes, value_node.operands, strict=True)
         return CellTerm(
-            made.operator, made.value, tuple(self._term(*each, row, cell, group) for each in operands), None
+            value_node.operator, value_node.value, tuple(self._term(*each, row, cell, group) for each in operands), None
         )
 
-    # Where to look.
+    # Cells by name.
 
     def cell_at(
         self, moment: int, name: str, element: int, *, block: int = 0, thread: int | None = None
     ) -> tuple[int, int] | None:
-        """Return where an array's element, or a variable, is to be seen at a moment.
+        """Return the row and cell that show an array's element, or a variable, at a moment.
 
         Parameters
         ----------
         moment : int
         name : str
-            Of the array or the variable.
+            The name of the array or variable.
         element : int
             0 for a variable.
         block : int
-            The block that a shared array or a thread belongs to.
+            The block of the shared array or the thread.
         thread : int or None
-            The thread whose variable, or own array, it is.
+            The thread of the variable or local array.
 
         Returns
         -------
         (int, int) or None
-            The row, which is the last one by then, and the cell; None where nothing shows it.
+            The last such row, and the cell; None if no row shows it.
         """
         for number in range(len(self.rows) - 1, -1, -1):
             row = self.rows[number]

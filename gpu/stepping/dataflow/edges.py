@@ -1,4 +1,4 @@
-"""The edges of a dataflow picture: from the cells of its rows to where each one's value came from."""
+"""The edges of a dataflow picture: from the cells of its rows to the sources of their values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Edges:
 
     @cached_property
     def last_seen(self) -> LastSeen:
-        """Where values were last to be seen."""
+        """The last row and cell that contained each value."""
         return LastSeen(self._provenance, self._columns, self._graph, self._rows)
 
     @cached_property
@@ -51,15 +51,15 @@ class Edges:
         return cell, from_row, from_cell
 
     def operations(self, row: int) -> tuple[Array, Array, tuple[str, ...]]:
-        """Return the cells of a row that operations made, how many made each, and the operators."""
-        made = self._graph.definitions
-        groups = np.unique(made.group[np.searchsorted(made.write, self._rows[row].writes)])
-        of, operation = self._graph.members
-        first = np.searchsorted(of, groups)
-        counts = np.searchsorted(of, groups, side="right") - first
-        wanted = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        cells, counts = self._provenance.writes.cell[made.last[groups[counts > 0]]], counts[counts > 0]
-        operators = self._provenance.operations.operator[operation[wanted]]
-        different, first = np.unique(operators, return_index=True)
-        names = tuple(self._provenance.operators[each] for each in different[np.argsort(first)])
+        """Return the cells that operations of a row computed, the number of operations per cell, and the operators."""
+        definitions = self._graph.definitions
+        groups = np.unique(definitions.group[np.searchsorted(definitions.write, self._rows[row].writes)])
+        group_of_operation, operation = self._graph.members
+        first = np.searchsorted(group_of_operation, groups)
+        counts = np.searchsorted(group_of_operation, groups, side="right") - first
+        selected = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        cells, counts = self._provenance.writes.cell[definitions.last[groups[counts > 0]]], counts[counts > 0]
+        operators = self._provenance.operations.operator[operation[selected]]
+        unique, first = np.unique(operators, return_index=True)
+        names = tuple(self._provenance.operators[each] for each in unique[np.argsort(first)])
         return cells, counts, names

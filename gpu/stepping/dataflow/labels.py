@@ -1,4 +1,4 @@
-"""What rows are called: after the loop variable that changed, else after the array or the line."""
+"""The labels of rows: the loop variable that changed, or the array's name or the source line."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gpu.stepping.recording import Recording
 
 _Variables = dict[str, str]
 
-# Of so many warps it is seen whether they agree: where warps take turns, each has an event of its own.
+# The number of events in which variables are compared: if warps take turns, each warp has its own event.
 _EVENTS = 4
 
 
 class Labels:
-    """Labels of rows, made when they are asked for.
+    """The labels of rows, computed on demand.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Labels:
 
     @cached_property
     def _statements(self) -> list[tuple[SourcePosition | None, int]]:
-        """The statement that each row begins, and its launch; None where a row goes on with that of the row before."""
+        """Each row's first statement and launch; the statement is None if the row continues the previous one."""
         return [
             (None if self._rows.turn(number) else self._rows.position(number), row.launch)
             for number, row in enumerate(self._rows.all)
@@ -50,84 +50,84 @@ class Labels:
         return self._labels[number]
 
     def _label(self, number: int) -> str:
-        row, before = self._rows[number], self._rows[number - 1] if number else None
+        row, previous_row = self._rows[number], self._rows[number - 1] if number else None
         name = self._rows.storage(number).name
         if row.is_input:
             return name
         if turn := self._rows.turn(number):
             return f"turn {turn + 1}"
-        known = self._loop_variables(number)
-        follows = before is not None and not before.is_input and before.launch == row.launch
-        past = self._loop_variables(number - 1) if follows else {}
-        changed = [f"{name} = {value}" for name, value in known.items() if past.get(name) != value]
+        current = self._loop_variables(number)
+        follows = previous_row is not None and not previous_row.is_input and previous_row.launch == row.launch
+        previous = self._loop_variables(number - 1) if follows else {}
+        changed = [f"{name} = {value}" for name, value in current.items() if previous.get(name) != value]
         if changed:
             return ", ".join(changed)
         position, _ = self._statements[number]
         line = f"line {position.line if position is not None else 0}"
-        if before is None or before.storage != row.storage:
+        if previous_row is None or previous_row.storage != row.storage:
             return name or line
-        again = self._statements[:number].count(self._statements[number])
-        return line + (f", round {again + 1}" if again else "")
+        repetitions = self._statements[:number].count(self._statements[number])
+        return line + (f", round {repetitions + 1}" if repetitions else "")
 
     def _loop_variables(self, number: int) -> _Variables:
-        """Return the variables of the loops around a row that all its threads agree on, outermost loop first."""
+        """Return the loop variables of a row that are equal in all its threads, outermost loop first."""
         if number not in self._variables:
             row = self._rows[number]
             launch = self._recording.launches[row.launch]
             events = self._rows.events(number)
-            some = np.unique(np.linspace(0, events.size - 1, _EVENTS).astype(np.int64))
-            events = events[some] - launch.first
-            found = [self._uniform(launch.number, launch.trace, int(event)) for event in events]
-            same = found[0].items() if found else ()
+            sample = np.unique(np.linspace(0, events.size - 1, _EVENTS).astype(np.int64))
+            events = events[sample] - launch.first
+            variables = [self._uniform_variables(launch.number, launch.trace, int(event)) for event in events]
+            first = variables[0].items() if variables else ()
             self._variables[number] = {
-                name: value for name, value in same if all(each.get(name) == value for each in found)
+                name: value for name, value in first if all(each.get(name) == value for each in variables)
             }
         return self._variables[number]
 
-    def _uniform(self, launch: int, trace: Trace, event: int) -> _Variables:
+    def _uniform_variables(self, launch: int, trace: Trace, event: int) -> _Variables:
         if launch not in self._loops:
             self._loops[launch] = self._variables_of_loops(trace)
         loops = self._loops[launch]
-        found: _Variables = {}
+        variables: _Variables = {}
         callers = dict(trace.data.calls.tolist())
         events = trace.data.events
         lanes = trace.lanes.of_mask(int(events["mask"][event]))
         while event >= 0:
             function, position, frame = events[event][["function", "position", "frame"]].tolist()
-            around = trace.data.functions[function].loops_at(position)
-            names = [name for loop in around for name in sorted(_of_loop(loops, function, loop))]
+            loop_numbers = trace.data.functions[function].loops_at(position)
+            names = [name for loop in loop_numbers for name in sorted(_loop_names(loops, function, loop))]
             registers = trace.registers(event, names) if names else {}
-            here = {name: text for name in names if (text := _text(registers.get(name), lanes))}
-            found = {**here, **found}
+            local = {name: text for name in names if (text := _text(registers.get(name), lanes))}
+            variables = {**local, **variables}
             caller = callers.get(frame, -1)
             earlier = np.flatnonzero(events["frame"][:event] == caller) if caller >= 0 else np.zeros(0)
             event = int(earlier[-1]) if earlier.size else -1
-        return found
+        return variables
 
     def _variables_of_loops(self, trace: Trace) -> dict[tuple[int, int], set[str]]:
-        """Return the names of the variables that each loop advances: in its header, else those named there."""
+        """Return the variables that each loop advances: in its header, or else in its body and named in the header."""
         events, registers, kinds = trace.data.events, trace.data.registers, trace.data.kinds
-        of = registers["event"]
-        own = (of >= 0) & (events["frame"][of] == registers["frame"])
-        columns = [events[name][of[own]] for name in ("function", "position", "kind")]
-        written = np.unique(np.stack([*columns, registers["slot"][own]], axis=1), axis=0)
-        found: dict[tuple[int, int], set[str]] = {}
+        event_numbers = registers["event"]
+        is_own = (event_numbers >= 0) & (events["frame"][event_numbers] == registers["frame"])
+        columns = [events[name][event_numbers[is_own]] for name in ("function", "position", "kind")]
+        written = np.unique(np.stack([*columns, registers["slot"][is_own]], axis=1), axis=0)
+        advanced: dict[tuple[int, int], set[str]] = {}
         fallback: dict[tuple[int, int], set[str]] = {}
         for function, position, kind, slot in written.tolist():
             description = trace.data.functions[function]
             name = description.variables.get(slot)
-            around = description.loops_at(position)
-            if not around or name is None or kinds[kind] == "declare":
+            loop_numbers = description.loops_at(position)
+            if not loop_numbers or name is None or kinds[kind] == "declare":
                 continue
             advances = kinds[kind] == "advance"
-            if not advances and name not in self._header(trace, description.statements[around[-1]].position):
+            if not advances and name not in self._header(trace, description.statements[loop_numbers[-1]].position):
                 continue
-            chosen = found if advances else fallback
-            chosen.setdefault((function, around[-1]), set()).add(name)
-        return fallback | found
+            chosen = advanced if advances else fallback
+            chosen.setdefault((function, loop_numbers[-1]), set()).add(name)
+        return fallback | advanced
 
     def _header(self, trace: Trace, position: int) -> set[str]:
-        """Return the names in the line where a loop begins."""
+        """Return the names in a loop's first line."""
         if position < 0:
             return set()
         header = trace.data.positions[position]
@@ -135,13 +135,13 @@ class Labels:
         return set(re.findall(r"[A-Za-z_]\w*", lines[header.line - 1])) if 0 < header.line <= len(lines) else set()
 
 
-def _of_loop(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:
+def _loop_names(loops: dict[tuple[int, int], set[str]], function: int, loop: int) -> set[str]:
     """Return the names of a loop's variables."""
     return loops.get((function, loop), set())
 
 
 def _text(variable: Register | None, lanes: Array) -> str:
-    """Return a variable's value where all lanes have the same one; "" elsewhere."""
+    """Return a variable's value if it is an integer and equal in all lanes; otherwise ""."""
     if variable is None or not variable.defined[lanes].all():
         return ""
     values = variable.values[lanes]

@@ -1,4 +1,4 @@
-"""The rows of a dataflow picture without their values: which steps of the program make one, and in which order."""
+"""The rows of a dataflow picture without their values: the program steps that create rows, and their order."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gpu.stepping.provenance.storages import Storage
 
 @dataclass(frozen=True)
 class RowOutline:
-    """Where a row stands, without its values.
+    """The position of a row, without its values.
 
     Parameters
     ----------
     storage : int
     launch : int
     step : int
-        The last step of the program that belongs to it: it shows what its storage held after that.
+        The last program step of the row, which shows its storage's content after that step.
     writes : array
-        The numbers of the writes that made something, ascending; empty for an input.
+        The indices of the defining writes, ascending; empty for an input.
     """
 
     storage: int
@@ -36,16 +36,16 @@ class RowOutline:
 
     @property
     def is_input(self) -> bool:
-        """Whether it shows an array as a launch found it."""
+        """Whether the row shows the content of an array before a launch."""
         return not self.writes.size
 
 
 SHOWN_WHOLE = 4096
-"""Elements of an array up to which all are shown. Of larger ones, of which a block alone is recorded, only some are."""
+"""The largest array that is shown completely. Larger arrays show only the cells that were accessed."""
 
 
 class Outlines:
-    """The outlines of all rows, in order: before those of a launch the arrays that it was given.
+    """The outlines of all rows, in order; the input arrays of a launch precede its other rows.
 
     Parameters
     ----------
@@ -57,11 +57,14 @@ class Outlines:
     def __init__(self, provenance: Provenance, columns: Columns, graph: ValueGraph) -> None:
         self._provenance, self._columns = provenance, columns
         firsts = np.array(provenance.first_steps or [0])
-        made = _steps(provenance, graph)
-        launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in made]
+        steps = _steps(provenance, graph)
+        launches = [int(np.searchsorted(firsts, each.step, side="right")) - 1 for each in steps]
         inputs = sorted(_inputs(provenance, columns, graph), key=lambda each: _precedence(provenance, *each))
-        rows = [RowOutline(storage, at, int(firsts[at]), np.zeros(0, np.int64)) for at, storage in inputs]
-        rows += [RowOutline(each.storage, at, each.step, each.writes) for each, at in zip(made, launches, strict=True)]
+        rows = [RowOutline(storage, launch, int(firsts[launch]), np.zeros(0, np.int64)) for launch, storage in inputs]
+        rows += [
+            RowOutline(each.storage, launch, each.step, each.writes)
+            for each, launch in zip(steps, launches, strict=True)
+        ]
         self.all = tuple(sorted(rows, key=lambda row: (row.launch, row.step)))
         self.given = frozenset(row.storage for row in self.all if row.is_input)
 
@@ -72,122 +75,122 @@ class Outlines:
         return self.all[number]
 
     def storage(self, number: int) -> Storage:
-        """Return what a row shows."""
+        """Return the storage that a row shows."""
         return self._provenance.storages[self.all[number].storage]
 
     def events(self, number: int) -> Array:
-        """Return the numbers of the events that made something in a row; that before the launch for an input."""
+        """Return the event numbers that computed values of a row; for an input, the one before the launch."""
         row = self.all[number]
         if row.is_input:
             return np.array([self._provenance.recording.launches[row.launch].first - 1])
-        found: Array = np.unique(self._provenance.writes.moment[row.writes])
-        return found
+        events: Array = np.unique(self._provenance.writes.moment[row.writes])
+        return events
 
     def turn(self, number: int) -> int:
-        """Return how many atomics of the row's statement came to the elements of the row before its own."""
+        """Return the number of atomic operations of the statement that preceded the row's on the same elements."""
         row = self.all[number]
         return 0 if row.is_input else int(self._provenance.turns[row.step])
 
     def position(self, number: int) -> SourcePosition | None:
-        """Return the statement of a row; None for an input."""
+        """Return the source position of a row's statement; None for an input."""
         if self.all[number].is_input:
             return None
         return self._provenance.recording.position(int(self._provenance.writes.moment[self.all[number].writes].min()))
 
     def shown(self, storage: int, cells: Array) -> Array:
-        """Return those of some cells that are shown: of a large array what was written, and what anything came from."""
+        """Return the cells to show; for a large array, those that were written or are the source of a value."""
         if self._provenance.storages[storage].count <= SHOWN_WHOLE:
             return cells
-        storages, touched = self._touched
+        storages, used_cells = self._used_inputs
         writes = self._provenance.writes
-        mine = np.union1d(touched[storages == storage], writes.cell[self._provenance.writes_to(storage)])
-        return np.intersect1d(cells, mine)
+        own_cells = np.union1d(used_cells[storages == storage], writes.cell[self._provenance.writes_to(storage)])
+        return np.intersect1d(cells, own_cells)
 
     @cached_property
-    def _touched(self) -> tuple[Array, Array]:
-        """The storages and cells of what was found in arrays and used."""
+    def _used_inputs(self) -> tuple[Array, Array]:
+        """The storages and cells of input values that were used."""
         nodes = np.unique(np.concatenate((self._provenance.operations.sources.ravel(), self._provenance.writes.node)))
         return self._columns.of_inputs(nodes)
 
     @cached_property
     def row_of_write(self) -> Array:
-        """For each write the row that it made something in; -1 for none."""
-        found = np.full(len(self._provenance.writes), -1)
+        """For each write the row that it defines a value in; -1 for none."""
+        rows = np.full(len(self._provenance.writes), -1)
         for number, row in enumerate(self.all):
-            found[row.writes] = number
-        return found
+            rows[row.writes] = number
+        return rows
 
 
 def _inputs(provenance: Provenance, columns: Columns, graph: ValueGraph) -> set[tuple[int, int]]:
-    """Return launches, each with a storage of which it uses what it found there."""
+    """Return pairs of a launch and a storage, if the launch uses the storage's initial content."""
     used = np.unique(columns.input_of(graph.sources[1]))
-    found = {(provenance.inputs[number].launch, provenance.inputs[number].storage) for number in used if number >= 0}
-    return found | {(launch, storage) for storage, launch in provenance.read.items() if _is_data(provenance, storage)}
+    inputs = {(provenance.inputs[number].launch, provenance.inputs[number].storage) for number in used if number >= 0}
+    return inputs | {(launch, storage) for storage, launch in provenance.read.items() if _is_data(provenance, storage)}
 
 
 def _precedence(provenance: Provenance, launch: int, storage: int) -> tuple[int, bool, bool, int]:
-    """Let arrays that are read come before those that are only changed, and those before constants."""
+    """Sort arrays that are read before those that are only changed, and those before constants."""
     return launch, provenance.storages[storage].space == "constant", storage not in provenance.read, storage
 
 
 def _is_data(provenance: Provenance, storage: int) -> bool:
-    """Whether an array that nothing was made from is shown all the same: it chose what happened, as a key does."""
+    """Return whether an array without dependent values is shown, because it may control execution, like sort keys."""
     return provenance.storages[storage].space == "global"
 
 
 def _steps(provenance: Provenance, graph: ValueGraph) -> list[RowOutline]:
-    """Return a row for each step that made something in a storage.
+    """Return a row for each step that defines values in a storage.
 
-    Statements that follow each other in one round, and neither depend on each other nor on a barrier, make one row, as
-    the two halves of a compare-exchange do.
+    Consecutive statements in one iteration are merged into one row if they depend neither on each other nor on a
+    barrier, such as the two halves of a compare-exchange.
     """
-    writes, made = provenance.writes, graph.definitions
-    step, storage = writes.step[made.write], writes.storage[made.write]
-    order = np.lexsort((made.write, storage, step))
-    step, storage, write, group = step[order], storage[order], made.write[order], made.group[order]
+    writes, definitions = provenance.writes, graph.definitions
+    step, storage = writes.step[definitions.write], writes.storage[definitions.write]
+    order = np.lexsort((definitions.write, storage, step))
+    step, storage, write, group = step[order], storage[order], definitions.write[order], definitions.group[order]
     borders = np.flatnonzero((step[1:] != step[:-1]) | (storage[1:] != storage[:-1])) + 1
     starts = np.concatenate(([0], borders)) if step.size else np.zeros(0, np.int64)
     ends = np.append(borders, step.size)
     barriers = np.cumsum(provenance.barriers)
     users, sources = graph.sources
-    of_source = graph.group_of_node(sources)
+    source_group = graph.group_of_node(sources)
     rows: list[RowOutline] = []
     groups: set[int] = set()
     cells: set[int] = set()
     for start, end in zip(starts, ends, strict=False):
-        at, where, these = int(step[start]), int(storage[start]), write[start:end]
-        own = set(group[start:end].tolist())
-        fresh = set(writes.cell[these].tolist())
-        before = rows[-1] if rows else None
+        step_number, storage_number, step_writes = int(step[start]), int(storage[start]), write[start:end]
+        own_groups = set(group[start:end].tolist())
+        new_cells = set(writes.cell[step_writes].tolist())
+        previous = rows[-1] if rows else None
         if (
-            before is not None
-            and before.storage == where
-            and provenance.scopes[before.step] == provenance.scopes[at]
-            and barriers[before.step] == barriers[at]
-            and not writes.is_atomic[these].any()
-            and not writes.is_atomic[before.writes].any()
-            and cells.isdisjoint(fresh)
-            and groups.isdisjoint(_used(users, of_source, own))
-            and cells.isdisjoint(_written(provenance, where, before.step + 1, at))
+            previous is not None
+            and previous.storage == storage_number
+            and provenance.scopes[previous.step] == provenance.scopes[step_number]
+            and barriers[previous.step] == barriers[step_number]
+            and not writes.is_atomic[step_writes].any()
+            and not writes.is_atomic[previous.writes].any()
+            and cells.isdisjoint(new_cells)
+            and groups.isdisjoint(_source_groups(users, source_group, own_groups))
+            and cells.isdisjoint(_written_cells(provenance, storage_number, previous.step + 1, step_number))
         ):
-            rows[-1] = RowOutline(where, -1, at, np.concatenate((before.writes, these)))
-            groups |= own
-            cells |= fresh
+            rows[-1] = RowOutline(storage_number, -1, step_number, np.concatenate((previous.writes, step_writes)))
+            groups |= own_groups
+            cells |= new_cells
         else:
-            rows.append(RowOutline(where, -1, at, these))
-            groups, cells = own, fresh
+            rows.append(RowOutline(storage_number, -1, step_number, step_writes))
+            groups, cells = own_groups, new_cells
     return rows
 
 
-def _used(users: Array, of_source: Array, groups: set[int]) -> set[int]:
-    """Return the groups that some groups were made from; groups are numbered as their steps come."""
+def _source_groups(users: Array, source_group: Array, groups: set[int]) -> set[int]:
+    """Return the source groups of some groups; group numbers ascend with their steps."""
     low, high = np.searchsorted(users, min(groups)), np.searchsorted(users, max(groups), side="right")
-    wanted = np.isin(users[low:high], list(groups))
-    return set(of_source[low:high][wanted].tolist())
+    selected = np.isin(users[low:high], list(groups))
+    return set(source_group[low:high][selected].tolist())
 
 
-def _written(provenance: Provenance, storage: int, first: int, last: int) -> set[int]:
-    """Return the cells of a storage that were written in some steps."""
+def _written_cells(provenance: Provenance, storage: int, first: int, last: int) -> set[int]:
+    """Return the cells of a storage that were written in a range of steps."""
     writes = provenance.writes
     rows = slice(np.searchsorted(writes.step, first), np.searchsorted(writes.step, last, side="right"))
     return set(writes.cell[rows][writes.storage[rows] == storage].tolist())

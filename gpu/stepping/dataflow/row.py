@@ -1,4 +1,4 @@
-"""A row of a dataflow picture: what an array, or a variable of all threads, held after a step of the program."""
+"""A row of a dataflow picture: the content of an array, or of a variable of all threads, after a program step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpu.stepping.provenance.storages import Storage
 
 
 class Who(NamedTuple):
-    """Who put a value into a cell: the thread, the line, and the number of the event."""
+    """The writer of a cell's value: the thread, the source line, and the event number."""
 
     block: int
     thread: int
@@ -30,7 +30,7 @@ class Who(NamedTuple):
 
 @dataclass(frozen=True)
 class RowSources:
-    """What rows are read from."""
+    """The data from which rows are read."""
 
     provenance: Provenance
     columns: Columns
@@ -40,21 +40,21 @@ class RowSources:
 
 
 class Row:
-    """One row: what a storage held after a step of the program.
+    """One row: the content of a storage after a program step.
 
-    `column`, `value`, `made`, `moment`, `block`, `thread` and `count` have one entry for each cell. Cells that hold
-    nothing yet are left out.
+    `column`, `value`, `made`, `moment`, `block`, `thread` and `count` have one entry per cell. Cells without a value
+    are omitted.
 
     Parameters
     ----------
     sources : RowSources
     number : int
     rows : sequence of Row
-        All of them.
+        All rows of the picture.
     """
 
     def __init__(self, sources: RowSources, number: int, rows: Sequence[Row]) -> None:
-        self._from, self._rows = sources, rows
+        self._sources, self._rows = sources, rows
         self._outline = sources.outlines[number]
         self.number = number
         self.launch = self._outline.launch
@@ -63,23 +63,23 @@ class Row:
 
     @property
     def first(self) -> int:
-        """The number of the first event that made something here; that before the launch for an input."""
+        """The number of the first event that computed a value of this row; for an input, the one before the launch."""
         return int(self.events[0])
 
     @property
     def last(self) -> int:
-        """The number of the last event that made something here."""
+        """The number of the last event that computed a value of this row."""
         return int(self.events[-1])
 
     @cached_property
     def events(self) -> Array:
-        """The numbers of the events that made something here, ascending; that before the launch for an input."""
-        return self._from.outlines.events(self.number)
+        """The event numbers that computed values of this row, ascending; for an input, the one before the launch."""
+        return self._sources.outlines.events(self.number)
 
     @property
     def position(self) -> SourcePosition | None:
-        """The statement; None for an input."""
-        return self._from.outlines.position(self.number)
+        """The source position of the statement; None for an input."""
+        return self._sources.outlines.position(self.number)
 
     @property
     def line(self) -> int:
@@ -88,69 +88,69 @@ class Row:
 
     @property
     def label(self) -> str:
-        """A few words: the loop variable that changed, else the array's name or the line."""
-        return self._from.labels[self.number]
+        """A short text: the loop variable that changed, or the array's name or the line."""
+        return self._sources.labels[self.number]
 
     @cached_property
     def cells(self) -> Array:
         """The number of each cell in its storage, ascending."""
-        found: Array = np.flatnonzero(self._newest >= self._missing)
-        return self._from.outlines.shown(self.storage.number, found) if self._missing < 0 else found
+        cells: Array = np.flatnonzero(self._newest >= self._missing)
+        return self._sources.outlines.shown(self.storage.number, cells) if self._missing < 0 else cells
 
     @cached_property
     def _missing(self) -> int:
-        """The least number in `_newest` of a cell that holds something: only arrays that were given start with that."""
+        """The least value in `_newest` of a cell with content; -1 if the array had initial content, otherwise 0."""
         number = self.storage.number
-        return -1 if number in self._from.outlines.given and number in self._from.provenance.initial else 0
+        return -1 if number in self._sources.outlines.given and number in self._sources.provenance.initial else 0
 
     @cached_property
     def _newest(self) -> Array:
-        """The last write to each cell of the storage, as far as there are any; -1 where there was none."""
-        rows = self._from.provenance.writes_to(self.storage.number)
-        steps = self._from.provenance.writes.step[rows]
-        done = rows[: np.searchsorted(steps, self._outline.step, side="right")]
-        cells = self._from.provenance.writes.cell[done]
-        # A variable has cells for all threads of the grid, of which a recording may have the first few only.
+        """The last write to each cell of the storage; -1 where there is none."""
+        rows = self._sources.provenance.writes_to(self.storage.number)
+        steps = self._sources.provenance.writes.step[rows]
+        previous = rows[: np.searchsorted(steps, self._outline.step, side="right")]
+        cells = self._sources.provenance.writes.cell[previous]
+        # A variable has a cell for each thread of the grid, but a recording may contain only the first threads.
         newest = np.full(self.storage.count if self._missing < 0 else int(cells.max(initial=-1)) + 1, -1)
-        newest[cells] = done
+        newest[cells] = previous
         return newest
 
     @cached_property
     def writers(self) -> Array:
-        """The number, among all writes, of the one that gave each cell its value; -1 where none did."""
-        found: Array = self._newest[self.cells]
-        return found
+        """The index, among all writes, of the write of each cell's value; -1 where there is none."""
+        writers: Array = self._newest[self.cells]
+        return writers
 
     def _column(self, name: str) -> Array:
-        """Return a column of the writes; -1 where the cell was not written."""
-        return np.where(self.writers >= 0, getattr(self._from.provenance.writes, name)[self.writers], -1)
+        """Return a column of the writes; -1 for cells that were not written."""
+        return np.where(self.writers >= 0, getattr(self._sources.provenance.writes, name)[self.writers], -1)
 
     @cached_property
     def column(self) -> Array:
-        """Where each cell stands, ascending."""
-        return self._from.columns.of(np.full(self.cells.size, self.storage.number), self.cells)
+        """The column in which each cell is drawn, ascending."""
+        return self._sources.columns.of(np.full(self.cells.size, self.storage.number), self.cells)
 
     @cached_property
     def value(self) -> Array:
-        """What each cell holds, in the storage's type."""
+        """The value of each cell, in the storage's type."""
         dtype = self.storage.dtype
-        raw = self._from.provenance.writes.raw
-        found = np.zeros(self.cells.size, dtype)
+        raw = self._sources.provenance.writes.raw
+        values = np.zeros(self.cells.size, dtype)
         written = self.writers >= 0
-        found[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
-        initial = self._from.provenance.initial.get(self.storage.number)
+        values[written] = np.ascontiguousarray(raw[self.writers[written], : dtype.itemsize]).view(dtype).reshape(-1)
+        initial = self._sources.provenance.initial.get(self.storage.number)
         if initial is not None:
-            found[~written] = initial[self.cells[~written]]
-        return found
+            values[~written] = initial[self.cells[~written]]
+        return values
 
     @cached_property
     def made(self) -> Array:
-        """Whether this row made the cell's value, rather than found it there."""
-        return np.isin(self.cells, self._from.provenance.writes.cell[self._outline.writes])
+        """Whether this row computed the cell's value, rather than leaving an older one."""
+        return np.isin(self.cells, self._sources.provenance.writes.cell[self._outline.writes])
 
     @property
     def moment(self) -> Array:
-        """The number of the event that gave the cell its value, which is there at later moments; -1 before all."""
+        """The number of the event that wrote the cell's value; -1 if it is older than all events."""
         return self._column("moment")
 
     @property
@@ -165,37 +165,40 @@ class Row:
 
     @cached_property
     def count(self) -> Array:
-        """How many operations this row did for the cell; 0 where it only moved a value, or left it as it was."""
-        found = np.zeros(self.cells.size, np.int64)
-        cells, counts, _ = self._from.edges.operations(self.number)
-        found[np.searchsorted(self.cells, cells)] = counts
-        return found
+        """The number of this row's operations per cell; 0 if the value was only moved or left unchanged."""
+        operation_counts = np.zeros(self.cells.size, np.int64)
+        cells, counts, _ = self._sources.edges.operations(self.number)
+        operation_counts[np.searchsorted(self.cells, cells)] = counts
+        return operation_counts
 
     @cached_property
     def operator(self) -> tuple[str, ...]:
-        """The operators of the row, in the order in which a thread comes to them; none where values were only moved."""
-        return self._from.edges.operations(self.number)[2]
+        """The operators of the row, in execution order; empty if values were only moved."""
+        return self._sources.edges.operations(self.number)[2]
 
     @cached_property
     def sources(self) -> Array:
-        """The edges, shape (edges, 3): a cell of this row, and the row and the cell where a source was last seen."""
-        cells, rows, others = self._from.edges.of_row(self.number)
-        found = np.stack((np.searchsorted(self.cells, cells), rows, others), axis=1)
+        """The edges, shape (edges, 3): a cell of this row, and the source's row and cell."""
+        cells, rows, source_cells = self._sources.edges.of_row(self.number)
+        edges = np.stack((np.searchsorted(self.cells, cells), rows, source_cells), axis=1)
         for row in np.unique(rows):
             chosen = rows == row
-            found[chosen, 2] = np.searchsorted(self._rows[row].cells, others[chosen])
-        return found[np.lexsort(found.T[::-1])]
+            edges[chosen, 2] = np.searchsorted(self._rows[row].cells, source_cells[chosen])
+        return edges[np.lexsort(edges.T[::-1])]
 
     def maker(self, cell: int) -> int:
-        """Return the number, among all writes, of the one by which this row made a cell."""
-        mine = self._outline.writes
-        return int(mine[self._from.provenance.writes.cell[mine] == self.cells[cell]][-1])
+        """Return the index, among all writes, of the write by which this row defined a cell."""
+        own_writes = self._outline.writes
+        return int(own_writes[self._sources.provenance.writes.cell[own_writes] == self.cells[cell]][-1])
 
     def who(self, cell: int) -> Who | None:
-        """Return who put a cell's value there; None for what was there before the program began."""
+        """Return the writer of a cell's value; None if the value is older than the program."""
         moment = int(self.moment[cell])
         if self.thread[cell] < 0:
             return None
         return Who(
-            int(self.block[cell]), int(self.thread[cell]), self._from.provenance.recording.position(moment).line, moment
+            int(self.block[cell]),
+            int(self.thread[cell]),
+            self._sources.provenance.recording.position(moment).line,
+            moment,
         )

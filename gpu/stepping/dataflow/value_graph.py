@@ -1,7 +1,7 @@
-"""The graph of operations of a host program: which values were made where, and from which others.
+"""The graph of a host program's operations: where each value was computed, and from which operands.
 
-An operation belongs where its value is first kept: in an element of an array, else in a variable of its thread.
-Operations on the way there, as those of one statement or of a function that it calls, are one with it.
+An operation belongs to the place where its value is first stored: an array element, or else a variable of its thread.
+Intermediate operations, in one statement or in a function that it calls, are merged with it.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from gpu.stepping.provenance.provenance import Provenance
 
 @dataclass(frozen=True)
 class Definitions:
-    """The writes that made something visible: operations, and copies that moved a value.
+    """The writes that define visible values: results of operations, and copies that move a value.
 
     Parameters
     ----------
     write : array
-        Their numbers among all writes, ascending.
+        Their indices among all writes, ascending.
     group : array
-        What it defined: one number for each cell of each step.
+        The defined value's group: one number per cell and step.
     is_move : array
-        Whether it is a copy.
+        Whether the write is a copy.
     """
 
     write: Array
@@ -37,13 +37,13 @@ class Definitions:
     @cached_property
     def last(self) -> Array:
         """The last write of each group."""
-        found = np.zeros(int(self.group.max(initial=-1)) + 1, np.int64)
-        found[self.group] = self.write
-        return found
+        last = np.zeros(int(self.group.max(initial=-1)) + 1, np.int64)
+        last[self.group] = self.write
+        return last
 
 
 class ValueGraph:
-    """What made what.
+    """The values of a recording, their operations and their sources.
 
     Parameters
     ----------
@@ -57,101 +57,105 @@ class ValueGraph:
         self._writes = provenance.writes
         storages = provenance.storages.all
         self._in_array = np.array([storage.is_array for storage in storages] or [False])[self._writes.storage]
-        # The row of each node among the operations, -1 for what none made.
+        # The index of each node's operation; -1 for a node without one.
         self.operation = np.full(provenance.nodes, -1)
         self.operation[provenance.operations.node] = np.arange(provenance.operations.node.size)
 
-    # Where operations belong.
+    # The places of operations.
 
     @cached_property
     def kept(self) -> Array:
-        """For each operation the write that made its value visible; -1 where none did."""
+        """For each operation the write that made its value visible; -1 if there is none."""
         operations, writes = self._provenance.operations, self._writes
         in_array, in_variable = self._first(self._in_array), self._first(~self._in_array)
         shared, private = in_array >= 0, in_variable >= 0
         at_array, at_variable = writes.moment[in_array], writes.moment[in_variable]
         early = shared & (~private | (at_array <= at_variable))
-        kept = np.where(early, in_array, in_variable)
-        # A value that only waits in a variable until its thread stores it belongs where it is stored. That is decided
-        # for all the values of a statement, so that its row does not fall apart.
+        visible = np.where(early, in_array, in_variable)
+        # A value that is in a variable only until its thread stores it belongs to the store. This is decided for all
+        # values of a statement together, so that they stay in one row.
         used = np.full(self._provenance.nodes, np.iinfo(np.int64).max)
         np.minimum.at(used, operations.sources.reshape(-1), np.repeat(operations.moment, 3))
-        waits = shared & private & ~early & (used[operations.node] >= at_array)
+        waits_for_store = shared & private & ~early & (used[operations.node] >= at_array)
         for column in (writes.block, writes.thread):
-            waits &= column[in_array] == column[in_variable]
+            waits_for_store &= column[in_array] == column[in_variable]
         statements = int(operations.statement.max(initial=0)) + 1
-        impatient = np.zeros(statements, bool)
-        impatient[operations.statement[private & ~early & ~waits]] = True
-        kept = np.where(waits & ~impatient[operations.statement], in_array, kept)
-        return np.where(self._useful(shared, private)[operations.statement], kept, -1)
+        uses_variables = np.zeros(statements, bool)
+        uses_variables[operations.statement[private & ~early & ~waits_for_store]] = True
+        visible = np.where(waits_for_store & ~uses_variables[operations.statement], in_array, visible)
+        return np.where(self._is_data(shared, private)[operations.statement], visible, -1)
 
-    def _first(self, wanted: Array) -> Array:
-        """Return the first write of each operation's value, of those that are wanted."""
+    def _first(self, selected: Array) -> Array:
+        """Return the first of the selected writes of each operation's value."""
         writes = self._writes
-        of = self.operation[writes.node]
-        rows = np.flatnonzero(wanted & (of >= 0) & ~writes.is_parameter)
+        operation = self.operation[writes.node]
+        rows = np.flatnonzero(selected & (operation >= 0) & ~writes.is_parameter)
         rows = rows[np.argsort(writes.moment[rows], kind="stable")]
-        made, first = np.unique(of[rows], return_index=True)
-        found = np.full(self._provenance.operations.node.size, -1)
-        found[made] = rows[first]
-        return found
+        operations, first = np.unique(operation[rows], return_index=True)
+        first_writes = np.full(self._provenance.operations.node.size, -1)
+        first_writes[operations] = rows[first]
+        return first_writes
 
-    def _useful(self, shared: Array, private: Array) -> Array:
-        """Return which statements make values that end in arrays: others, such as indices, are not data.
+    def _is_data(self, shared: Array, private: Array) -> Array:
+        """Return which statements compute values that end in arrays; other values, such as indices, are not data.
 
-        Of a launch that did not come to its end nobody knows where values would have ended.
+        If a launch did not complete, the destination of its values is unknown, so all its variables count.
         """
         operations = self._provenance.operations
         useful = np.zeros(int(operations.statement.max(initial=0)) + 1, bool)
         useful[operations.statement[shared]] = True
-        cut = [launch for launch in self._provenance.recording.launches if launch.trace.failure or launch.trace.stopped]
-        for launch in cut:
-            within = (operations.moment >= launch.first) & (operations.moment < launch.first + launch.count)
-            useful[operations.statement[within & private]] = True
+        incomplete = [
+            launch for launch in self._provenance.recording.launches if launch.trace.failure or launch.trace.stopped
+        ]
+        for launch in incomplete:
+            in_launch = (operations.moment >= launch.first) & (operations.moment < launch.first + launch.count)
+            useful[operations.statement[in_launch & private]] = True
         source = self.operation[operations.sources]
         user, storage = np.nonzero(source >= 0)
         pairs = np.stack((operations.statement[user], operations.statement[source[user, storage]]), axis=1)
         pairs = np.unique(pairs, axis=0)
         while True:
-            more = pairs[useful[pairs[:, 0]] & ~useful[pairs[:, 1]], 1]
-            if not more.size:
+            newly_used = pairs[useful[pairs[:, 0]] & ~useful[pairs[:, 1]], 1]
+            if not newly_used.size:
                 return useful
-            useful[more] = True
+            useful[newly_used] = True
 
-    # Copies that move.
+    # Copies that move values.
 
     @cached_property
     def moves(self) -> Array:
-        """The rows of the writes that copied a value to another column, and of the other copies of the same step.
+        """The writes that copied a value to another column, and the other copies of the same step.
 
-        What is loaded from global to shared memory moves for its thread only: a picture is clearer without it.
+        A load from global to shared memory does not count as a move, which keeps the picture clear.
         """
         writes, storages = self._writes, self._provenance.storages.all
-        made = np.zeros(len(writes), bool)
-        made[self.kept[self.kept >= 0]] = True
-        rows = np.flatnonzero((writes.node > 0) & (made | self._in_array))
+        is_defining = np.zeros(len(writes), bool)
+        is_defining[self.kept[self.kept >= 0]] = True
+        rows = np.flatnonzero((writes.node > 0) & (is_defining | self._in_array))
         order = np.lexsort((rows, writes.node[rows]))
         rows = rows[order]
         node, step = writes.node[rows], writes.step[rows]
-        fresh = np.concatenate(([True], node[1:] != node[:-1]))[: rows.size]
-        # The last one of the same node in an earlier step: just before the first one of this step.
-        run = np.flatnonzero(fresh | np.concatenate(([True], step[1:] != step[:-1]))[: rows.size])
+        is_first = np.concatenate(([True], node[1:] != node[:-1]))[: rows.size]
+        # The last write of the same node in an earlier step: just before the first one of this step.
+        run = np.flatnonzero(is_first | np.concatenate(([True], step[1:] != step[:-1]))[: rows.size])
         start = np.repeat(run, np.diff(np.append(run, rows.size)))
-        before = np.where(fresh[start], -1, rows[start - 1])
-        here = np.flatnonzero(~made[rows])
-        rows, node, before = rows[here], node[here], before[here]
-        kept = np.append(self.kept, -1)[self.operation[node]]
-        before = np.where(before >= 0, before, kept)
-        from_storage, from_cell = writes.storage[before], writes.cell[before]
-        unknown = (before < 0) | self._read_again(rows, before)
+        source_write = np.where(is_first[start], -1, rows[start - 1])
+        copies = np.flatnonzero(~is_defining[rows])
+        rows, node, source_write = rows[copies], node[copies], source_write[copies]
+        visible = np.append(self.kept, -1)[self.operation[node]]
+        source_write = np.where(source_write >= 0, source_write, visible)
+        from_storage, from_cell = writes.storage[source_write], writes.cell[source_write]
+        unknown = (source_write < 0) | self._reads_input(rows, source_write)
         from_storage[unknown], from_cell[unknown] = self._columns.of_inputs(node[unknown])
         spaces = np.array([storage.space for storage in storages])
         loads = np.isin(spaces[from_storage], ("global", "constant")) & (spaces[writes.storage[rows]] == "shared")
-        # From such a load on to global memory, as where results are packed, what counts is where the value was before.
+        # For a store of such a loaded value to global memory, as in stream compaction, the load's source counts.
         origin = np.full(len(writes) + 1, -1)
         origin[rows[loads]] = np.flatnonzero(loads)
-        loaded = np.flatnonzero((spaces[writes.storage[rows]] == "global") & (origin[before] >= 0))
-        from_storage[loaded], from_cell[loaded] = (each[origin[before[loaded]]] for each in (from_storage, from_cell))
+        loaded = np.flatnonzero((spaces[writes.storage[rows]] == "global") & (origin[source_write] >= 0))
+        from_storage[loaded], from_cell[loaded] = (
+            each[origin[source_write[loaded]]] for each in (from_storage, from_cell)
+        )
         candidates = (from_storage >= 0) & ~loads
         moved = candidates & (
             self._columns.of(from_storage, from_cell) != self._columns.of(writes.storage[rows], writes.cell[rows])
@@ -159,28 +163,30 @@ class ValueGraph:
         key = writes.step[rows] * len(storages) + writes.storage[rows]
         return np.sort(rows[candidates & np.isin(key, key[moved])])
 
-    def _read_again(self, rows: Array, before: Array) -> Array:
-        """Return which writes have a value from where a launch found it, though another was written with it before.
+    def _reads_input(self, rows: Array, source_writes: Array) -> Array:
+        """Return which writes have an input value, although an earlier write stored the same value elsewhere.
 
-        With no barrier in between, another thread's write to shared memory is not what was read.
+        Without a barrier in between, another thread's write to shared memory cannot be the source of a read.
         """
         writes, barriers = self._writes, np.cumsum(self._provenance.barriers)
         shared = np.array([storage.space == "shared" for storage in self._provenance.storages.all] or [False])
-        other = (writes.block[rows] != writes.block[before]) | (writes.thread[rows] != writes.thread[before])
-        waited = barriers[writes.step[rows]] != barriers[writes.step[before]]
-        given = self._columns.input_of(writes.node[rows]) >= 0
-        apart = writes.block[rows] != writes.block[before]
-        found: Array = shared[writes.storage[before]] & given & other & (apart | ~waited)
-        return found
+        other = (writes.block[rows] != writes.block[source_writes]) | (
+            writes.thread[rows] != writes.thread[source_writes]
+        )
+        passed_barrier = barriers[writes.step[rows]] != barriers[writes.step[source_writes]]
+        is_input = self._columns.input_of(writes.node[rows]) >= 0
+        other_block = writes.block[rows] != writes.block[source_writes]
+        result: Array = shared[writes.storage[source_writes]] & is_input & other & (other_block | ~passed_barrier)
+        return result
 
-    # What belongs together.
+    # Groups.
 
     @cached_property
     def definitions(self) -> Definitions:
-        """All writes that made something."""
-        kept = self.kept[self.kept >= 0]
-        write = np.concatenate((kept, self.moves))
-        is_move = np.arange(write.size) >= kept.size
+        """All writes that define visible values."""
+        visible = self.kept[self.kept >= 0]
+        write = np.concatenate((visible, self.moves))
+        is_move = np.arange(write.size) >= visible.size
         order = np.argsort(write)
         write, is_move = write[order], is_move[order]
         writes = self._writes
@@ -190,32 +196,32 @@ class ValueGraph:
 
     @cached_property
     def _group_of_operation(self) -> Array:
-        """The group that an operation's value made; -1 where it made none by itself."""
-        of_write = np.full(len(self._writes) + 1, -1)
-        of_write[self.definitions.write] = np.where(self.definitions.is_move, -1, self.definitions.group)
-        found: Array = of_write[self.kept]
-        return found
+        """The group that an operation's value defined; -1 if it defined none."""
+        group_of_write = np.full(len(self._writes) + 1, -1)
+        group_of_write[self.definitions.write] = np.where(self.definitions.is_move, -1, self.definitions.group)
+        group: Array = group_of_write[self.kept]
+        return group
 
     @cached_property
     def members(self) -> tuple[Array, Array]:
-        """The operations of each group, as pairs of a group and an operation, by group and then as they were made.
+        """The operations of each group, as pairs of a group and an operation, sorted by both.
 
-        Where several threads put values into one cell, those that were lost are not among them.
+        If several threads wrote to one cell, operations with overwritten values are omitted.
         """
-        made, writes = self.definitions, self._writes
-        chained = writes.is_atomic[made.write] | (made.last[made.group] == made.write)
-        rows = np.flatnonzero(chained & ~made.is_move)
-        of_group = self._group_of_operation
-        pairs = _pairs(made.group[rows], self.operation[writes.node[made.write[rows]]])
-        found = [pairs]
+        definitions, writes = self.definitions, self._writes
+        chained = writes.is_atomic[definitions.write] | (definitions.last[definitions.group] == definitions.write)
+        rows = np.flatnonzero(chained & ~definitions.is_move)
+        group_of_operation = self._group_of_operation
+        pairs = _pairs(definitions.group[rows], self.operation[writes.node[definitions.write[rows]]])
+        found_pairs = [pairs]
         while pairs.size:
             group, source = self._sources(pairs)
-            inner = (source >= 0) & ((of_group[source] < 0) | (of_group[source] == group))
-            pairs = _without(_pairs(group[inner], source[inner]), found)
-            found.append(pairs)
-        whole = np.concatenate(found)
-        whole = whole[np.lexsort((whole[:, 1], whole[:, 0]))]
-        return whole[:, 0], whole[:, 1]
+            inner = (source >= 0) & ((group_of_operation[source] < 0) | (group_of_operation[source] == group))
+            pairs = _without(_pairs(group[inner], source[inner]), found_pairs)
+            found_pairs.append(pairs)
+        members = np.concatenate(found_pairs)
+        members = members[np.lexsort((members[:, 1], members[:, 0]))]
+        return members[:, 0], members[:, 1]
 
     def _sources(self, pairs: Array) -> tuple[Array, Array]:
         """Return the group and the operation, -1 for none, of each operand."""
@@ -224,40 +230,42 @@ class ValueGraph:
 
     @cached_property
     def sources(self) -> tuple[Array, Array]:
-        """What each group was made from, as pairs of a group and a node, without repetition."""
+        """The sources of each group, as unique pairs of a group and a node."""
         group, operation = self.members
         node = self._provenance.operations.sources[operation].reshape(-1)
         group = np.repeat(group, 3)
         source = self.operation[node]
-        of_group = self._group_of_operation
-        outer = (node > 0) & ((source < 0) | ((of_group[source] >= 0) & (of_group[source] != group)))
-        made = self.definitions
-        moved = made.write[made.is_move]
-        survived = made.last[made.group[made.is_move]] == moved
+        group_of_operation = self._group_of_operation
+        outer = (node > 0) & (
+            (source < 0) | ((group_of_operation[source] >= 0) & (group_of_operation[source] != group))
+        )
+        definitions = self.definitions
+        moved = definitions.write[definitions.is_move]
+        survived = definitions.last[definitions.group[definitions.is_move]] == moved
         pairs = np.concatenate(
             (
                 _pairs(group[outer], node[outer]),
-                _pairs(made.group[made.is_move][survived], self._writes.node[moved[survived]]),
+                _pairs(definitions.group[definitions.is_move][survived], self._writes.node[moved[survived]]),
             )
         )
         pairs = np.unique(pairs, axis=0)
         return pairs[:, 0], pairs[:, 1]
 
     def group_of_node(self, node: Array) -> Array:
-        """Return the group that each node made; -1 for what none did."""
-        of: Array = np.append(self._group_of_operation, -1)[self.operation[node]]
-        return of
+        """Return the group that each node defined; -1 if it defined none."""
+        group: Array = np.append(self._group_of_operation, -1)[self.operation[node]]
+        return group
 
 
 def _pairs(first: Array, second: Array) -> Array:
     return np.stack((first, second), axis=1).astype(np.int64).reshape(-1, 2)
 
 
-def _without(pairs: Array, known: list[Array]) -> Array:
-    """Return the different pairs that are not known yet."""
+def _without(pairs: Array, others: list[Array]) -> Array:
+    """Return the unique pairs that are not in other arrays of pairs."""
     pairs = np.unique(pairs, axis=0)
     if not pairs.size:
         return pairs
-    size = int(max(each[:, 1].max(initial=0) for each in (pairs, *known))) + 1
-    keys = np.concatenate([each[:, 0] * size + each[:, 1] for each in known])
+    size = int(max(each[:, 1].max(initial=0) for each in (pairs, *others))) + 1
+    keys = np.concatenate([each[:, 0] * size + each[:, 1] for each in others])
     return pairs[~np.isin(pairs[:, 0] * size + pairs[:, 1], keys)]

@@ -1,1 +1,1 @@
-"""What happens at a moment: what lanes do, what memory is asked for, and what variables hold."""
+"""The state at a moment: the activity of lanes, memory traffic, and the values of variables."""

@@ -1,4 +1,4 @@
-"""Lane traces: lanes that go through a kernel together, whole batches, or warps or single lanes that run apart."""
+"""Lane traces: the events of lanes that execute together, as whole batches, warps or single lanes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.trace import Trace
 
 NEVER = np.iinfo(np.int64).max
-_AT_ONCE = 64
+_CHUNK = 64
 
 
 class LaneTrace:
-    """Lanes `start` to `stop` of the launch's (all blocks' lanes, one after the other), and what they executed.
+    """The events of lanes `start` to `stop` of a launch, numbered over all blocks.
 
     Parameters
     ----------
@@ -22,11 +22,11 @@ class LaneTrace:
     events : int array
         The events, ascending.
     sets : int array
-        For each event the number of the set of lanes that executed it.
+        For each event the index of the set of lanes that executed it.
     lanes : bool array, shape (sets, stop - start)
-        The sets.
+        The distinct sets of lanes.
     returns : int array
-        The events by which lanes returned from the kernel.
+        The events at which lanes returned from the kernel.
     barriers : int array
         The events that are barriers.
     """
@@ -38,54 +38,54 @@ class LaneTrace:
         self.events, self.sets, self.lanes = events, sets, lanes
         self.barriers = barriers
         self.ended = np.full(stop - start, NEVER)
-        for place in np.searchsorted(events, returns):
-            self.ended[lanes[sets[place]]] = events[place]
-        # By set and then by place in `events`, so that one search finds the last place of every set.
+        for index in np.searchsorted(events, returns):
+            self.ended[lanes[sets[index]]] = events[index]
+        # Sorted by set and then by index in `events`, so that one search finds the last index of every set.
         self._runs = np.sort(sets.astype(np.int64) * (events.size + 1) + np.arange(events.size))
 
     def next(self, event: int) -> int:
-        """Return the place in `events` of the first one that is not before an event."""
+        """Return the index in `events` of the first one at or after an event."""
         return int(np.searchsorted(self.events, event))
 
-    def active(self, place: int) -> Array:
-        """Return which lanes execute an event: bool."""
-        mask: Array = self.lanes[self.sets[place]]
+    def active(self, index: int) -> Array:
+        """Return a bool array of the lanes that execute an event."""
+        mask: Array = self.lanes[self.sets[index]]
         return mask
 
-    def parted(self, place: int) -> Array:
-        """Return for each lane the last event before a place that it executed with any of those who execute that one.
+    def parted(self, index: int) -> Array:
+        """Return for each lane the last event before an index that it executed together with a lane active there.
 
-        It is what parted them, because a lane that is excluded executes nothing until it is with them again. -1 where
-        there is none.
+        At that event they diverged, because an excluded lane executes nothing until it reconverges. -1 if there is no
+        such event.
         """
-        active = self.active(place)
-        found = np.full(active.size, -1, np.int64)
+        active = self.active(index)
+        events = np.full(active.size, -1, np.int64)
         starts = np.arange(len(self.lanes)) * (self.events.size + 1)
-        runs = self._runs[np.maximum(np.searchsorted(self._runs, starts + place) - 1, 0)] - starts
-        earlier = np.flatnonzero((runs >= 0) & (runs < place))
+        runs = self._runs[np.maximum(np.searchsorted(self._runs, starts + index) - 1, 0)] - starts
+        earlier = np.flatnonzero((runs >= 0) & (runs < index))
         last = runs[earlier]
         newest = np.argsort(-last)
-        missing = np.ones(found.size, bool)
-        for start in range(0, newest.size, _AT_ONCE):
-            few = newest[start : start + _AT_ONCE]
-            inside = self.lanes[earlier[few]]
+        missing = np.ones(events.size, bool)
+        for start in range(0, newest.size, _CHUNK):
+            chunk = newest[start : start + _CHUNK]
+            inside = self.lanes[earlier[chunk]]
             inside = inside & inside[:, active].any(axis=1, keepdims=True)
             first = inside.argmax(axis=0)
-            fresh = missing & inside[first, np.arange(found.size)]
-            found[fresh] = self.events[last[few[first[fresh]]]]
-            missing &= ~fresh
+            newly_found = missing & inside[first, np.arange(events.size)]
+            events[newly_found] = self.events[last[chunk[first[newly_found]]]]
+            missing &= ~newly_found
             if not missing.any():
                 break
-        return found
+        return events
 
 
 def lane_traces(trace: Trace, launch: int, *, together: int | None) -> list[LaneTrace]:
-    """Return the lane_traces of a launch of a trace that executed anything, each of so many lanes; None for all."""
+    """Return a launch's lane traces, of `together` lanes each, or one per batch for None; empty ones are omitted."""
     batches, masks = trace.data.events["batch"], trace.data.events["mask"]
-    # A batch that launches a kernel waits, and goes on when that has ended.
+    # A batch that launches a kernel waits until that has ended, so its events are not contiguous.
     order = np.argsort(batches, kind="stable")
     borders = [*np.flatnonzero(np.diff(batches[order], prepend=-1)).tolist(), batches.size]
-    found = []
+    traces = []
     for begin, end in pairwise(borders):
         events = order[begin:end]
         batch = int(batches[events[0]])
@@ -93,34 +93,36 @@ def lane_traces(trace: Trace, launch: int, *, together: int | None) -> list[Lane
             continue
         start = trace.lanes.first_block(batch) * trace.lanes.per_block(batch)
         if together is None:
-            found.append(_lane_trace(trace, start, 0, trace.lanes.count(batch), events))
+            traces.append(_lane_trace(trace, start, 0, trace.lanes.count(batch), events))
             continue
-        own = np.unique(masks[events])
-        part_of = np.array([trace.lanes.of_mask(mask)[0] // together for mask in own.tolist()])
-        parts = part_of[np.searchsorted(own, masks[events])]
-        found += [
+        batch_masks = np.unique(masks[events])
+        part_of = np.array([trace.lanes.of_mask(mask)[0] // together for mask in batch_masks.tolist()])
+        parts = part_of[np.searchsorted(batch_masks, masks[events])]
+        traces += [
             _lane_trace(trace, start, int(part) * together, together, events[parts == part])
             for part in np.unique(parts)
         ]
-    return found
+    return traces
 
 
 def _lane_trace(trace: Trace, start: int, first: int, width: int, events: Array) -> LaneTrace:
-    """Return the lane_trace of `width` lanes from `first` on in a batch whose own first lane is `start`."""
+    """Return the lane trace of `width` lanes, beginning with lane `first` of a batch that begins at lane `start`."""
     masks = trace.data.events["mask"][events]
-    # Equal sets of lanes may have been recorded more than once.
+    # Equal sets of lanes may have been recorded several times.
     numbers: dict[bytes, int] = {}
     sets: list[Array] = []
-    own, places = np.unique(masks, return_inverse=True)
-    set_of = np.empty(own.size, np.int64)
-    for place, mask in enumerate(own.tolist()):
+    unique_masks, set_indices = np.unique(masks, return_inverse=True)
+    set_of = np.empty(unique_masks.size, np.int64)
+    for index, mask in enumerate(unique_masks.tolist()):
         lanes = trace.lanes.of_mask(mask)
-        set_of[place] = numbers.setdefault(lanes.tobytes(), len(numbers))
-        if set_of[place] == len(sets):
+        set_of[index] = numbers.setdefault(lanes.tobytes(), len(numbers))
+        if set_of[index] == len(sets):
             bits = np.zeros(width, bool)
             bits[lanes - first] = True
             sets.append(bits)
     frames = trace.data.events["frame"][events]
     returns = events[trace.is_kind("return", events) & (frames == frames[0])]
     barriers = events[trace.is_kind("barrier", events)]
-    return LaneTrace(start + first, start + first + width, events, set_of[places], np.array(sets), returns, barriers)
+    return LaneTrace(
+        start + first, start + first + width, events, set_of[set_indices], np.array(sets), returns, barriers
+    )

@@ -1,4 +1,4 @@
-"""Which lane of a warp holds which element of the tiles that tensor cores multiply."""
+"""The mapping of tensor core tiles to lanes: which lane of a warp holds which element."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 Use = Literal["A", "B", "C"]
 
-_MOST_LINES = 16
-"""Lines of one statement, at most: an `asm` has its operands below the instruction."""
+_MAXIMUM_LINES = 16
+"""The most lines of one statement: the operands of an `asm` follow the instruction."""
 _INSTRUCTION = re.compile(
     r"mma\.sync\.aligned\.m(\d+)n(\d+)k(\d+)\.row\.col\.(?:satfinite\.)?(?:\w+)\.(\w+)\.\w+\.(\w+)"
 )
@@ -40,16 +40,16 @@ _TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """An operand of a product of tiles, or its result.
+    """An operand of a matrix product of tiles, or its result.
 
     Parameters
     ----------
     use : {"A", "B", "C"}
-        The result is as C.
+        The result has the layout of C.
     lanes : array of int, shape (rows, columns)
         The lane that holds each element.
     places : array of int, shape (rows, columns)
-        Which of the lane's elements it is: in a fragment `x[i]`, in `mma.sync` counted over the registers, low bits
+        The index of the element in its lane: `x[i]` of a fragment; for `mma.sync` counted over the registers, low bits
         first.
     """
 
@@ -60,14 +60,14 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class TileProduct:
-    """The tiles of a statement: all three of a product, of another one those that it is about.
+    """The tiles of a statement: all three of a product, or the operands of another operation.
 
     Parameters
     ----------
     name : str
-        Such as "mma.sync m16n8k16, f16".
+        A name such as "mma.sync m16n8k16, f16".
     documented : bool
-        Whether NVIDIA says who holds what; of WMMA's fragments it does not, and it is as the simulator has it.
+        Whether NVIDIA documents the mapping; for WMMA fragments it does not, and the mapping is the simulator's.
     tiles : tuple of Tile
     """
 
@@ -77,109 +77,109 @@ class TileProduct:
 
 
 def tiles_at(recording: Recording, moment: int) -> TileProduct | None:
-    """Return the tiles of the statement that has run just before a moment; None where it has none."""
+    """Return the tiles of the statement executed just before a moment; None if it has none."""
     if not moment:
         return None
     launch, event = recording.at(moment - 1)
     position = launch.trace.events[event].position
-    return _of_line(launch.trace, recording.text(position.file), position.line)
+    return _line_tiles(launch.trace, recording.text(position.file), position.line)
 
 
 def has_tiles(recording: Recording) -> bool:
-    """Whether a kernel of a recording multiplies tiles."""
+    """Return whether a kernel of a recording multiplies tiles."""
     texts = recording.texts.values()
     return any("mma_sync" in text or _INSTRUCTION.search(text) or _WARPGROUP.search(text) for text in texts)
 
 
 @lru_cache(maxsize=256)
-def _of_line(trace: Trace, text: str, line: int) -> TileProduct | None:
-    lines = text.split("\n")[line - 1 : line - 1 + _MOST_LINES]
+def _line_tiles(trace: Trace, text: str, line: int) -> TileProduct | None:
+    lines = text.split("\n")[line - 1 : line - 1 + _MAXIMUM_LINES]
     statement = ""
-    for each in lines:
-        statement += each + "\n"
-        if each.rstrip().endswith(";"):
+    for source_line in lines:
+        statement += source_line + "\n"
+        if source_line.rstrip().endswith(";"):
             break
-    if found := _INSTRUCTION.search(statement):
-        m, n, k = (int(each) for each in found.groups()[:3])
-        return TileProduct(f"mma.sync m{m}n{n}k{k}, {found[4]}", True, tuple(_instruction(m, n, k, _PACKED[found[4]])))
-    if found := _WARPGROUP.search(statement):
-        name = f"wgmma m64n{found[1]}k{found[2]}, {found[3]}: 16 rows of 64"
-        return TileProduct(name, True, (_of_warpgroup(int(found[1])),))
-    if found := _OPERATION.search(statement):
-        return _fragments(trace, found[1], re.findall(r"\b[a-zA-Z_]\w*", found[2]))
+    if match := _INSTRUCTION.search(statement):
+        m, n, k = (int(source_line) for source_line in match.groups()[:3])
+        return TileProduct(f"mma.sync m{m}n{n}k{k}, {match[4]}", True, tuple(_instruction(m, n, k, _PACKED[match[4]])))
+    if match := _WARPGROUP.search(statement):
+        name = f"wgmma m64n{match[1]}k{match[2]}, {match[3]}: 16 rows of 64"
+        return TileProduct(name, True, (_warpgroup_tile(int(match[1])),))
+    if match := _OPERATION.search(statement):
+        return _fragments(trace, match[1], re.findall(r"\b[a-zA-Z_]\w*", match[2]))
     return None
 
 
 def _fragments(trace: Trace, operation: str, names: list[str]) -> TileProduct | None:
-    """Return the tiles of the fragments that an operation names."""
+    """Return the tiles of the fragments that an operation uses."""
     declared = {
-        each.name: found for each in trace.data.statements if each.name and (found := _FRAGMENT.search(each.type))
+        each.name: match for each in trace.data.statements if each.name and (match := _FRAGMENT.search(each.type))
     }
-    named = [declared[name] for name in names if name in declared]
-    if not named:
+    used = [declared[name] for name in names if name in declared]
+    if not used:
         return None
-    m, n, k = (int(each) for each in named[0].groups()[1:4])
-    operand = next((each for each in named if each[1] != "accumulator"), None)
-    kind = _TYPES.get((operand or named[0])[5].strip(), "")
-    uses = {_USES[each[1]] for each in named[: 1 if operation != "mma_sync" else None]}
-    tiles = [_of_fragment(use, m, n, k, _PACKED.get(kind, 1)) for use in ("A", "B", "C") if use in uses]
+    m, n, k = (int(each) for each in used[0].groups()[1:4])
+    operand = next((each for each in used if each[1] != "accumulator"), None)
+    kind = _TYPES.get((operand or used[0])[5].strip(), "")
+    uses = {_USES[each[1]] for each in used[: 1 if operation != "mma_sync" else None]}
+    tiles = [_fragment_tile(use, m, n, k, _PACKED.get(kind, 1)) for use in ("A", "B", "C") if use in uses]
     return TileProduct(f"wmma {m} x {n} x {k}" + (f", {kind}" if kind else ""), False, tuple(tiles))
 
 
 def _instruction(m: int, n: int, k: int, packed: int) -> Iterator[Tile]:
-    """Yield the tiles of an `mma.sync`: PTX ISA, "Matrix fragments for mma.m16n8k16" and the like."""
+    """Yield the tiles of an `mma.sync`: PTX ISA, "Matrix fragments for mma.m16n8k16" and similar sections."""
     rows, columns = m // 8, 2 if m > 8 else 1
-    yield _filled("A", m, k, m * k // WARP, lambda i, lane: (
+    yield _tile("A", m, k, m * k // WARP, lambda i, lane: (
         lane // 4 + 8 * (i // packed % rows), packed * (lane % 4) + i % packed + 4 * packed * (i // packed // rows)
     ))  # fmt: skip
-    yield _filled("B", k, n, k * n // WARP, lambda i, lane: (
+    yield _tile("B", k, n, k * n // WARP, lambda i, lane: (
         packed * (lane % 4) + i % packed + 4 * packed * (i // packed), lane // 4
     ))  # fmt: skip
-    yield _filled("C", m, n, 2 * columns, lambda i, lane: (lane // 4 + 8 * (i // 2), 2 * (lane % 4) + i % 2))
+    yield _tile("C", m, n, 2 * columns, lambda i, lane: (lane // 4 + 8 * (i // 2), 2 * (lane % 4) + i % 2))
 
 
-def _of_warpgroup(columns: int) -> Tile:
-    """Return what a warp of four has of a sum, its own 16 rows; both factors are in shared memory.
+def _warpgroup_tile(columns: int) -> Tile:
+    """Return the accumulator rows of one of the four warps, 16 of 64; both factors are in shared memory.
 
     PTX ISA, "Register Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
     """
-    return _filled("C", 16, columns, columns // 2, lambda i, lane: (
+    return _tile("C", 16, columns, columns // 2, lambda i, lane: (
         lane // 4 + 8 * (i // 2 % 2), 8 * (i // 4) + 2 * (lane % 4) + i % 2
     ))  # fmt: skip
 
 
-def _of_fragment(use: Use, m: int, n: int, k: int, packed: int) -> Tile:
-    """Return the tile of a fragment, as `mma.h` of the simulator has it: by the tiles of `mma.sync`, side by side."""
+def _fragment_tile(use: Use, m: int, n: int, k: int, packed: int) -> Tile:
+    """Return the tile of a fragment as the simulator's `mma.h` defines it: `mma.sync` tiles, side by side."""
     if use == "C":
         turned = (m, n) == (8, 32)
         down, across = m == 32 or turned, m == 16
 
-        def of_sum(i: int, lane: Array) -> tuple[Array, Array]:
+        def accumulator_place(i: int, lane: Array) -> tuple[Array, Array]:
             long = 16 * (i // 4 if down else 0) + 8 * (i // 2 % 2) + lane // 4
             short = 8 * (i // 4 if across else 0) + 2 * (lane % 4) + i % 2
             return (short, long) if turned else (long, short)
 
-        return _filled(use, m, n, m * n // WARP, of_sum)
+        return _tile(use, m, n, m * n // WARP, accumulator_place)
     length = m if use == "A" else n
     is_long = m > 8 if use == "A" else (m, n) == (8, 32)
     side = 16 if is_long else 8
     in_tile, halves = side * k // WARP, 2 if is_long else 1
 
-    def of_factor(i: int, lane: Array) -> tuple[Array, Array]:
-        within = i % in_tile
-        along = side * (i // in_tile) + 8 * (within // packed % halves) + lane // 4
-        deep = packed * (lane % 4) + within % packed + 4 * packed * (within // packed // halves)
+    def factor_place(i: int, lane: Array) -> tuple[Array, Array]:
+        offset = i % in_tile
+        along = side * (i // in_tile) + 8 * (offset // packed % halves) + lane // 4
+        deep = packed * (lane % 4) + offset % packed + 4 * packed * (offset // packed // halves)
         return (along, deep) if use == "A" else (deep, along)
 
     rows, columns = (m, k) if use == "A" else (k, n)
-    return _filled(use, rows, columns, length * k // WARP, of_factor)
+    return _tile(use, rows, columns, length * k // WARP, factor_place)
 
 
-def _filled(use: Use, rows: int, columns: int, count: int, place: Any) -> Tile:
-    """Return a tile, given where each of the `count` elements of lanes lies."""
+def _tile(use: Use, rows: int, columns: int, count: int, locate: Any) -> Tile:
+    """Return a tile from a function that maps an element's index and the lanes to rows and columns."""
     lanes, places = np.full((rows, columns), -1), np.full((rows, columns), -1)
     lane = np.arange(WARP)
     for i in range(count):
-        at = place(i, lane)
-        lanes[at], places[at] = lane, i
+        location = locate(i, lane)
+        lanes[location], places[location] = lane, i
     return Tile(use, lanes, places)

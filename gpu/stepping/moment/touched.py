@@ -1,4 +1,4 @@
-"""What an event of a launch reads and writes, array by array, and by which threads."""
+"""The reads and writes of an event, by array, with their threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """What one event does to an array: elements, and by which block and thread each."""
+    """The elements of an array that one event reads or writes.
+
+    Parameters
+    ----------
+    number : int
+        The array's number in the trace.
+    writes : bool
+        Whether the access is a write or an atomic operation.
+    elements, blocks, threads : int arrays
+        One entry per lane: the element, the block in the grid, and the thread in the block.
+    """
 
     number: int
     writes: bool
@@ -26,16 +36,18 @@ class Touched:
 
 
 def touched(trace: Trace, event: int) -> list[Touched]:
-    """Return what an event reads and writes, by array."""
+    """Return the reads and writes of an event, by array; local memory is omitted."""
     if not 0 <= event < len(trace.events):
         return []
-    found = []
-    each = trace.events[event]
-    for access in each.accesses:
-        blocks, threads = trace.lanes.threads(each.batch, access.lanes)
+    accesses = []
+    trace_event = trace.events[event]
+    for access in trace_event.accesses:
+        blocks, threads = trace.lanes.threads(trace_event.batch, access.lanes)
         for number in np.unique(access.arrays).tolist():
             if trace.arrays[number].space == "local":
                 continue
-            own = access.arrays == number
-            found.append(Touched(number, access.action != "read", access.elements[own], blocks[own], threads[own]))
-    return found
+            in_array = access.arrays == number
+            accesses.append(
+                Touched(number, access.action != "read", access.elements[in_array], blocks[in_array], threads[in_array])
+            )
+    return accesses

@@ -1,6 +1,6 @@
-"""What the statement of a moment asks of memory: sectors, the banks that it hits, and who queues for one address.
+"""Memory traffic of the statement at a moment: sectors, bank conflicts, and contention for one address.
 
-The rules are those of the counters (`gpu.simulator.counting.traffic`); here they are applied to recorded accesses.
+The rules are those of the counters (`gpu.simulator.counting.traffic`), applied to recorded accesses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpu.warp import WARP
 
 @dataclass(frozen=True)
 class Queue:
-    """Threads of a warp whose atomics want one element, and so go one after the other.
+    """Threads of a warp whose atomic operations target one element and are therefore serialized.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Queue:
         The array's name.
     element, block : int
     threads : tuple of int
-        Their numbers in the block.
+        The threads' numbers in the block.
     """
 
     array: str
@@ -49,7 +49,7 @@ class Queue:
 
 @dataclass(frozen=True, eq=False)
 class Address:
-    """An element that atomics of one statement want, whatever their warps: they come to it one after the other.
+    """An element that atomic operations of one statement target, from any warps; they are serialized.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ class Address:
         The array's name.
     element : int
     block : int
-        The block whose shared memory it is in; -1 for global memory.
+        The block of the shared memory; -1 for global memory.
     blocks, threads : int arrays
-        Who wants it: the block in the grid, and the thread in the block.
+        The threads that target it: the block in the grid, and the thread in the block.
     """
 
     array: str
@@ -71,35 +71,35 @@ class Address:
 
 @dataclass(frozen=True, eq=False)
 class AccessTraffic:
-    """What one access of the statement asks, all warps together.
+    """The traffic of one access of the statement, summed over all warps.
 
     Parameters
     ----------
     action : str
         "read", "write" or "atomic".
     space : str
-        "global", "shared", "constant" or "local"; of the last two no more is known than who takes part.
+        "global", "shared", "constant" or "local"; for the last two, only the active lanes are known.
     array : str
         The array's name.
     size : int
-        Bytes that each lane wants.
+        Bytes per lane.
     lanes, requests : int
-        Active lanes, and the warps that they are in.
+        Active lanes, and the warps that contain them.
     sectors, ideal_sectors : int
-        Of global memory: the 32-byte sectors that are moved, and as many as would do.
+        For global memory: the 32-byte sectors that are transferred, and the fewest that would suffice.
     wavefronts, conflicts : int
-        Of shared memory: passes over the banks, and those beyond the least possible.
+        For shared memory: wavefronts over the banks, and those beyond the minimum.
     degree : int
-        Of shared memory: the most passes that lanes served together need; 1 is no conflict, 0 no shared memory.
+        For shared memory: the most wavefronts of lanes served together; 1 without conflicts, 0 for other memory.
     bank, word : int arrays, shape (warps, 32)
-        Of shared memory: the bank and the word that each lane of a warp wants, -1 where it does not take part. Lanes
-        that want one word of a bank share it, but for atomics. An element of 8 or 16 bytes takes so many banks more.
+        For shared memory: the bank and the word of each lane of a warp, -1 for inactive lanes. Lanes that access one
+        word of a bank share it, except in atomic operations. An element of 8 or 16 bytes uses 2 or 4 banks.
     blocks, warps : int arrays
         The block in the grid, and the warp in the block, of each row of `bank`.
     queues : tuple of Queue
-        Of an atomic, longest first; those of a single thread are left out.
+        For an atomic operation, longest first; queues of a single thread are omitted.
     addresses : tuple of Address
-        Of an atomic, ascending.
+        For an atomic operation, ascending.
     """
 
     action: str
@@ -122,12 +122,13 @@ class AccessTraffic:
 
     @property
     def asked_bytes(self) -> int:
-        """The bytes that the lanes want."""
+        """The bytes that the lanes request."""
         return self.lanes * self.size
 
     def banks(self) -> Array:
-        """Return how many different words each of the 32 banks must deliver to the warp that asks most; of atomics
-        how many lanes want it.
+        """Return the number of distinct words per bank, shape (32,), for the warp with the worst conflict.
+
+        For atomic operations, the number of lanes per bank.
         """
         if not len(self.bank):
             return np.zeros(BANKS, np.int64)
@@ -136,57 +137,59 @@ class AccessTraffic:
         if self.action != "atomic":
             _, first = np.unique(rows * (words.max(initial=0) + 1) + words, return_index=True)
             rows, banks = rows[first], banks[first]
-        wide = np.arange(max(1, self.size // BANK_BYTES))
-        places = (rows * BANKS + banks)[:, np.newaxis] + wide
-        counts = np.bincount(places.reshape(-1), minlength=len(self.bank) * BANKS).reshape(-1, BANKS)
-        most: Array = counts[np.argmax(counts.max(axis=1))]
-        return most
+        offsets = np.arange(max(1, self.size // BANK_BYTES))
+        bank_slots = (rows * BANKS + banks)[:, np.newaxis] + offsets
+        counts = np.bincount(bank_slots.reshape(-1), minlength=len(self.bank) * BANKS).reshape(-1, BANKS)
+        worst: Array = counts[np.argmax(counts.max(axis=1))]
+        return worst
 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """What an event asks of memory, access by access in the order in which they happen."""
+    """The memory traffic of an event, access by access in execution order."""
 
     accesses: tuple[AccessTraffic, ...]
 
     @property
     def sectors(self) -> int:
-        """The sectors of global memory that are moved."""
+        """The sectors of global memory that are transferred."""
         return sum(access.sectors for access in self.accesses)
 
     @property
     def ideal_sectors(self) -> int:
-        """As many as would do."""
+        """The fewest sectors of global memory that would suffice."""
         return sum(access.ideal_sectors for access in self.accesses)
 
     @property
     def conflicts(self) -> int:
-        """The bank conflicts."""
+        """The number of bank conflicts."""
         return sum(access.conflicts for access in self.accesses)
 
     @cached_property
     def banks(self) -> Array | None:
-        """Of the access to shared memory with most conflicts: see `AccessTraffic.banks`; None where there is none."""
+        """`AccessTraffic.banks` of the shared memory access with the worst conflict; None without such accesses."""
         shared = [access for access in self.accesses if access.space == "shared"]
         return max(shared, key=lambda access: access.degree).banks() if shared else None
 
     @property
     def queues(self) -> tuple[Queue, ...]:
-        """Who queues for an address in atomics, longest first."""
-        found = [queue for access in self.accesses for queue in access.queues]
-        return tuple(sorted(found, key=lambda queue: -len(queue.threads)))
+        """The queues of atomic operations on one address, longest first."""
+        queues = [queue for access in self.accesses for queue in access.queues]
+        return tuple(sorted(queues, key=lambda queue: -len(queue.threads)))
 
     def addresses(self, block: int) -> tuple[Address, ...]:
-        """Return what atomics want in global memory and in the shared memory of a block, most wanted first."""
-        found = [each for access in self.accesses for each in access.addresses if each.block in (-1, block)]
-        return tuple(sorted(found, key=lambda each: -each.threads.size))
+        """Return the targets of atomic operations in global memory and a block's shared memory, most lanes first."""
+        addresses = [each for access in self.accesses for each in access.addresses if each.block in (-1, block)]
+        return tuple(sorted(addresses, key=lambda each: -each.threads.size))
 
     @property
     def summary(self) -> str:
-        """In words: "shared: 2 reads, 1 write, bank conflicts 0"."""
-        return " · ".join(part for space in ("global", "shared", "local", "constant") if (part := self._of(space)))
+        """A text such as "shared: 2 reads, 1 write, bank conflicts 0"."""
+        return " · ".join(
+            part for space in ("global", "shared", "local", "constant") if (part := self._space_summary(space))
+        )
 
-    def _of(self, space: str) -> str:
+    def _space_summary(self, space: str) -> str:
         accesses = [access for access in self.accesses if access.space == space]
         words = []
         for action in ACTIONS:
@@ -197,27 +200,29 @@ class Traffic:
             return ""
         if space == "global":
             moved, ideal = self.sectors, self.ideal_sectors
-            words.append(f"{moved} sector{'s' if moved > 1 else ''}" + (f", {ideal} would do" if ideal < moved else ""))
+            words.append(
+                f"{moved} sector{'s' if moved > 1 else ''}" + (f", {ideal} would suffice" if ideal < moved else "")
+            )
         if space == "shared":
             words.append(f"bank conflicts {self.conflicts}")
         longest = max((len(queue.threads) for access in accesses for queue in access.queues), default=0)
         if longest:
-            words.append(f"{longest} atomics queue for one address")
+            words.append(f"{longest} atomics on one address")
         return f"{space}: " + ", ".join(words)
 
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """Accesses of a trace, an element of each array for each; the parts of a vector are one access.
+    """Counts of a trace's accesses, one array element per access; the parts of a vector are one access.
 
     Parameters
     ----------
     rows, parts : int arrays
-        The first row in the trace's table, and how many there are.
+        The first row in the trace's table, and the number of rows.
     lanes, requests : int arrays
-        The active lanes, and the warps that they are in.
+        The active lanes, and the warps that contain them.
     sectors, ideal_sectors, wavefronts, conflicts, degree : int arrays
-        As of an AccessTraffic; 0 where they do not apply.
+        As in `AccessTraffic`; 0 where they do not apply.
     """
 
     rows: Array
@@ -232,12 +237,12 @@ class Accesses:
 
 
 def traffic_at(recording: Recording, moment: int) -> Traffic:
-    """Return what the event at a moment asks of memory; at the end of a recording nothing.
+    """Return the memory traffic of the event at a moment; empty at the end of a recording.
 
     Raises
     ------
     InputError
-        There is no such moment.
+        The recording has no such moment.
     """
     launch, event = recording.at(moment)
     first, last = np.searchsorted(launch.trace.data.accesses["event"], [event, event + 1])
@@ -246,17 +251,17 @@ def traffic_at(recording: Recording, moment: int) -> Traffic:
 
 
 def most_addresses(recording: Recording) -> int:
-    """Return the most addresses that the atomics of one access to global or shared memory want; 0 without atomics."""
-    most, atomic = 0, ACTIONS.index("atomic")
+    """Return the most distinct addresses that atomic operations of one access target; 0 without atomic operations."""
+    maximum, atomic = 0, ACTIONS.index("atomic")
     for launch in recording.launches:
         accesses = launch.trace.data.accesses
         for row in accesses[accesses["action"] == atomic].tolist():
-            most = max(most, np.unique(launch.trace.memory.elements(AccessRow(*row))[1]).size)
-    return most
+            maximum = max(maximum, np.unique(launch.trace.memory.elements(AccessRow(*row))[1]).size)
+    return maximum
 
 
 def measure(trace: Trace, first: int, last: int) -> Accesses:
-    """Count what the accesses in rows `first` to `last` of a trace's table ask of memory."""
+    """Count the traffic of the accesses in rows `first` to `last` of a trace's table."""
     accesses = trace.data.accesses[first:last]
     starts = np.flatnonzero(accesses["part"] == 0)
     parts = np.diff(starts, append=len(accesses))
@@ -272,41 +277,41 @@ def measure(trace: Trace, first: int, last: int) -> Accesses:
     for (action, space, size), numbers in groups.items():
         bits, elements, owner = [], [], []
         for number in numbers:
-            lanes, wanted = trace.memory.elements(rows[number])
+            lanes, elements_accessed = trace.memory.elements(rows[number])
             counts["lanes"][number] = lanes.size
             bits.append(np.zeros(trace.lanes.count(batches[number]), bool))
             elements.append(np.zeros(bits[-1].size, np.int64))
-            bits[-1][lanes], elements[-1][lanes] = True, wanted // int(parts[number])
+            bits[-1][lanes], elements[-1][lanes] = True, elements_accessed // int(parts[number])
             owner.append(np.full(bits[-1].size // WARP, number))
-        warps, wanted = Warps(LaneMask(np.concatenate(bits))), np.concatenate(elements)
-        of = np.concatenate(owner)[warps.active]
-        np.add.at(counts["requests"], of, 1)
+        warps, elements_accessed = Warps(LaneMask(np.concatenate(bits))), np.concatenate(elements)
+        access_number = np.concatenate(owner)[warps.active]
+        np.add.at(counts["requests"], access_number, 1)
         if space == "global":
-            moved, ideal = _sectors(warps, wanted, size, action)
-            np.add.at(counts["sectors"], of, moved)
-            np.add.at(counts["ideal_sectors"], of, ideal)
+            moved, ideal = _sectors(warps, elements_accessed, size, action)
+            np.add.at(counts["sectors"], access_number, moved)
+            np.add.at(counts["ideal_sectors"], access_number, ideal)
         elif space == "shared":
             atomic = action == "atomic"
             passes = (
-                atomic_passes(warps, wanted, size)
+                atomic_passes(warps, elements_accessed, size)
                 if atomic
-                else shared_passes(warps, wanted, size, reads=action == "read")
+                else shared_passes(warps, elements_accessed, size, reads=action == "read")
             )
-            np.add.at(counts["wavefronts"], of, passes.total)
-            np.add.at(counts["conflicts"], of, passes.total - passes.least)
-            np.maximum.at(counts["degree"], of, passes.worst)
+            np.add.at(counts["wavefronts"], access_number, passes.total)
+            np.add.at(counts["conflicts"], access_number, passes.total - passes.least)
+            np.maximum.at(counts["degree"], access_number, passes.worst)
     return Accesses(starts + first, parts, **counts)
 
 
 def _sectors(warps: Warps, elements: Array, size: int, action: str) -> tuple[Array, Array]:
     if action == "atomic":
         return queued_sectors(warps.rows().marked(elements), size)[1], warps.ideal_sectors(size)
-    found = sectors(warps, elements, size)
-    return found.moved, found.ideal
+    counts = sectors(warps, elements, size)
+    return counts.moved, counts.ideal
 
 
 def _kind(trace: Trace, access: AccessRow, parts: int) -> tuple[str, str, int]:
-    """Return an access's action, its space, and the bytes of each lane."""
+    """Return an access's action, its space, and its bytes per lane."""
     size = trace.data.values.dtypes[access.dtype].itemsize
     return ACTIONS[access.action], trace.data.memories[access.memory].space, size * parts
 
@@ -348,15 +353,20 @@ def _access(trace: Trace, measured: Accesses, number: int) -> AccessTraffic:
 
 def _queues(trace: Trace, batch: int, name: str, lanes: Array, elements: Array) -> tuple[Queue, ...]:
     per_block = trace.lanes.per_block(batch)
-    waiting: dict[tuple[int, int], list[int]] = {}
+    lanes_by_element: dict[tuple[int, int], list[int]] = {}
     for lane, element in zip(lanes.tolist(), elements.tolist(), strict=True):
-        waiting.setdefault((lane // WARP, element), []).append(lane)
-    found = [
-        Queue(name, element, int(trace.lanes.block(batch, own[0])), tuple(lane % per_block for lane in own))
-        for (_, element), own in waiting.items()
-        if len(own) > 1
+        lanes_by_element.setdefault((lane // WARP, element), []).append(lane)
+    queues = [
+        Queue(
+            name,
+            element,
+            int(trace.lanes.block(batch, lane_numbers[0])),
+            tuple(lane % per_block for lane in lane_numbers),
+        )
+        for (_, element), lane_numbers in lanes_by_element.items()
+        if len(lane_numbers) > 1
     ]
-    return tuple(sorted(found, key=lambda queue: -len(queue.threads)))
+    return tuple(sorted(queues, key=lambda queue: -len(queue.threads)))
 
 
 def _addresses(
@@ -365,9 +375,9 @@ def _addresses(
     blocks, threads = np.asarray(trace.lanes.block(batch, lanes)), lanes % trace.lanes.per_block(batch)
     owners = blocks if shared else np.full(lanes.size, -1)
     order = np.lexsort((threads, blocks, elements, owners))
-    owners, wanted = owners[order], elements[order]
-    borders = np.flatnonzero((np.diff(owners) != 0) | (np.diff(wanted) != 0)) + 1
+    owners, sorted_elements = owners[order], elements[order]
+    borders = np.flatnonzero((np.diff(owners) != 0) | (np.diff(sorted_elements) != 0)) + 1
     return tuple(
-        Address(name, int(elements[own[0]]), int(owner), blocks[own], threads[own])
-        for own, owner in zip(np.split(order, borders), owners[[0, *borders]] if order.size else (), strict=False)
+        Address(name, int(elements[indices[0]]), int(owner), blocks[indices], threads[indices])
+        for indices, owner in zip(np.split(order, borders), owners[[0, *borders]] if order.size else (), strict=False)
     )

@@ -1,4 +1,4 @@
-"""The variables of a warp at a moment, lane by lane: where votes and shuffles show what they do."""
+"""The variables of a warp at a moment, per lane, which show the effect of votes and shuffles."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class WarpVariable:
     ----------
     name : str
     values : array of shape (32,)
-        Texts where it points somewhere.
+        The values; texts for pointers.
     defined, changed : bool arrays of shape (32,)
-        Where it has a value, and where the statement that has just run gave it one.
+        Whether a lane's variable has a value, and whether the last statement assigned it.
     """
 
     name: str
@@ -33,20 +33,20 @@ class WarpVariable:
 
     @property
     def is_mask(self) -> bool:
-        """Whether it may be read as a bit for each lane: 32 bits without a sign, the same in all lanes."""
-        known = self.values[self.defined]
-        return bool(self.values.dtype == np.uint32 and known.size > 1 and (known == known[0]).all())
+        """Whether the variable may be a lane mask: unsigned, 32 bits, and equal in all lanes."""
+        values = self.values[self.defined]
+        return bool(self.values.dtype == np.uint32 and values.size > 1 and (values == values[0]).all())
 
 
 def warp_variables(recording: Recording, moment: int, block: int, warp: int) -> tuple[WarpVariable, ...]:
-    """Return the variables of the function that runs, after the event before a moment; at the beginning none.
+    """Return the variables of the running function after the event before a moment; empty at the beginning.
 
     Parameters
     ----------
     recording : Recording
     moment : int
     block, warp : int
-        The block's number in the grid, and the warp's in the block.
+        The block's number in the grid, and the warp's number in the block.
     """
     if not moment:
         return ()
@@ -55,21 +55,21 @@ def warp_variables(recording: Recording, moment: int, block: int, warp: int) -> 
     lanes = _lanes(trace, trace.events[event].batch, block, warp)
     before = trace.registers(event)
     written = trace.events[event].registers
-    found = []
+    variables = []
     for name in dict.fromkeys([*before, *written]):
         old, new = before.get(name), written.get(name)
         changed = new.defined[lanes] if new is not None else np.zeros(WARP, bool)
-        known = old.defined[lanes] if old is not None else np.zeros(WARP, bool)
-        some = new if new is not None else old
-        assert some is not None
-        values = np.where(changed, *(_of(each, some, lanes) for each in (new, old)))
-        if (known | changed).any():
-            found.append(WarpVariable(name, values, known | changed, changed))
-    return tuple(found)
+        had_value = old.defined[lanes] if old is not None else np.zeros(WARP, bool)
+        register = new if new is not None else old
+        assert register is not None
+        values = np.where(changed, *(_values(each, register, lanes) for each in (new, old)))
+        if (had_value | changed).any():
+            variables.append(WarpVariable(name, values, had_value | changed, changed))
+    return tuple(variables)
 
 
-def _of(register: Register | None, some: Register, lanes: slice) -> Array:
-    return (register or some).values[lanes]
+def _values(register: Register | None, fallback: Register, lanes: slice) -> Array:
+    return (register or fallback).values[lanes]
 
 
 def _lanes(trace: Trace, batch: int, block: int, warp: int) -> slice:

@@ -1,1 +1,1 @@
-"""All that a host program wrote, over all of its launches, and what made each value."""
+"""All writes of a host program, over all of its launches, and the origin of each value."""

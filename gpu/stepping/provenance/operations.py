@@ -1,4 +1,4 @@
-"""Operations with one row a lane, so that NumPy can ask about all of them at once."""
+"""Operations as columns, with one row per lane, for vectorized analysis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu.simulator.trace.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """Operations, one row for each value that was made.
+    """Operations, one row per computed value.
 
     Parameters
     ----------
@@ -21,11 +21,11 @@ class Operations:
     sources : array, shape (values, 3)
         The nodes of the operands, 0 for none.
     statement : array
-        A number for the statement in the source.
+        The number of the source statement.
     moment : array
-        The number of the event.
+        The event number.
     operator : array
-        The number of the operator's name.
+        The index of the operator's name.
     """
 
     node: Array
@@ -36,14 +36,14 @@ class Operations:
 
     @classmethod
     def of(cls, trace: Trace) -> Operations:
-        """Return the operations of a trace, everything numbered as it is there."""
+        """Return the operations of a trace, with the trace's own numbers."""
         table = trace.data.operations
         owner, rank, _ = trace.data.masks.expand(table["mask"])
         sources = np.zeros((owner.size, 3), np.int64)
-        for place in range(3):
-            numbers = table["nodes"][:, place]
-            has = np.flatnonzero(numbers[owner] >= 0)
-            sources[has, place] = trace.data.integers.each(numbers[owner[has]], rank[has])
+        for operand in range(3):
+            numbers = table["nodes"][:, operand]
+            present = np.flatnonzero(numbers[owner] >= 0)
+            sources[present, operand] = trace.data.integers.each(numbers[owner[present]], rank[present])
         event = table["event"][owner]
         return cls(
             table["first"][owner].astype(np.int64) + rank,
@@ -55,10 +55,10 @@ class Operations:
 
     @classmethod
     def joined(cls, parts: list[Operations]) -> Operations:
-        """Return several as one, ascending by node."""
+        """Concatenate several parts, sorted by node."""
         if not parts:
-            none = np.zeros(0, np.int64)
-            return cls(none, np.zeros((0, 3), np.int64), none, none, none)
-        whole = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
-        order = np.argsort(whole.node, kind="stable")
-        return cls(*(getattr(whole, each.name)[order] for each in fields(cls)))
+            no_rows = np.zeros(0, np.int64)
+            return cls(no_rows, np.zeros((0, 3), np.int64), no_rows, no_rows, no_rows)
+        combined = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        order = np.argsort(combined.node, kind="stable")
+        return cls(*(getattr(combined, each.name)[order] for each in fields(cls)))

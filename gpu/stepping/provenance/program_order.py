@@ -1,4 +1,4 @@
-"""Where in the program each event is: the same place for every warp, whatever the order in which warps ran."""
+"""The position of each event in program order, which is the same for every warp and in every schedule."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _LAST = 2**30
 
 
 def program_order(trace: Trace) -> tuple[Array, Array]:
-    """Return a number for each event of a trace: equal for the same statement in the same rounds of its loops.
+    """Number the events of a trace: equal numbers mean the same statement in the same iterations of its loops.
 
-    Numbers ascend in the order of the program, round after round; what a called function does comes within the
-    statement that calls it. Blocks that ran one after the other, because they wait for each other, stay so.
+    Numbers ascend in program order, iteration after iteration; a called function's events are within the statement of
+    the call. Blocks that ran one after the other, because they wait for each other, stay in that order.
 
     Returns
     -------
     steps : int64 array
         0, 1, ... without gaps.
     scopes : int64 array
-        A number for the call and the rounds of its loops: equal for the statements of one round.
+        A number for the call and its loop iterations: equal for all statements of one iteration.
     """
     if not len(trace.events):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -33,133 +33,134 @@ def program_order(trace: Trace) -> tuple[Array, Array]:
     keys, rounds = _local_keys(trace, stream)
     local = _dense(keys)
     calls = _Calls(trace, stream, warp, warps)
-    # What has the same place in a stream follows in the order of time: calls, the rest of a statement after a call.
+    # Events at the same place of a stream are ordered by time: calls, and the rest of a statement after a call.
     place = np.concatenate((stream, stream[calls.site])) * (int(local.max()) + 1)
     place += np.concatenate((local, local[calls.site]))
-    begun = _begun(trace, frame, warp)
-    counted = np.concatenate((begun == np.arange(frame.size), np.ones(calls.site.size, bool)))
+    first_events = _statement_starts(trace, frame, warp)
+    is_first = np.concatenate((first_events == np.arange(frame.size), np.ones(calls.site.size, bool)))
     ordinal = np.zeros(place.size, np.int64)
-    ordinal[counted] = _ordinals(place[counted], np.concatenate((np.arange(frame.size), calls.first))[counted])
-    ordinal[: frame.size] = ordinal[begun]
-    own = np.stack((local, ordinal[: frame.size]), axis=1)
-    above = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
+    ordinal[is_first] = _ordinals(place[is_first], np.concatenate((np.arange(frame.size), calls.first))[is_first])
+    ordinal[: frame.size] = ordinal[first_events]
+    local_places = np.stack((local, ordinal[: frame.size]), axis=1)
+    call_places = calls.paths(frame, np.stack((local[calls.site], ordinal[frame.size :]), axis=1))
     round_only = np.stack((_dense(rounds), np.zeros_like(frame)), axis=1)
-    batch = _one_by_one(trace)
+    batch = _sequential_batches(trace)
     steps, scopes = (
-        _dense(np.concatenate([batch, _outermost_first([last, *above])], axis=1)) for last in (own, round_only)
+        _dense(np.concatenate([batch, _outermost_first([last, *call_places])], axis=1))
+        for last in (local_places, round_only)
     )
     return steps, scopes
 
 
 class _Calls:
-    """The calls of functions that left a trace.
+    """The recorded calls of functions.
 
     Parameters
     ----------
     trace : Trace
     stream, warp : arrays
-        Of each event.
+        The stream and the warp of each event.
     warps : int
     """
 
     def __init__(self, trace: Trace, stream: Array, warp: Array, warps: int) -> None:
         frame = trace.data.events["frame"].astype(np.int64)
         calls = trace.data.calls[np.isin(trace.data.calls["frame"], frame)]
-        called, calling = calls["frame"].astype(np.int64), calls["caller"].astype(np.int64)
+        callee, caller = calls["frame"].astype(np.int64), calls["caller"].astype(np.int64)
         order = np.argsort(frame, kind="stable")
-        first = order[np.searchsorted(frame[order], called)]
-        # A call takes place just after the last event of its caller before its own first.
+        first = order[np.searchsorted(frame[order], callee)]
+        # A call's site is the last event of the caller before the callee's first event.
         by_stream = np.argsort(stream, kind="stable")
         keys = stream[by_stream] * frame.size + by_stream
-        calling_stream = calling * warps + warp[first]
-        at = np.searchsorted(keys, calling_stream * frame.size + first) - 1
-        known = (at >= 0) & (stream[by_stream[at]] == calling_stream)
-        self.first: Array = first[known]
-        self.site: Array = by_stream[at[known]]
+        caller_stream = caller * warps + warp[first]
+        index = np.searchsorted(keys, caller_stream * frame.size + first) - 1
+        has_site = (index >= 0) & (stream[by_stream[index]] == caller_stream)
+        self.first: Array = first[has_site]
+        self.site: Array = by_stream[index[has_site]]
         self._of_frame = np.full(int(frame.max()) + 1, -1)
-        self._of_frame[called[known]] = np.arange(self.first.size)
+        self._of_frame[callee[has_site]] = np.arange(self.first.size)
 
     def paths(self, frame: Array, places: Array) -> list[Array]:
-        """Return the places of the calls that each frame is in, innermost first; -1 where there is none."""
-        found = []
+        """Return the places of the calls around each frame, innermost first; -1 where there are no more."""
+        paths = []
         call = self._of_frame[frame]
         while (call >= 0).any():
             inside = call >= 0
-            above = np.full((frame.size, 2), -1)
-            above[inside] = places[call[inside]]
-            found.append(above)
+            call_places = np.full((frame.size, 2), -1)
+            call_places[inside] = places[call[inside]]
+            paths.append(call_places)
             call = np.where(inside, self._of_frame[frame[self.site[call]]], -1)
-        return found
+        return paths
 
 
 def _outermost_first(paths: list[Array]) -> Array:
-    """Let every path begin with its outermost call: shorter ones are filled up at their end."""
+    """Align paths to start at the outermost call; shorter paths are padded at the end."""
     stacked = np.stack(paths[::-1], axis=1)
     missing = (stacked[:, :, 0] < 0).sum(axis=1)
     depth = len(paths)
     places = (np.arange(depth) + missing[:, None]) % depth
     aligned = stacked[np.arange(len(stacked))[:, None], places]
     aligned[np.arange(depth) >= (depth - missing)[:, None]] = -1
-    whole: Array = aligned.reshape(len(stacked), -1)
-    return whole
+    result: Array = aligned.reshape(len(stacked), -1)
+    return result
 
 
 def _warps(trace: Trace) -> tuple[Array, int]:
-    """Return the warp (or lane) of each event, where they take turns, and how many there are; one in lockstep."""
+    """Return the warp (or lane) of each event if they take turns, and their number; in lockstep a single one."""
     if trace.together is None:
         return np.zeros(len(trace.events), np.int64), 1
-    masks, which = np.unique(trace.data.events["mask"], return_inverse=True)
+    masks, mask_number = np.unique(trace.data.events["mask"], return_inverse=True)
     warps = np.array([trace.lanes.of_mask(mask)[0] // trace.together for mask in masks.tolist()])
-    return warps[which], int(warps.max()) + 1
+    return warps[mask_number], int(warps.max()) + 1
 
 
-def _begun(trace: Trace, frame: Array, lane: Array) -> Array:
-    """Return for each event the one that began its statement: itself, but where a lane only let others go on."""
-    begun = np.arange(frame.size)
+def _statement_starts(trace: Trace, frame: Array, lane: Array) -> Array:
+    """Return for each event the first event of its statement; it differs only where a lane yielded to others."""
+    first_events = np.arange(frame.size)
     if trace.together != 1:
-        return begun
+        return first_events
     order = np.argsort(lane, kind="stable")
     events = trace.data.events
     same = (np.diff(lane[order], prepend=-1) == 0) & (events["resumed"][order] != 0)
     same &= (frame[order] == np.roll(frame[order], 1)) & ~np.roll(trace.is_kind("barrier")[order], 1)
     same &= events["position"][order] == np.roll(events["position"][order], 1)
     starts = np.maximum.accumulate(np.where(same, 0, np.arange(order.size)))
-    begun[order] = order[starts]
-    return begun
+    first_events[order] = order[starts]
+    return first_events
 
 
-def _one_by_one(trace: Trace) -> Array:
-    """Return the batch of each event where blocks ran one after the other, as those do that wait for each other."""
-    _, which = np.unique(trace.data.batches["launch"], return_inverse=True)
-    count, blocks = np.bincount(which), np.bincount(which, trace.data.batches["blocks"])
-    number = np.where(((count == blocks) & (count > 1))[which], np.arange(which.size), 0)
-    found: Array = number[trace.data.events["batch"]][:, None]
-    return found
+def _sequential_batches(trace: Trace) -> Array:
+    """Return the batch of each event if blocks ran one after the other, as those that wait for each other do."""
+    _, launch_index = np.unique(trace.data.batches["launch"], return_inverse=True)
+    count, blocks = np.bincount(launch_index), np.bincount(launch_index, trace.data.batches["blocks"])
+    number = np.where(((count == blocks) & (count > 1))[launch_index], np.arange(launch_index.size), 0)
+    batch: Array = number[trace.data.events["batch"]][:, None]
+    return batch
 
 
 def _local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
-    """Return the place of each event in its function, loops with their rounds and the statement; and loops alone."""
+    """Return each event's place in its function (loops, iterations and statement), and its loop iterations alone."""
     functions = trace.data.functions
     positions = len(trace.data.positions)
     depth = max((len(each.loops) for function in functions for each in function.statements), default=0)
-    # For each position in each function the number of the statement and of the loops around it.
+    # For each position in each function, the statement's number and the loops around it.
     number = np.full((len(functions), positions), _LAST)
-    around = np.full((len(functions), positions, depth), -1)
+    loops_around = np.full((len(functions), positions, depth), -1)
     rounds: list[tuple[int, int, int, bool]] = []
-    for of, function in enumerate(functions):
+    for function_number, function in enumerate(functions):
         for statement, (position, loops) in reversed(list(enumerate(function.statements))):
             if position >= 0:
-                number[of, position] = statement
-                around[of, position, : len(loops)] = loops
-                around[of, position, len(loops) :] = -1
+                number[function_number, position] = statement
+                loops_around[function_number, position, : len(loops)] = loops
+                loops_around[function_number, position, len(loops) :] = -1
         for loop, marker in function.rounds.items():
             position = function.statements[loop].position if marker < 0 else marker
-            rounds.append((of, loop, position, marker < 0))
+            rounds.append((function_number, loop, position, marker < 0))
     functions_of, positions_of = trace.data.events["function"], trace.data.events["position"]
-    own, loops = number[functions_of, positions_of], around[functions_of, positions_of]
+    statement_number, loops = number[functions_of, positions_of], loops_around[functions_of, positions_of]
     test, advance, resumed = trace.is_kind("loop"), trace.is_kind("advance"), trace.data.events["resumed"] != 0
-    own = np.where(advance, _LAST, own)
-    counters = _Rounds(
+    statement_number = np.where(advance, _LAST, statement_number)
+    counters = _Iterations(
         stream,
         [
             (
@@ -173,19 +174,19 @@ def _local_keys(trace: Trace, stream: Array) -> tuple[Array, Array]:
     )
     columns: list[Array] = [functions_of.astype(np.int64)]
     scope: list[Array] = [functions_of.astype(np.int64)]
-    since = np.full(own.size, -1)
+    since_event = np.full(statement_number.size, -1)
     for level in range(depth):
         loop = loops[:, level]
         inside = loop >= 0
-        done, last = counters.count(loop, since, np.arange(own.size))
-        columns += [np.where(inside, loop, own), np.where(inside, done, -1)]
-        scope += [loop, np.where(inside, done, -1)]
-        since = np.where(inside, last, since)
-    return np.stack([*columns, own], axis=1), np.stack(scope, axis=1)
+        iterations, last = counters.count(loop, since_event, np.arange(statement_number.size))
+        columns += [np.where(inside, loop, statement_number), np.where(inside, iterations, -1)]
+        scope += [loop, np.where(inside, iterations, -1)]
+        since_event = np.where(inside, last, since_event)
+    return np.stack([*columns, statement_number], axis=1), np.stack(scope, axis=1)
 
 
-class _Rounds:
-    """Counts the rounds of loops, stream by stream."""
+class _Iterations:
+    """Count loop iterations, stream by stream."""
 
     def __init__(self, stream: Array, marks: list[tuple[int, Array]]) -> None:
         self._stream, self._events = stream, stream.size + 1
@@ -198,10 +199,10 @@ class _Rounds:
         return key
 
     def count(self, loop: Array, since: Array, until: Array) -> tuple[Array, Array]:
-        """Return how many rounds of its loop each event has seen since another, and the event that began the last."""
-        known = np.maximum(loop, 0)
-        end = np.searchsorted(self._keys, self._key(self._stream, known, until), side="right")
-        start = np.searchsorted(self._keys, self._key(self._stream, known, since), side="right")
+        """Return each event's number of loop iterations since another event, and the event that began the last one."""
+        loop_number = np.maximum(loop, 0)
+        end = np.searchsorted(self._keys, self._key(self._stream, loop_number, until), side="right")
+        start = np.searchsorted(self._keys, self._key(self._stream, loop_number, since), side="right")
         if not self._keys.size:
             return end - start, since
         last = self._keys[np.maximum(end - 1, 0)] % self._events - 1
@@ -209,7 +210,7 @@ class _Rounds:
 
 
 def _ordinals(place: Array, time: Array) -> Array:
-    """Return how many of the same place come before each, in the order of time."""
+    """Return for each entry the number of earlier ones with the same place, in time order."""
     order = np.lexsort((time, place))
     fresh = np.concatenate(([True], place[order][1:] != place[order][:-1]))
     starts = np.flatnonzero(fresh)
@@ -219,7 +220,7 @@ def _ordinals(place: Array, time: Array) -> Array:
 
 
 def _dense(rows: Array) -> Array:
-    """Return the rank of each row among the different ones."""
+    """Return the rank of each row among the unique rows."""
     if not len(rows):
         return np.zeros(0, np.int64)
     order = np.lexsort(rows.T[::-1])

@@ -1,4 +1,4 @@
-"""Where values are kept: the arrays of a host program, and the variables of its threads; each has cells."""
+"""The storages of a recording: the arrays of a host program, and the variables of its threads; each has cells."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Storage:
     space : {"global", "constant", "shared", "local", "register"}
     dtype : numpy.dtype
     count : int
-        How many cells there are.
+        The number of cells.
     section : int
-        How many cells each block has; of a global array, all.
+        The number of cells per block; for a global array, all cells.
     extent : int
-        How many cells each thread has, or each block of a shared array, or a global array: the array's own length.
+        The number of cells per thread, per block of a shared array, or of a global array: the array's own length.
     launch : int
-        The launch, or for a global array the first one that has it.
+        The number of the launch; for a global array, the first launch that uses it.
     """
 
     number: int
@@ -47,27 +47,27 @@ class Storage:
 
     @property
     def is_array(self) -> bool:
-        """Whether threads share it."""
+        """Whether threads share the storage."""
         return self.space in ("global", "constant", "shared")
 
 
 class Storages:
-    """The storages of a recording, numbered as they are first asked for."""
+    """The storages of a recording, numbered in the order of first use."""
 
     def __init__(self) -> None:
         self.all: list[Storage] = []
-        self._known: dict[Hashable, Storage] = {}
+        self._by_key: dict[Hashable, Storage] = {}
 
     def __getitem__(self, number: int) -> Storage:
         return self.all[number]
 
     def of_array(self, launch: LaunchSpan, array: TraceArray) -> Storage:
-        """Return the storage of an array: a global one is the same in all launches."""
+        """Return the storage of an array; a global array has one storage in all launches."""
         buffer = launch.buffers[array.number]
         if buffer is not None:
             space: Space = "constant" if array.space == "constant" else "global"
-            known = ("buffer", buffer)
-            return self._storage(known, array.name, space, array.dtype, 1, array.count, array.count, launch)
+            buffer_key = ("buffer", buffer)
+            return self._storage(buffer_key, array.name, space, array.dtype, 1, array.count, array.count, launch)
         trace = launch.trace
         child, blocks, threads = _grid(trace.lanes.launch(trace.data.memories[array.memory].batch))
         key = (launch.number, child, array.space, array.name, array.count)
@@ -77,7 +77,7 @@ class Storages:
         return self._storage(key, array.name, "local", array.dtype, blocks, section, array.count, launch)
 
     def of_variable(self, launch: LaunchSpan, child: int, function: int, slot: int, dtype: np.dtype[Any]) -> Storage:
-        """Return the storage of a variable: it has a cell for each thread of the trace's launch `child`."""
+        """Return the storage of a variable, which has a cell for each thread of the trace's launch `child`."""
         data = launch.trace.data
         _, blocks, threads = _grid(data.launches[child])
         name = data.functions[function].variables.get(slot, "")
@@ -95,14 +95,14 @@ class Storages:
         extent: int,
         launch: LaunchSpan,
     ) -> Storage:
-        if key not in self._known:
-            made = Storage(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)
-            self._known[key] = made
-            self.all.append(made)
-        return self._known[key]
+        if key not in self._by_key:
+            storage = Storage(len(self.all), name, space, dtype, blocks * section, section, extent, launch.number)
+            self._by_key[key] = storage
+            self.all.append(storage)
+        return self._by_key[key]
 
 
 def _grid(launch: TraceLaunch) -> tuple[int, int, int]:
-    """Return the number of a launch, of its blocks, and of the threads of each."""
+    """Return a launch's number, its number of blocks, and its threads per block."""
     grid, block = launch.grid, launch.block
     return launch.number, grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]

@@ -1,4 +1,4 @@
-"""Atomics of one statement on one element, one after the other, as hardware does them."""
+"""Atomic operations of one statement on one element, split into turns, since hardware serializes them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from gpu.simulator.trace.packing import Array
 from gpu.stepping.provenance.writes import Writes
 
 MOST = 8
-"""Turns that are told apart."""
+"""The most turns that get a step of their own."""
 
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """How a launch's steps are told apart where threads queue for an element: a step for each place in the queue.
+    """The split of a launch's steps into turns: one step for each position in the queue for an element.
 
-    A longer queue than `MOST` stays one step: its rows would fill the picture and say the same again and again.
+    A queue longer than `MOST` stays one step, because its rows would fill the picture with repetitions.
 
     Parameters
     ----------
     first : int
         The launch's first step.
     lengths : array
-        How many steps there are instead of each.
+        The number of turns of each original step.
     """
 
     first: int
@@ -33,27 +33,36 @@ class Turns:
 
     @classmethod
     def of(cls, writes: Sequence[Writes], first: int, steps: int) -> Turns:
-        """Return the turns of a launch's writes to its arrays; the launch has so many steps."""
+        """Return the turns of a launch's writes to its arrays.
+
+        Parameters
+        ----------
+        writes : sequence of Writes
+        first : int
+            The launch's first step.
+        steps : int
+            The launch's number of steps.
+        """
         lengths = np.ones(steps, np.int64)
-        for each in writes:
-            rows = np.flatnonzero(each.is_atomic)
-            np.maximum.at(lengths, each.step[rows] - first, _turns(each, rows) + 1)
+        for array_writes in writes:
+            rows = np.flatnonzero(array_writes.is_atomic)
+            np.maximum.at(lengths, array_writes.step[rows] - first, _turns(array_writes, rows) + 1)
         return cls(first, np.where(lengths > MOST, 1, lengths))
 
     @property
     def _starts(self) -> Array:
-        found: Array = np.cumsum(self.lengths) - self.lengths
-        return found
+        starts: Array = np.cumsum(self.lengths) - self.lengths
+        return starts
 
     @property
     def number(self) -> Array:
-        """The place in its queue of each of the steps that there are now, from 0 on."""
-        of = np.repeat(np.arange(self.lengths.size), self.lengths)
-        found: Array = np.arange(of.size) - self._starts[of]
-        return found
+        """The turn of each of the new steps, from 0."""
+        step = np.repeat(np.arange(self.lengths.size), self.lengths)
+        turns: Array = np.arange(step.size) - self._starts[step]
+        return turns
 
     def taken(self, writes: Writes) -> Writes:
-        """Return writes with the steps that there are now: what follows from an atomic is seen when all have ended."""
+        """Renumber the steps of writes; writes that follow an atomic operation come after its last turn."""
         step = writes.step - self.first
         turn = self.lengths[step] - 1
         rows = np.flatnonzero(writes.is_atomic)
@@ -62,7 +71,7 @@ class Turns:
 
 
 def _turns(writes: Writes, rows: Array) -> Array:
-    """Return how many of some writes came earlier to the same cell in the same step."""
+    """Return for each of the selected writes the number of earlier ones to the same cell in the same step."""
     step, cell = writes.step[rows], writes.cell[rows]
     order = np.lexsort((np.arange(rows.size), writes.moment[rows], cell, step))
     same = (np.diff(step[order], prepend=-1) == 0) & (np.diff(cell[order], prepend=-1) == 0)

@@ -1,4 +1,4 @@
-"""Writes to arrays and variables with one row a lane, so that NumPy can ask about all of them at once."""
+"""Writes to arrays and variables as columns, with one row per lane, for vectorized analysis."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from gpu.stepping.provenance.storages import Storage, Storages
 from gpu.stepping.recording import LaunchSpan
 
 WIDTH = 8
-"""Bytes that the widest scalar takes."""
+"""The size of the widest scalar, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Writes:
-    """One row for each value that was put somewhere, in the order of the program and, within a step, of time.
+    """One row per written value, in program order and, within a step, in time order.
 
     Parameters
     ----------
     storage, cell, node : arrays
-        `node` is 0 where nothing that is known made the value.
+        The storage and its cell, and the value's node; 0 for a value without a recorded origin.
     step : array
-        The step of the program, over all launches: what is done in it is done by all warps.
+        The program step, over all launches; all warps execute the same step in their turn.
     moment : array
-        The number of the event over all launches.
+        The event number over all launches.
     block, thread : arrays
     raw : uint8 array, shape (writes, 8)
-        The value's bytes, filled up with zeros.
+        The value's bytes, zero-padded.
     is_parameter : array
-        Whether the write hands an argument to a called function.
+        Whether the write passes an argument to a called function.
     is_atomic : array
     """
 
@@ -53,17 +53,28 @@ class Writes:
         return int(self.storage.size)
 
     def take(self, rows: Array) -> Writes:
-        """Return some of the rows."""
+        """Return a selection of rows."""
         return Writes(*(getattr(self, each.name)[rows] for each in fields(self)))
 
     @classmethod
     def joined(cls, parts: list[Writes]) -> Writes:
-        """Return several as one, in order."""
+        """Concatenate several parts, sorted by step and moment."""
         if not parts:
-            none, never = np.zeros(0, np.int64), np.zeros(0, bool)
-            return cls(none, none, none, none, none, none, none, np.zeros((0, WIDTH), np.uint8), never, never)
-        whole = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
-        return whole.take(np.lexsort((whole.moment, whole.step)))
+            no_rows, no_flags = np.zeros(0, np.int64), np.zeros(0, bool)
+            return cls(
+                no_rows,
+                no_rows,
+                no_rows,
+                no_rows,
+                no_rows,
+                no_rows,
+                no_rows,
+                np.zeros((0, WIDTH), np.uint8),
+                no_flags,
+                no_flags,
+            )
+        combined = cls(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls)))
+        return combined.take(np.lexsort((combined.moment, combined.step)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +86,7 @@ class LaunchWrites:
     launch : LaunchSpan
     storages : Storages
     nodes : array
-        By the numbers that nodes have in the launch's trace, their numbers over all launches.
+        The node numbers over all launches, by node number in the launch's trace.
     steps : array
         The step of each event, over all launches.
     """
@@ -86,17 +97,30 @@ class LaunchWrites:
     steps: Array
 
     def by_host(self, storage: Storage, content: Array, element: Array, node: Array, step: int) -> Writes:
-        """Return what the host put into an array between two launches, or found there without a known origin."""
+        """Return the writes by the host to an array between two launches, or its content of unknown origin.
+
+        Parameters
+        ----------
+        storage : Storage
+        content : array
+            The whole array before the launch.
+        element, node : int arrays
+            The written elements and the nodes of their values.
+        step : int
+            The step of the writes, just before the launch.
+        """
         raw = np.zeros((element.size, WIDTH), np.uint8)
         size = content.dtype.itemsize
         raw[:, :size] = content[element].view(np.uint8).reshape(-1, size)
-        nobody, never = np.full(element.size, -1), np.zeros(element.size, bool)
-        where, when = np.full(element.size, storage.number), np.full(element.size, step)
+        no_thread, all_false = np.full(element.size, -1), np.zeros(element.size, bool)
+        storage_number, step_number = np.full(element.size, storage.number), np.full(element.size, step)
         before = np.full(element.size, self.launch.first - 1)
-        return Writes(where, element, node, when, before, nobody, nobody, raw, never, never)
+        return Writes(
+            storage_number, element, node, step_number, before, no_thread, no_thread, raw, all_false, all_false
+        )
 
     def to_arrays(self) -> Iterator[Writes]:
-        """Yield the writes to each memory, atomics included."""
+        """Yield the writes to each memory, including those by atomic operations."""
         for number, memory in enumerate(self.launch.trace.data.memories):
             if self.launch.trace.memory.writing[number].size:
                 yield self._to_memory(number, memory)
@@ -107,59 +131,60 @@ class LaunchWrites:
         rows = data.accesses[trace.memory.writing[number]]
         size, unit = memory.dtype.itemsize, memory.unit
         owner, _, lanes = data.masks.expand(rows["mask"])
-        # A write in the array's own size has so many units; a wider one is several, a narrower one changes a part.
-        written = data.values.sizes[rows["dtype"]][owner]
-        units = written // unit
-        pieces = np.maximum(written // size, 1)
-        piece, of = ranks(pieces)
-        # Where all writes are wider than elements, so may units be.
-        first = (np.cumsum(units) - units)[of] + piece * size // unit
+        # A write of the array's own element size has a fixed number of units; a wider one has several elements' units,
+        # a narrower one changes part of an element.
+        bytes_written = data.values.sizes[rows["dtype"]][owner]
+        units = bytes_written // unit
+        pieces = np.maximum(bytes_written // size, 1)
+        piece, write_number = ranks(pieces)
+        # If all writes are wider than elements, units may be wider too.
+        first = (np.cumsum(units) - units)[write_number] + piece * size // unit
         inside = piece * size % unit
         cells = (memory.index[first].astype(np.int64) * unit + inside) // size
-        raw = np.zeros((of.size, WIDTH), np.uint8)
+        raw = np.zeros((write_number.size, WIDTH), np.uint8)
         if unit > size:
             raw[:, :size] = memory.values[first[:, None], inside[:, None] + np.arange(size)]
-        elif (written >= size).all():
+        elif (bytes_written >= size).all():
             at = first[:, None] + np.arange(size // unit)
-            raw[:, :size] = memory.values[at].reshape(of.size, size)
+            raw[:, :size] = memory.values[at].reshape(write_number.size, size)
         else:
-            _replay(memory, cells, first, units[of], raw[:, :size])
-        row_of = owner[of]
+            _replay(memory, cells, first, units[write_number], raw[:, :size])
+        row_of = owner[write_number]
         event = rows["event"][row_of]
-        block, thread = self._threads(event, lanes[of])
+        block, thread = self._threads(event, lanes[write_number])
         return self._writes(
-            np.full(of.size, storage.number),
+            np.full(write_number.size, storage.number),
             _cells(memory, storage, cells, block, thread),
             memory.nodes[first],
             event,
             block,
             thread,
             raw,
-            np.zeros(of.size, bool),
+            np.zeros(write_number.size, bool),
             (rows["action"] == ACTIONS.index("atomic"))[row_of],
         )
 
     def to_variables(self) -> Writes:
-        """Return the writes to variables that are numbers."""
+        """Return the writes to scalar variables."""
         data = self.launch.trace.data
         events, registers = data.events, data.registers
         functions = _functions_of_frames(events, int(registers["frame"].max(initial=-1)) + 1)
-        # Each function's variable, in each of the launches by kernels, is a storage.
+        # Each variable of a function is a separate storage in each child launch.
         event = np.maximum(registers["event"], 0)
         launch = data.batches["launch"][events["batch"][event]].astype(np.int64)
         keys = np.stack((functions[registers["frame"]], registers["slot"], launch))
-        variables, which = np.unique(keys, axis=1, return_inverse=True)
-        which = which.reshape(-1)
+        variables, variable_number = np.unique(keys, axis=1, return_inverse=True)
+        variable_number = variable_number.reshape(-1)
         dtypes = np.zeros(variables.shape[1], np.int64)
-        dtypes[which] = data.values.codes[registers["value"]] // 2
+        dtypes[variable_number] = data.values.codes[registers["value"]] // 2
         storages = [
             self.storages.of_variable(self.launch, child, function, slot, data.values.dtypes[dtype])
             for (function, slot, child), dtype in zip(variables.T.tolist(), dtypes.tolist(), strict=True)
         ]
         is_parameter = (registers["event"] < 0) | (events["frame"][event] != registers["frame"])
         owner, rank, lanes = data.masks.expand(registers["mask"])
-        storage = np.array([each.number for each in storages], np.int64)[which[owner]]
-        section = np.array([each.section for each in storages], np.int64)[which[owner]]
+        storage = np.array([each.number for each in storages], np.int64)[variable_number[owner]]
+        section = np.array([each.section for each in storages], np.int64)[variable_number[owner]]
         block, thread = self._threads(event[owner], lanes)
         return self._writes(
             storage,
@@ -190,7 +215,7 @@ class LaunchWrites:
         return Writes(storage, cell, nodes, steps, moment, block, thread, raw, is_parameter, is_atomic)
 
     def _threads(self, event: Array, lane: Array) -> tuple[Array, Array]:
-        """Return the blocks of lanes, and the threads in them."""
+        """Return the blocks of lanes, and their threads in the blocks."""
         data = self.launch.trace.data
         batch = data.events["batch"][event]
         per_block = np.array([launch.lanes_per_block for launch in data.launches])[data.batches["launch"]][batch]
@@ -198,14 +223,14 @@ class LaunchWrites:
 
 
 def _functions_of_frames(events: Array, frames: int) -> Array:
-    """Return the number of each frame's function; 0 for one in which nothing ran."""
+    """Return each frame's function number; 0 for a frame without events."""
     functions = np.zeros(max(frames, int(events["frame"].max(initial=-1)) + 1), np.int64)
     functions[events["frame"]] = events["function"]
     return functions
 
 
 def _cells(memory: TraceMemory, storage: Storage, flat: Array, block: Array, thread: Array) -> Array:
-    """Return the cell of each element, which is counted over all of a recorded memory."""
+    """Return the storage cell of each element, which is numbered over all of a recorded memory."""
     if storage.space == "local":
         return np.asarray(block * storage.section + thread * storage.extent + flat // memory.lanes)
     if storage.space == "shared":
@@ -214,7 +239,7 @@ def _cells(memory: TraceMemory, storage: Storage, flat: Array, block: Array, thr
 
 
 def _replay(memory: TraceMemory, cells: Array, first: Array, units: Array, raw: Array) -> None:
-    """Fill in what whole elements held after each of the writes that change parts of them."""
+    """Fill in whole elements' contents after each write that changes only part of an element."""
     content, unit, size = memory.content(0), memory.unit, raw.shape[1]
     for number, (cell, start, count) in enumerate(zip(cells, first, units, strict=True)):
         for entry in range(start, start + min(count, size // unit)):

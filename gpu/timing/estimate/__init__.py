@@ -1,1 +1,1 @@
-"""What a compiler would make of a kernel, where none of NVIDIA's is installed: LLVM makes PTX of the simulator's IR."""
+"""Estimate of a kernel's machine code without NVIDIA's compiler: LLVM generates PTX from the simulator's IR."""

@@ -1,4 +1,4 @@
-"""PTX that LLVM makes of a kernel's IR, and the registers that it would take."""
+"""Generate PTX from a kernel's IR with LLVM, and estimate its registers."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
 Array = npt.NDArray[Any]
 
-_BESIDES = 6
-"""Registers that no variable is in: the stack, addresses of constants, what is on its way."""
-_FEWEST, _MOST = 8, 255
+_EXTRA_REGISTERS = 6
+"""Registers that contain no variable: the stack pointer, addresses of constants, temporaries."""
+_MINIMUM_REGISTERS, _MAXIMUM_REGISTERS = 8, 255
 
 
 def ptx_of(
     function: ir.Function, variables: Mapping[str, tuple[str, Array]], capability: str, located: str = ""
 ) -> str:
-    """Return a kernel as PTX.
+    """Compile a kernel to PTX.
 
     Parameters
     ----------
     function : ir.Function
     variables : mapping of str to (str, array)
-        As of `ThreadWriter`.
+        State spaces and contents, as for `ThreadWriter`.
     capability : str
         The GPU's compute capability, such as "9.0".
     located : str
-        The name of the file whose lines the PTX is to say; "" where it need not.
+        The name of the source file for line numbers in the PTX; "" to omit them.
 
     Raises
     ------
     CompileError
-        The kernel has what is not estimated.
+        The kernel has a feature that cannot be estimated.
     """
     text = ThreadWriter(variables, located).kernel(function)
     machine = _machine(f"sm_{capability.replace('.', '')}")
@@ -54,11 +54,11 @@ def ptx_of(
         options.loop_unrolling = True
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-        made: str = machine.emit_assembly(module)
+        ptx: str = machine.emit_assembly(module)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[0]
         raise CompileError(f"{function.name} cannot be estimated without nvcc: {reason}.", detail=str(error)) from None
-    return made
+    return ptx
 
 
 @cache
@@ -70,7 +70,7 @@ def _machine(processor: str) -> Any:
 
 
 def estimated_registers(kernel: PtxKernel) -> int:
-    """Return how many registers a thread would take: the most that hold something at once, in words of 4 bytes."""
+    """Return the estimated registers per thread: the most live values at any point, in 4-byte words."""
     width: dict[str, int] = {}
     read_under: dict[str, set[tuple[str, bool]]] = defaultdict(set)
     for block in kernel.blocks:
@@ -80,13 +80,13 @@ def estimated_registers(kernel: PtxKernel) -> int:
             for name in (*each.read, *each.written):
                 prefix = name.rstrip("0123456789")
                 width.setdefault(name, kernel.widths.get(name, kernel.widths.get(prefix, 4)))
-            if _is_at_hand(each):
+            if _needs_no_register(each):
                 width.update(dict.fromkeys(each.written, 0))
 
-    def begins(each: PtxInstruction) -> set[str]:
-        """Return the registers of which nothing that they held before is wanted: under a predicate, where all is."""
-        under = {(each.guard, each.negated)}
-        return {name for name in each.written if not each.guard or read_under[name] <= under}
+    def defined_registers(each: PtxInstruction) -> set[str]:
+        """Return the registers that are redefined; a guarded write counts only if all reads have the same guard."""
+        guards = {(each.guard, each.negated)}
+        return {name for name in each.written if not each.guard or read_under[name] <= guards}
 
     live_in: list[set[str]] = [set() for _ in kernel.blocks]
     changed = True
@@ -95,23 +95,23 @@ def estimated_registers(kernel: PtxKernel) -> int:
         for block in reversed(kernel.blocks):
             live = set().union(*(live_in[each] for each in block.follows)) if block.follows else set()
             for each in reversed(block.instructions):
-                live -= begins(each)
+                live -= defined_registers(each)
                 live |= set(each.read)
             if live != live_in[block.number]:
                 live_in[block.number] = live
                 changed = True
-    most = 0
+    maximum = 0
     for block in kernel.blocks:
         live = set().union(*(live_in[each] for each in block.follows)) if block.follows else set()
         for each in reversed(block.instructions):
-            most = max(most, sum(-(-width.get(name, 4) // 4) for name in live))
-            live -= begins(each)
+            maximum = max(maximum, sum(-(-width.get(name, 4) // 4) for name in live))
+            live -= defined_registers(each)
             live |= set(each.read)
-    return min(_MOST, max(_FEWEST, int(np.ceil(most + _BESIDES))))
+    return min(_MAXIMUM_REGISTERS, max(_MINIMUM_REGISTERS, int(np.ceil(maximum + _EXTRA_REGISTERS))))
 
 
-def _is_at_hand(instruction: PtxInstruction) -> bool:
-    """Whether what an instruction gives needs no register: it is a constant, or made anew where it is read."""
+def _needs_no_register(instruction: PtxInstruction) -> bool:
+    """Return whether an instruction's result needs no register: a constant, or rematerialized at each use."""
     opcode, words, operands = instruction.opcode, instruction.words, instruction.operands
     if opcode == "ld":
         return "param" in words

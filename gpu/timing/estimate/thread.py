@@ -1,4 +1,4 @@
-"""What one thread does, as LLVM's text for NVIDIA's GPUs: LLVM then optimizes it as their compiler would."""
+"""Write a kernel's code for one thread as LLVM IR for NVIDIA GPUs, which LLVM then optimizes."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ Value = str | tuple[str, ...]
 _AXES = "xyz"
 _SPECIALS = {"threadIdx": "tid", "blockIdx": "ctaid", "blockDim": "ntid", "gridDim": "nctaid"}
 _SHUFFLES = {"__shfl_sync": "idx", "__shfl_up_sync": "up", "__shfl_down_sync": "down", "__shfl_xor_sync": "bfly"}
-_SUMS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
+_REDUCTIONS = {"add": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 _LOG2_E, _LN_2 = "0x3FF7154760000000", "0x3FE62E4300000000"
 _HALF_DEPTH = 16
-"""Elements of a row that are multiplied at once, of 16-bit floats; of TF32 half as many."""
+"""The depth of a 16-bit float product, in elements of a row; TF32 products have half."""
 _WIDE = 8
-_MOST_ROUNDS = 64
-"""Rounds of a loop up to which it is unrolled to its end, if its bound is known."""
+_MAXIMUM_UNROLLED = 64
+"""The most iterations of a loop that is unrolled completely, if its bound is known."""
 
 
 @dataclass
 class _CallFrame:
-    """A function that is being written where it is called: its variables, and where its value goes.
+    """A function that is inlined at its call: its variables, and the destination of its result.
 
-    `counters` are the variables that begin with a number that the text knows.
+    `counters` are the variables that are initialized with a constant.
     """
 
     function: ir.Function
@@ -47,14 +47,14 @@ class _CallFrame:
 
 
 class ThreadWriter:
-    """Writes a kernel for one thread.
+    """Write a kernel as code of one thread.
 
     Parameters
     ----------
     variables : mapping of str to (str, array)
-        Of the module: their state spaces, "constant" or "global", and their bytes.
+        The module's variables: their state spaces, "constant" or "global", and their contents as bytes.
     located : str
-        The name of the file whose lines instructions are to know; "" where they need not.
+        The name of the source file, to attach its lines to instructions; "" for none.
     """
 
     def __init__(self, variables: Mapping[str, tuple[str, Array]], located: str = "") -> None:
@@ -70,10 +70,10 @@ class ThreadWriter:
         self._named: list[str] = []
 
     def kernel(self, function: ir.Function) -> str:
-        """Return a module's text with the kernel in it; CompileError says what is not estimated."""
+        """Return the text of a module with the kernel; raise CompileError for a feature that cannot be estimated."""
         asm = self._asm
         frame = _CallFrame(function, end="end")
-        known = self._know_lines(function.name) if self._located else ""
+        debug_reference = self._write_debug_metadata(function.name) if self._located else ""
         parameters = []
         try:
             for slot, (_, type) in enumerate(function.parameters):
@@ -82,13 +82,13 @@ class ThreadWriter:
                     parameters.append(f"ptr byval([{type.size} x i8]) align {max(type.alignment, 1)} {name}")
                     self._store(self._variable(frame, slot, type), type, self._load(name, type))
                 else:
-                    what = memory_type(type) if isinstance(type, Scalar | Pointer) else "ptr"
-                    parameters.append(f"{what} {name}")
-                    asm.emit(f"store {what} {name}, ptr {self._variable(frame, slot, type)}")
+                    parameter_type = memory_type(type) if isinstance(type, Scalar | Pointer) else "ptr"
+                    parameters.append(f"{parameter_type} {name}")
+                    asm.emit(f"store {parameter_type} {name}, ptr {self._variable(frame, slot, type)}")
             self._shared(frame)
             self._statement(frame, function.body)
             for each in sorted(asm.declared):
-                if "@llvm." not in each:  # the C library's, which no GPU has
+                if "@llvm." not in each:  # from the C library, which GPUs do not have
                     raise NotCompiled(f"the function {each.partition('@')[2].partition('(')[0]}")
         except NotCompiled as reason:
             raise CompileError(f"{function.name} cannot be estimated without nvcc: it has {reason}.") from None
@@ -98,13 +98,13 @@ class ThreadWriter:
             ["entry:", *asm.entry, "  br label %start", "start:", *map(str, asm.lines), "end:", "  ret void"]
         )
         head = "\n".join([*self._globals.values(), *sorted(asm.declared)])
-        opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}){known} {{"
+        opening = f"define ptx_kernel void @{function.name}({', '.join(parameters)}){debug_reference} {{"
         return "\n".join([head, opening, body, "}", *asm.metadata, *self._named])
 
     # Lines.
 
-    def _know_lines(self, name: str) -> str:
-        """Write down what is said of the file and the kernel, so that lines can be; return the kernel's mark."""
+    def _write_debug_metadata(self, name: str) -> str:
+        """Write the debug metadata of the file and the kernel, to which lines refer; return the kernel's reference."""
         asm = self._asm
         file = asm.described(f'!DIFile(filename: "{self._located}", directory: "/")')
         unit = asm.described(
@@ -117,18 +117,18 @@ class ThreadWriter:
         )
         version = asm.node('i32 2, !"Debug Info Version", i32 3')
         self._named += [f"!llvm.dbg.cu = !{{{unit}}}", f"!llvm.module.flags = !{{{version}}}"]
-        asm.mark = self._mark_of(0)
+        asm.mark = self._line_mark(0)
         return f" !dbg {self._scope}"
 
-    def _mark_of(self, line: int) -> str:
+    def _line_mark(self, line: int) -> str:
         if line not in self._marks:
             self._marks[line] = f", !dbg {self._asm.described(f'!DILocation(line: {line}, scope: {self._scope})')}"
         return self._marks[line]
 
-    def _at_line(self, position: SourcePosition) -> None:
-        """Let what follows be of a line; what a header does is of the line that called it."""
+    def _set_line(self, position: SourcePosition) -> None:
+        """Attach a line to the following instructions; code from a header gets the line of its call."""
         if self._located and PurePath(position.file).name == self._located:
-            self._asm.mark = self._mark_of(position.line)
+            self._asm.mark = self._line_mark(position.line)
 
     # Statements.
 
@@ -145,7 +145,7 @@ class ThreadWriter:
     def _statement(self, frame: _CallFrame, statement: ir.Statement) -> None:
         asm = self._asm
         if not isinstance(statement, ir.Block):
-            self._at_line(statement.position)
+            self._set_line(statement.position)
         match statement:
             case ir.Evaluate(expression):
                 self._value(frame, expression)
@@ -197,15 +197,15 @@ class ThreadWriter:
         self._loops.append((after, step))
         self._statement(frame, loop.body)
         self._loops.pop()
-        self._at_line(loop.position)
+        self._set_line(loop.position)
         asm.place(step)
         if loop.step is not None:
             self._value(frame, loop.step)
-        asm.jump(test, f", !llvm.loop {self._unrolled()}" if _is_counted(loop, frame.counters) else "")
+        asm.jump(test, f", !llvm.loop {self._unroll_metadata()}" if _is_counted(loop, frame.counters) else "")
         asm.place(after)
 
-    def _unrolled(self) -> str:
-        """Return what tells LLVM to unroll a loop as far as NVIDIA's compiler does, which goes further."""
+    def _unroll_metadata(self) -> str:
+        """Return the metadata that makes LLVM unroll a loop as much as NVIDIA's compiler, which unrolls more."""
         if not self._enabled:
             self._enabled = self._asm.node('!"llvm.loop.unroll.enable"')
         return self._asm.node(f"self, {self._enabled}", distinct=True)
@@ -238,37 +238,39 @@ class ThreadWriter:
         return frame.variables[slot]
 
     def _load(self, place: str, type: Type, *, volatile: bool = False) -> Value:
-        how = "load volatile" if volatile else "load"
+        instruction = "load volatile" if volatile else "load"
         parts = [
-            self._asm.value(f"{how} {memory_type(leaf)}, ptr {self._at(place, offset)}, align {align}")
+            self._asm.value(f"{instruction} {memory_type(leaf)}, ptr {self._at_offset(place, offset)}, align {align}")
             for offset, leaf, align in _parts(type)
         ]
-        found = [
+        values = [
             self._asm.value(f"trunc i8 {part} to i1") if leaf == BOOL else part
             for part, (_, leaf, _) in zip(parts, _parts(type), strict=True)
         ]
-        return found[0] if isinstance(type, Scalar | Pointer) else tuple(found)
+        return values[0] if isinstance(type, Scalar | Pointer) else tuple(values)
 
     def _store(self, place: str, type: Type, value: Value, *, volatile: bool = False) -> None:
-        given = value if isinstance(value, tuple) else (value,)
-        for each, (offset, leaf, align) in zip(given, _parts(type), strict=True):
+        values = value if isinstance(value, tuple) else (value,)
+        for each, (offset, leaf, align) in zip(values, _parts(type), strict=True):
             stored = self._asm.value(f"zext i1 {each} to i8") if leaf == BOOL else each
-            how = "store volatile" if volatile else "store"
-            self._asm.emit(f"{how} {memory_type(leaf)} {stored}, ptr {self._at(place, offset)}, align {align}")
+            instruction = "store volatile" if volatile else "store"
+            self._asm.emit(
+                f"{instruction} {memory_type(leaf)} {stored}, ptr {self._at_offset(place, offset)}, align {align}"
+            )
 
-    def _at(self, place: str, offset: int) -> str:
+    def _at_offset(self, place: str, offset: int) -> str:
         return self._asm.offset(place, offset) if offset else place
 
     def _address(self, frame: _CallFrame, place: ir.Place) -> str:
         if isinstance(place, ir.Local):
             return self._variable(frame, place.slot, place.type)
         start = self._scalar(frame, place.pointer)
-        return start if place.index is None else self._moved(frame, start, place.index, place.type.size)
+        return start if place.index is None else self._element_address(frame, start, place.index, place.type.size)
 
-    def _moved(self, frame: _CallFrame, start: str, index: ir.Expression, size: int) -> str:
+    def _element_address(self, frame: _CallFrame, start: str, index: ir.Expression, size: int) -> str:
         assert isinstance(index.type, Scalar)
-        at = arithmetic.cast(self._asm, index.type, INT64, self._scalar(frame, index))
-        return self._asm.value(f"getelementptr inbounds [{size} x i8], ptr {start}, i64 {at}", "p")
+        offset = arithmetic.cast(self._asm, index.type, INT64, self._scalar(frame, index))
+        return self._asm.value(f"getelementptr inbounds [{size} x i8], ptr {start}, i64 {offset}", "p")
 
     def _global(self, name: str) -> str:
         space, data = self._module[name]
@@ -286,30 +288,30 @@ class ThreadWriter:
         return value[0] if isinstance(value, tuple) else value
 
     def _copy(self, frame: _CallFrame, copy: ir.AsyncCopy) -> None:
-        """Start a copy to shared memory: how many bytes it has the compiler finds out."""
+        """Start a copy to shared memory; the compiler derives its size from constants."""
         asm = self._asm
-        to = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
+        target = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
         source = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.source)} to ptr addrspace(1)")
         size = self._scalar(frame, copy.bytes)
-        given = self._scalar(frame, copy.given) if copy.given is not None else size
-        read = asm.value(f"trunc i64 {given} to i32")
+        copied_bytes = self._scalar(frame, copy.given) if copy.given is not None else size
+        read = asm.value(f"trunc i64 {copied_bytes} to i32")
         for count, cache in ((4, "ca"), (8, "ca"), (16, "cg")):
             with asm.when(asm.value(f"icmp eq i64 {size}, {count}")):
                 asm.emit(
                     f'call void asm sideeffect "cp.async.{cache}.shared.global [$0], [$1], {count}, $2;", '
-                    f'"l,l,r,~{{memory}}"(ptr addrspace(3) {to}, ptr addrspace(1) {source}, i32 {read})'
+                    f'"l,l,r,~{{memory}}"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {read})'
                 )
 
     def _copy_in_bulk(self, frame: _CallFrame, copy: ir.BulkCopy) -> None:
         if copy.barrier is None:
-            raise NotCompiled("copies in bulk to global memory")
+            raise NotCompiled("bulk copies to global memory")
         asm = self._asm
-        to = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
+        target = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.to)} to ptr addrspace(3)")
         source = asm.value(f"addrspacecast ptr {self._scalar(frame, copy.source)} to ptr addrspace(1)")
         asm.emit(
             'call void asm sideeffect "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes '
             '[$0], [$1], $2, [$0];", "l,l,r,~{memory}"'
-            f"(ptr addrspace(3) {to}, ptr addrspace(1) {source}, i32 {self._scalar(frame, copy.bytes)})"
+            f"(ptr addrspace(3) {target}, ptr addrspace(1) {source}, i32 {self._scalar(frame, copy.bytes)})"
         )
 
     def _value(self, frame: _CallFrame, expression: ir.Expression) -> Value:
@@ -331,13 +333,13 @@ class ThreadWriter:
                 number = self._call("i32", f"llvm.nvvm.read.ptx.sreg.{_SPECIALS[name]}.{_AXES[axis]}", [])
                 return arithmetic.cast(asm, Scalar("uint32"), type, number)
             case ir.SharedAddress(type, operand):
-                held = self._scalar(frame, operand)
+                address = self._scalar(frame, operand)
                 if isinstance(type, Scalar):
-                    place = asm.value(f"addrspacecast ptr {held} to ptr addrspace(3)")
+                    place = asm.value(f"addrspacecast ptr {address} to ptr addrspace(3)")
                     return asm.value(f"ptrtoint ptr addrspace(3) {place} to {value_type(type)}")
                 assert isinstance(operand.type, Scalar)
                 assert isinstance(operand.type, Scalar)
-                place = asm.value(f"inttoptr {value_type(operand.type)} {held} to ptr addrspace(3)")
+                place = asm.value(f"inttoptr {value_type(operand.type)} {address} to ptr addrspace(3)")
                 return asm.value(f"addrspacecast ptr addrspace(3) {place} to ptr")
             case ir.AsyncCopy():
                 self._copy(frame, expression)
@@ -346,7 +348,7 @@ class ThreadWriter:
                 self._copy_in_bulk(frame, expression)
                 return "void"
             case ir.BarrierPhase(_, op):
-                return "true" if op == "test" else "0"  # who waits is taken to have waited
+                return "true" if op == "test" else "0"  # a wait is treated as complete
             case ir.AsyncCommit(kind="bulk" | "product") | ir.AsyncWait(kind="bulk" | "product"):
                 return "void"
             case ir.AsyncCommit(kind="copy"):
@@ -375,21 +377,21 @@ class ThreadWriter:
             case ir.Cast():
                 return self._cast(frame, expression)
             case ir.Offset(type, pointer, index):
-                return self._moved(frame, self._scalar(frame, pointer), index, type.element.size)
+                return self._element_address(frame, self._scalar(frame, pointer), index, type.element.size)
             case ir.Member(_, pointer, offset):
-                return self._at(self._scalar(frame, pointer), offset)
+                return self._at_offset(self._scalar(frame, pointer), offset)
             case ir.Construct(_, parts):
                 flat: list[str] = []
                 for part in parts:
-                    given = self._value(frame, part)
-                    flat += given if isinstance(given, tuple) else (given,)
+                    leaf_values = self._value(frame, part)
+                    flat += leaf_values if isinstance(leaf_values, tuple) else (leaf_values,)
                 return tuple(flat)
             case ir.Extract(type, operand, first_leaf):
-                whole = self._value(frame, operand)
-                assert isinstance(whole, tuple)
+                vector = self._value(frame, operand)
+                assert isinstance(vector, tuple)
                 if isinstance(type, Scalar | Pointer):
-                    return whole[first_leaf]
-                return whole[first_leaf : first_leaf + len(leaves(type))]
+                    return vector[first_leaf]
+                return vector[first_leaf : first_leaf + len(leaves(type))]
             case ir.Temporary(type, inner):
                 place = asm.alloca(type.element.size, "temporary")
                 if inner is not None:
@@ -402,7 +404,7 @@ class ThreadWriter:
                     f"sdiv exact i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {left.type.element.size}"
                 )
             case ir.Load(reads_on=True):
-                return "0"  # tensor cores load it themselves
+                return "0"  # tensor cores load the operand from shared memory
             case ir.Load(type, element):
                 return self._load(self._address(frame, element), type, volatile=element.volatile)
             case ir.Assign(type, target, inner):
@@ -428,7 +430,7 @@ class ThreadWriter:
             case ir.Clock():
                 return "0"
             case ir.Call():
-                return self._inlined(frame, expression)
+                return self._inline(frame, expression)
         raise NotCompiled(f"{expression.__class__.__name__.lower()} expressions")
 
     def _binary(self, frame: _CallFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
@@ -480,27 +482,27 @@ class ThreadWriter:
         return operand
 
     def _update(self, frame: _CallFrame, update: ir.Update) -> Value:
-        asm, place, by = self._asm, update.place, update.value
+        asm, place, operand = self._asm, update.place, update.value
         if isinstance(update.compute, Pointer):
-            where = self._address(frame, place)
-            old = self._load(where, place.type)
+            address = self._address(frame, place)
+            old = self._load(address, place.type)
             assert isinstance(old, str)
-            new = self._moved(frame, old, by, update.compute.element.size)
+            new = self._element_address(frame, old, operand, update.compute.element.size)
         else:
-            held, compute = update.type, update.compute
-            assert isinstance(held, Scalar)
-            right = self._scalar(frame, by)
-            where = self._address(frame, place)
-            old = self._load(where, place.type)
+            stored_type, compute = update.type, update.compute
+            assert isinstance(stored_type, Scalar)
+            right = self._scalar(frame, operand)
+            address = self._address(frame, place)
+            old = self._load(address, place.type)
             assert isinstance(old, str)
-            if update.op in ("<<", ">>") and isinstance(by.type, Scalar):
-                right = arithmetic.cast(asm, by.type, compute, right)
+            if update.op in ("<<", ">>") and isinstance(operand.type, Scalar):
+                right = arithmetic.cast(asm, operand.type, compute, right)
             flags = "nsw " if compute.is_signed else ""
-            wide = arithmetic.cast(asm, held, compute, old)
+            operand_value = arithmetic.cast(asm, stored_type, compute, old)
             new = arithmetic.cast(
-                asm, compute, held, arithmetic.binary(asm, update.op, compute, wide, right, flags=flags)
+                asm, compute, stored_type, arithmetic.binary(asm, update.op, compute, operand_value, right, flags=flags)
             )
-        self._store(where, place.type, new)
+        self._store(address, place.type, new)
         return old if update.gives_old else new
 
     def _intrinsic(self, frame: _CallFrame, name: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
@@ -510,13 +512,13 @@ class ThreadWriter:
         base = name.strip("_").removesuffix("f") if kinds and kinds[0] == Scalar("float32") else name
         if kinds and kinds[0] == Scalar("float32"):
             if base in ("exp", "exp2", "exp10"):
-                by = {"exp": _LOG2_E, "exp2": "1.0", "exp10": "0x400A934F00000000"}[base]
+                factor = {"exp": _LOG2_E, "exp2": "1.0", "exp10": "0x400A934F00000000"}[base]
                 return self._call(
-                    "float", "llvm.nvvm.ex2.approx.f", [f"float {asm.value(f'fmul float {values[0]}, {by}')}"]
+                    "float", "llvm.nvvm.ex2.approx.f", [f"float {asm.value(f'fmul float {values[0]}, {factor}')}"]
                 )
             if base in ("log", "log2", "log10"):
-                found = self._call("float", "llvm.nvvm.lg2.approx.f", [f"float {values[0]}"])
-                return asm.value(f"fmul float {found}, {_LN_2}")
+                logarithm = self._call("float", "llvm.nvvm.lg2.approx.f", [f"float {values[0]}"])
+                return asm.value(f"fmul float {logarithm}, {_LN_2}")
             if base in ("sin", "cos", "tan"):
                 return self._call(
                     "float", f"llvm.nvvm.{'sin' if base != 'cos' else 'cos'}.approx.f", [f"float {values[0]}"]
@@ -532,19 +534,19 @@ class ThreadWriter:
 
     def _atomic(self, frame: _CallFrame, atomic: ir.Atomic) -> str:
         asm, type = self._asm, atomic.type
-        what = memory_type(type)
-        where = self._address(frame, atomic.place)
+        value_kind = memory_type(type)
+        address = self._address(frame, atomic.place)
         values = [self._scalar(frame, argument) for argument in atomic.arguments]
         if atomic.op == "cas":
             ints = f"i{8 * type.size}"
-            pair = asm.value(f"cmpxchg ptr {where}, {ints} {values[0]}, {ints} {values[1]} monotonic monotonic")
+            pair = asm.value(f"cmpxchg ptr {address}, {ints} {values[0]}, {ints} {values[1]} monotonic monotonic")
             return asm.value(f"extractvalue {{ {ints}, i1 }} {pair}, 0")
         kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(atomic.op, atomic.op)
         if type.is_float:
             kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")
         elif kind in ("min", "max") and not type.is_signed:
             kind = f"u{kind}"
-        return asm.value(f"atomicrmw {kind} ptr {where}, {what} {values[0]} monotonic, align {type.size}")
+        return asm.value(f"atomicrmw {kind} ptr {address}, {value_kind} {values[0]} monotonic, align {type.size}")
 
     def _exchange(self, frame: _CallFrame, op: str, type: Scalar, arguments: tuple[ir.Expression, ...]) -> str:
         asm = self._asm
@@ -559,7 +561,7 @@ class ThreadWriter:
         if op.startswith("__syncthreads_"):
             flag = asm.value(f"zext i1 {self._truth(kinds[0], values[0])} to i32")
             name = {"count": "popc", "and": "and", "or": "or"}[op.removeprefix("__syncthreads_")]
-            return self._as(self._call("i32", f"llvm.nvvm.barrier0.{name}", [f"i32 {flag}"]), type)
+            return self._from_int(self._call("i32", f"llvm.nvvm.barrier0.{name}", [f"i32 {flag}"]), type)
         mask = f"i32 {values[0]}"
         if op in _SHUFFLES:
             return self._shuffle(_SHUFFLES[op], mask, kinds[1], values, kinds)
@@ -567,8 +569,8 @@ class ThreadWriter:
             return self._call("i32", "llvm.nvvm.vote.ballot.sync", [mask, f"i1 {self._truth(kinds[1], values[1])}"])
         if op in ("__any_sync", "__all_sync"):
             name = op.strip("_").partition("_")[0]
-            holds = self._call("i1", f"llvm.nvvm.vote.{name}.sync", [mask, f"i1 {self._truth(kinds[1], values[1])}"])
-            return arithmetic.cast(asm, BOOL, type, holds)
+            vote = self._call("i1", f"llvm.nvvm.vote.{name}.sync", [mask, f"i1 {self._truth(kinds[1], values[1])}"])
+            return arithmetic.cast(asm, BOOL, type, vote)
         if op == "__match_any_sync":
             bits = 8 * kinds[1].size
             number = asm.value(f"bitcast float {values[1]} to i32") if kinds[1].is_float else values[1]
@@ -576,26 +578,26 @@ class ThreadWriter:
         if op.startswith("__reduce_"):
             name = op.removeprefix("__reduce_").removesuffix("_sync")
             signed = "" if name not in ("min", "max") else "" if type.is_signed else "u"
-            return self._call("i32", f"llvm.nvvm.redux.sync.{signed}{_SUMS[name]}", [f"i32 {values[1]}", mask])
-        raise NotCompiled(f"the exchange {op}")
+            return self._call("i32", f"llvm.nvvm.redux.sync.{signed}{_REDUCTIONS[name]}", [f"i32 {values[1]}", mask])
+        raise NotCompiled(f"the warp function {op}")
 
-    def _product(self, type: Scalar, kinds: list[Any], values: list[str], by: str) -> str:
-        """Write what each lane has of a product of tiles as a PTX instruction of our own, which says how large it is.
+    def _product(self, type: Scalar, kinds: list[Any], values: list[str], opcode: str) -> str:
+        """Write each lane's part of a tile product as an internal PTX instruction that contains the shape.
 
-        Four lanes have the elements of a row, and of a column, among them.
+        Four lanes share the elements of a row, and of a column.
         """
         depth = 4 * (len(values) - 2) // 2
-        of_floats = "f16" if depth == _HALF_DEPTH else "tf32"
-        element = of_floats if kinds[2] == Scalar("float32") else "f64" if kinds[2].is_float else "s8"
+        float_type = "f16" if depth == _HALF_DEPTH else "tf32"
+        element = float_type if kinds[2] == Scalar("float32") else "f64" if kinds[2].is_float else "s8"
         letters = ["d" if kind.size == _WIDE else "f" if kind.is_float else "r" for kind in (type, *kinds)]
-        places = ", ".join(f"${number}" for number in range(len(letters)))
-        given = ", ".join(f"{value_type(kind)} {value}" for kind, value in zip(kinds, values, strict=True))
-        text = f"{by}.part.m32n1k{depth}.{element} {places};"
-        return self._asm.value(f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({given})')
+        placeholders = ", ".join(f"${number}" for number in range(len(letters)))
+        arguments = ", ".join(f"{value_type(kind)} {value}" for kind, value in zip(kinds, values, strict=True))
+        text = f"{opcode}.part.m32n1k{depth}.{element} {placeholders};"
+        return self._asm.value(f'call {value_type(type)} asm "{text}", "={",".join(letters)}"({arguments})')
 
     def _shuffle(self, mode: str, mask: str, kind: Scalar, values: list[str], kinds: list[Any]) -> str:
         asm = self._asm
-        by = arithmetic.cast(asm, kinds[2], Scalar("uint32"), values[2])
+        delta = arithmetic.cast(asm, kinds[2], Scalar("uint32"), values[2])
         width = values[3] if len(values) > 3 else "32"
         segment = asm.value(
             f"sub i32 32, {arithmetic.cast(asm, kinds[3], Scalar('int32'), width) if len(values) > 3 else 32}"
@@ -604,32 +606,32 @@ class ThreadWriter:
         if mode != "up":
             limits = asm.value(f"or i32 {limits}, 31")
 
-        def moved(word: str) -> str:
-            given = [mask, f"i32 {word}", f"i32 {by}", f"i32 {limits}"]
-            return self._call("i32", f"llvm.nvvm.shfl.sync.{mode}.i32", given)
+        def shuffle_word(word: str) -> str:
+            arguments = [mask, f"i32 {word}", f"i32 {delta}", f"i32 {limits}"]
+            return self._call("i32", f"llvm.nvvm.shfl.sync.{mode}.i32", arguments)
 
         if kind.size == _WIDE:
-            whole = asm.value(f"bitcast double {values[1]} to i64") if kind.is_float else values[1]
-            low = moved(asm.value(f"trunc i64 {whole} to i32"))
-            high = moved(asm.value(f"trunc i64 {asm.value(f'lshr i64 {whole}, 32')} to i32"))
+            bits = asm.value(f"bitcast double {values[1]} to i64") if kind.is_float else values[1]
+            low = shuffle_word(asm.value(f"trunc i64 {bits} to i32"))
+            high = shuffle_word(asm.value(f"trunc i64 {asm.value(f'lshr i64 {bits}, 32')} to i32"))
             upper = asm.value(f"shl i64 {asm.value(f'zext i32 {high} to i64')}, 32")
             both = asm.value(f"or i64 {upper}, {asm.value(f'zext i32 {low} to i64')}")
             return asm.value(f"bitcast i64 {both} to double") if kind.is_float else both
         if kind.is_float:
-            return asm.value(f"bitcast i32 {moved(asm.value(f'bitcast float {values[1]} to i32'))} to float")
+            return asm.value(f"bitcast i32 {shuffle_word(asm.value(f'bitcast float {values[1]} to i32'))} to float")
         word = arithmetic.cast(asm, kind, Scalar("int32"), values[1])
-        return arithmetic.cast(asm, Scalar("int32"), kind, moved(word))
+        return arithmetic.cast(asm, Scalar("int32"), kind, shuffle_word(word))
 
     def _truth(self, kind: Scalar, value: str) -> str:
         return arithmetic.cast(self._asm, kind, BOOL, value)
 
-    def _as(self, number: str, type: Scalar) -> str:
+    def _from_int(self, number: str, type: Scalar) -> str:
         return arithmetic.cast(self._asm, Scalar("int32"), type, number)
 
-    def _inlined(self, frame: _CallFrame, call: ir.Call) -> Value:
+    def _inline(self, frame: _CallFrame, call: ir.Call) -> Value:
         asm = self._asm
         if self._depth > 40:
-            raise NotCompiled("functions that call themselves")
+            raise NotCompiled("recursive functions")
         inner = _CallFrame(call.function, end=asm.fresh("returned"))
         for slot, argument in enumerate(call.arguments):
             value = self._value(frame, argument)
@@ -649,40 +651,40 @@ class ThreadWriter:
         asm.place(inner.end)
         return self._load(inner.result, call.type) if inner.result else "0"
 
-    def _call(self, gives: str, name: str, arguments: list[str]) -> str:
+    def _call(self, result_type: str, name: str, arguments: list[str]) -> str:
         types = ", ".join(each.split()[0] for each in arguments)
-        self._asm.declare(f"{gives} @{name}({types})")
-        text = f"call {gives} @{name}({', '.join(arguments)})"
-        if gives == "void":
+        self._asm.declare(f"{result_type} @{name}({types})")
+        text = f"call {result_type} @{name}({', '.join(arguments)})"
+        if result_type == "void":
             self._asm.emit(text)
             return "0"
         return self._asm.value(text)
 
 
 def _is_counted(loop: ir.Loop, counters: set[int]) -> bool:
-    """Whether the text knows where a loop begins and ends."""
+    """Return whether a loop has constant bounds."""
     match loop.condition:
         case ir.Binary(_, "<" | "<=" | ">" | ">=" | "!=", left, right):
-            left, right = _plain(left), _plain(right)
-            known = isinstance(right, ir.Const) and abs(int(right.value)) <= _MOST_ROUNDS
-            steps = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
-            return known and steps and isinstance(left, ir.Local) and left.slot in counters
+            left, right = _without_casts(left), _without_casts(right)
+            is_bounded = isinstance(right, ir.Const) and abs(int(right.value)) <= _MAXIMUM_UNROLLED
+            is_stepped = isinstance(loop.step, ir.Update) and loop.step.op in ("+", "-")
+            return is_bounded and is_stepped and isinstance(left, ir.Local) and left.slot in counters
     return False
 
 
 def _is_constant(value: ir.Expression | None) -> bool:
-    return value is not None and isinstance(_plain(value), ir.Const)
+    return value is not None and isinstance(_without_casts(value), ir.Const)
 
 
-def _plain(expression: ir.Expression) -> ir.Expression:
+def _without_casts(expression: ir.Expression) -> ir.Expression:
     while isinstance(expression, ir.Cast):
         expression = expression.operand
     return expression
 
 
 def _parts(type: Type) -> list[tuple[int, Scalar | Pointer, int]]:
-    """Return the leaves of a type: offset, type, and what the address of each is a multiple of."""
+    """Return the leaves of a type: offset, type, and alignment in bytes."""
     if isinstance(type, Scalar | Pointer):
         return [(0, type, type.size)]
-    whole = type.alignment if isinstance(type, Struct) else 1
-    return [(offset, leaf, min(whole, offset & -offset) if offset else whole) for offset, leaf in leaves(type)]
+    alignment = type.alignment if isinstance(type, Struct) else 1
+    return [(offset, leaf, min(alignment, offset & -offset) if offset else alignment) for offset, leaf in leaves(type)]

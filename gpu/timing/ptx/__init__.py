@@ -1,1 +1,1 @@
-"""PTX, NVIDIA's assembly for any GPU: read, and run for some blocks so that what they do can be counted."""
+"""PTX, NVIDIA's virtual assembly: parsed, and executed for some blocks to count their work."""

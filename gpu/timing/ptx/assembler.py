@@ -1,4 +1,4 @@
-"""What the driver's assembler makes of PTX: short branches become guards, loads side by side become one."""
+"""Transformations of the driver's assembler: predication of short branches, and vectorization of adjacent loads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import replace
 from gpu.timing.ptx import tiles
 from gpu.timing.ptx.program import BasicBlock, PtxInstruction, PtxKernel, placed
 
-_MOST_GUARDED = 8
-"""Instructions of a branch that are guarded rather than jumped over."""
+_MAXIMUM_PREDICATED = 8
+"""The longest branch, in instructions, that is predicated instead of jumped over."""
 
-_NOT_GUARDED = (
+_NOT_PREDICATED = (
     "bar",
     "barrier",
     "shfl",
@@ -31,36 +31,41 @@ _LARGEST_ALIGNMENT = 128
 
 
 def assembled(kernel: PtxKernel) -> PtxKernel:
-    """Return a kernel as the assembler would have it, in PTX still: it computes the same."""
-    return _vectorized(_guarded(tiles.by_lanes(kernel)))
+    """Apply the assembler's transformations to a kernel; the result is equivalent PTX."""
+    return _vectorize_loads(_predicate_short_branches(tiles.by_lanes(kernel)))
 
 
 # Short branches.
 
 
-def _guarded(kernel: PtxKernel) -> PtxKernel:
-    """Return a kernel in which what short branches lead around is guarded by their condition instead."""
+def _predicate_short_branches(kernel: PtxKernel) -> PtxKernel:
+    """Predicate the instructions that short branches skip."""
     blocks: dict[int, list[PtxInstruction]] = {block.number: list(block.instructions) for block in kernel.blocks}
     follows = {block.number: block.follows for block in kernel.blocks}
     changed = True
     while changed:
         changed = False
-        before: dict[int, list[int]] = defaultdict(list)
-        for number, ways in follows.items():
-            for each in ways:
-                before[each].append(number)
+        predecessors: dict[int, list[int]] = defaultdict(list)
+        for number, successors in follows.items():
+            for each in successors:
+                predecessors[each].append(number)
         for number in sorted(blocks):
-            ways = follows[number]
-            if len(ways) == 1 and ways[0] > number and before[ways[0]] == [number] and _falls(blocks[number]):
-                # Nobody else comes there: the two are one.
-                (behind,) = ways
+            successors = follows[number]
+            if (
+                len(successors) == 1
+                and successors[0] > number
+                and predecessors[successors[0]] == [number]
+                and _has_single_successor(blocks[number])
+            ):
+                # The next block has no other predecessor, so both are merged.
+                (successor,) = successors
                 if blocks[number] and blocks[number][-1].opcode == "bra":
                     blocks[number].pop()
-                blocks[number] += blocks.pop(behind)
-                follows[number] = follows.pop(behind)
+                blocks[number] += blocks.pop(successor)
+                follows[number] = follows.pop(successor)
                 changed = True
                 break
-            inner = _inner(number, blocks, follows, before)
+            inner = _skipped_block(number, blocks, follows, predecessors)
             if inner is not None:
                 jump = blocks[number].pop()
                 body = blocks.pop(inner)
@@ -70,33 +75,33 @@ def _guarded(kernel: PtxKernel) -> PtxKernel:
                 follows[number] = follows.pop(inner)
                 changed = True
                 break
-    return _renumbered(kernel, blocks, follows)
+    return _renumber(kernel, blocks, follows)
 
 
-def _falls(instructions: Sequence[PtxInstruction]) -> bool:
-    """Whether a block goes on at one place, whatever happens."""
+def _has_single_successor(instructions: Sequence[PtxInstruction]) -> bool:
+    """Return whether a block has a single successor."""
     if not instructions or not instructions[-1].ends_block:
         return True
     return instructions[-1].opcode == "bra" and not instructions[-1].guard
 
 
-def _inner(
+def _skipped_block(
     number: int,
     blocks: Mapping[int, Sequence[PtxInstruction]],
     follows: Mapping[int, tuple[int, ...]],
-    before: Mapping[int, Sequence[int]],
+    predecessors: Mapping[int, Sequence[int]],
 ) -> int | None:
-    """Return the block that a short branch leads around; None where there is none, or it is not to be guarded."""
-    instructions, ways = blocks[number], follows[number]
-    if len(ways) != 2 or not instructions or instructions[-1].opcode != "bra" or not instructions[-1].guard:
+    """Return the block that a short branch skips; None if there is none, or if it should not be predicated."""
+    instructions, successors = blocks[number], follows[number]
+    if len(successors) != 2 or not instructions or instructions[-1].opcode != "bra" or not instructions[-1].guard:
         return None
-    target, inner = ways
-    if inner <= number or target <= number or before[inner] != [number] or follows[inner] != (target,):
+    target, inner = successors
+    if inner <= number or target <= number or predecessors[inner] != [number] or follows[inner] != (target,):
         return None
     body = [each for each in blocks[inner] if each.opcode != "bra"]
     costly = [each for each in body if not _is_free(each)]
-    if len(costly) > _MOST_GUARDED or any(
-        each.guard or each.opcode in _NOT_GUARDED or each.opcode in ("ret", "exit") for each in body
+    if len(costly) > _MAXIMUM_PREDICATED or any(
+        each.guard or each.opcode in _NOT_PREDICATED or each.opcode in ("ret", "exit") for each in body
     ):
         return None
     if any(instructions[-1].guard in each.written for each in body):
@@ -111,44 +116,44 @@ def _is_free(instruction: PtxInstruction) -> bool:
     return opcode in ("mov", "cvta") or (opcode == "ld" and "param" in words) or (opcode == "mul" and "wide" in words)
 
 
-def _renumbered(
+def _renumber(
     kernel: PtxKernel, blocks: Mapping[int, list[PtxInstruction]], follows: Mapping[int, tuple[int, ...]]
 ) -> PtxKernel:
-    """Put blocks one behind the other again; those that do not go on with the next get a jump of their own."""
+    """Renumber blocks consecutively."""
     order = sorted(blocks)
-    places = {number: place for place, number in enumerate(order)}
-    kept = {block.number for block in kernel.blocks if block.keeps_rounds}
-    made = [
+    new_numbers = {number: index for index, number in enumerate(order)}
+    not_unrolled = {block.number for block in kernel.blocks if block.keeps_rounds}
+    new_blocks = [
         BasicBlock(
-            places[number],
+            new_numbers[number],
             f"B{number}",
             blocks[number],
-            tuple(places[each] for each in follows[number]),
-            number in kept,
+            tuple(new_numbers[each] for each in follows[number]),
+            number in not_unrolled,
         )
         for number in order
     ]
-    return replace(kernel, blocks=made)
+    return replace(kernel, blocks=new_blocks)
 
 
-# Loads side by side.
+# Adjacent loads.
 
 
-def _vectorized(kernel: PtxKernel) -> PtxKernel:
-    """Return a kernel in which loads of neighboring words of shared memory are one load of 8 or 16 bytes."""
+def _vectorize_loads(kernel: PtxKernel) -> PtxKernel:
+    """Merge loads of adjacent words of shared memory into loads of 8 or 16 bytes."""
     alignments = _Alignments(kernel)
-    made = [replace(block, instructions=_joined(block.instructions, alignments)) for block in kernel.blocks]
-    return replace(kernel, blocks=made)
+    blocks = [replace(block, instructions=_merge_loads(block.instructions, alignments)) for block in kernel.blocks]
+    return replace(kernel, blocks=blocks)
 
 
-def _joined(instructions: Sequence[PtxInstruction], alignments: _Alignments) -> list[PtxInstruction]:
+def _merge_loads(instructions: Sequence[PtxInstruction], alignments: _Alignments) -> list[PtxInstruction]:
     groups: dict[tuple[str, str, str, bool], dict[int, int]] = {}
     runs: list[dict[int, int]] = []
 
     def finish(key: tuple[str, str, str, bool]) -> None:
         runs.append(groups.pop(key))
 
-    for place, each in enumerate(instructions):
+    for index, each in enumerate(instructions):
         if _changes_shared(each):
             for key in list(groups):
                 finish(key)
@@ -157,7 +162,7 @@ def _joined(instructions: Sequence[PtxInstruction], alignments: _Alignments) -> 
             base, offset, type = parts
             group = groups.setdefault((base, type, each.guard, each.negated), {})
             if offset not in group:
-                group[offset] = place
+                group[offset] = index
         for name in each.written:
             for key in [key for key in groups if key[0] == name or key[2] == name]:
                 finish(key)
@@ -166,70 +171,70 @@ def _joined(instructions: Sequence[PtxInstruction], alignments: _Alignments) -> 
     replaced: dict[int, PtxInstruction | None] = {}
     for run in runs:
         for offsets in _vectors(run, instructions, alignments):
-            places = [run[offset] for offset in offsets]
-            first = instructions[min(places)]
+            indices = [run[offset] for offset in offsets]
+            first = instructions[min(indices)]
             parts = _plain_shared_load(first)
             assert parts is not None
             base, _, type = parts
-            names = "{" + ", ".join(instructions[place].operands[0] for place in places) + "}"
-            if len({instructions[place].operands[0] for place in places}) < len(places):
+            names = "{" + ", ".join(instructions[index].operands[0] for index in indices) + "}"
+            if len({instructions[index].operands[0] for index in indices}) < len(indices):
                 continue
-            words = ("shared", f"v{len(places)}", type)
+            words = ("shared", f"v{len(indices)}", type)
             address = f"[{base}+{offsets[0]}]"
-            for place in places:
-                replaced[place] = None
-            replaced[min(places)] = replace(first, words=words, operands=(names, address))
-    kept = []
-    for place, each in enumerate(instructions):
-        new = replaced.get(place, each)
-        if new is not None:
-            kept.append(new)
-    return kept
+            for index in indices:
+                replaced[index] = None
+            replaced[min(indices)] = replace(first, words=words, operands=(names, address))
+    result = []
+    for index, each in enumerate(instructions):
+        replacement = replaced.get(index, each)
+        if replacement is not None:
+            result.append(replacement)
+    return result
 
 
 def _vectors(
     run: Mapping[int, int], instructions: Sequence[PtxInstruction], alignments: _Alignments
 ) -> list[list[int]]:
-    found: list[list[int]] = []
-    taken: set[int] = set()
+    vectors: list[list[int]] = []
+    used: set[int] = set()
     sample = next(iter(run.values()), None)
     if sample is None:
-        return found
+        return vectors
     parts = _plain_shared_load(instructions[sample])
     assert parts is not None
-    aligned = alignments.of(parts[0])
+    alignment = alignments.alignment(parts[0])
     for width in (4, 2):
-        if aligned % (4 * width):
+        if alignment % (4 * width):
             continue
         for offset in sorted(run):
-            wanted = [offset + 4 * step for step in range(width)]
-            if offset % (4 * width) or not all(each in run and each not in taken for each in wanted):
+            offsets = [offset + 4 * step for step in range(width)]
+            if offset % (4 * width) or not all(each in run and each not in used for each in offsets):
                 continue
-            if not _used_between([run[each] for each in wanted], instructions):
-                taken.update(wanted)
-                found.append(wanted)
-    return found
+            if not _used_between([run[each] for each in offsets], instructions):
+                used.update(offsets)
+                vectors.append(offsets)
+    return vectors
 
 
-def _used_between(places: Sequence[int], instructions: Sequence[PtxInstruction]) -> bool:
-    """Whether what later ones of some loads give is read or written between the first of them and themselves."""
-    first = min(places)
-    for place in places:
-        name = instructions[place].operands[0]
-        for each in instructions[first:place]:
+def _used_between(indices: Sequence[int], instructions: Sequence[PtxInstruction]) -> bool:
+    """Return whether a register of the loads is used between the first load and its own."""
+    first = min(indices)
+    for index in indices:
+        name = instructions[index].operands[0]
+        for each in instructions[first:index]:
             if name in each.read or name in each.written:
                 return True
     return False
 
 
 def _plain_shared_load(instruction: PtxInstruction) -> tuple[str, int, str] | None:
-    """Return base, offset and type of a load of one 4-byte word of shared memory."""
+    """Return the base, offset and type of a load of a single 4-byte word from shared memory."""
     if instruction.opcode != "ld" or instruction.words[:1] != ("shared",) or len(instruction.words) != 2:
         return None
     if instruction.words[1] not in ("f32", "u32", "b32", "s32"):
         return None
-    found = re.fullmatch(r"\[([%\w$]+)(?:\+(-?\d+))?\]", instruction.operands[1])
-    return (found[1], int(found[2] or 0), instruction.words[1]) if found else None
+    match = re.fullmatch(r"\[([%\w$]+)(?:\+(-?\d+))?\]", instruction.operands[1])
+    return (match[1], int(match[2] or 0), instruction.words[1]) if match else None
 
 
 def _changes_shared(instruction: PtxInstruction) -> bool:
@@ -240,7 +245,7 @@ def _changes_shared(instruction: PtxInstruction) -> bool:
 
 
 class _Alignments:
-    """What is known of the bytes that addresses are multiples of."""
+    """The known alignments of addresses, in bytes."""
 
     def __init__(self, kernel: PtxKernel) -> None:
         self._writers: dict[str, list[PtxInstruction]] = defaultdict(list)
@@ -249,37 +254,43 @@ class _Alignments:
                 for name in each.written:
                     self._writers[name].append(each)
         self._places = placed(kernel.shared)[0]
-        self._known: dict[str, int] = {}
+        self._by_register: dict[str, int] = {}
 
-    def of(self, operand: str) -> int:
-        """Return the largest power of two, up to 128, that an operand is known to be a multiple of."""
+    def alignment(self, operand: str) -> int:
+        """Return the largest power of two, up to 128, that is known to divide an operand."""
         if re.fullmatch(r"-?\d+", operand):
             number = int(operand)
             return min(number & -number, _LARGEST_ALIGNMENT) if number else _LARGEST_ALIGNMENT
         if not operand.startswith("%"):
             if operand in self._places:
-                return 16  # the assembler places arrays itself
+                return 16  # the assembler aligns arrays to 16 bytes
             return 16
-        if operand not in self._known:
-            self._known[operand] = _LARGEST_ALIGNMENT  # of a loop: whatever its other values are
-            self._known[operand] = min((self._made_by(each) for each in self._writers[operand]), default=1)
-        return self._known[operand]
+        if operand not in self._by_register:
+            self._by_register[operand] = _LARGEST_ALIGNMENT  # neutral for a value that depends on itself in a loop
+            self._by_register[operand] = min(
+                (self._result_alignment(each) for each in self._writers[operand]), default=1
+            )
+        return self._by_register[operand]
 
-    def _made_by(self, each: PtxInstruction) -> int:
+    def _result_alignment(self, each: PtxInstruction) -> int:
         sources = each.operands[1:]
         match each.opcode:
             case "mov" | "cvta" | "cvt":
-                return self.of(sources[0])
+                return self.alignment(sources[0])
             case "add" | "sub" | "or" | "min" | "max" | "xor":
-                return min(self.of(source) for source in sources)
+                return min(self.alignment(source) for source in sources)
             case "and":
-                return max(self.of(source) for source in sources)
+                return max(self.alignment(source) for source in sources)
             case "shl" if re.fullmatch(r"\d+", sources[1]):
-                return min(self.of(sources[0]) << int(sources[1]), _LARGEST_ALIGNMENT)
+                return min(self.alignment(sources[0]) << int(sources[1]), _LARGEST_ALIGNMENT)
             case "mul":
-                return min(self.of(sources[0]) * self.of(sources[1]), _LARGEST_ALIGNMENT)
+                return min(self.alignment(sources[0]) * self.alignment(sources[1]), _LARGEST_ALIGNMENT)
             case "mad":
-                return min(self.of(sources[0]) * self.of(sources[1]), self.of(sources[2]), _LARGEST_ALIGNMENT)
+                return min(
+                    self.alignment(sources[0]) * self.alignment(sources[1]),
+                    self.alignment(sources[2]),
+                    _LARGEST_ALIGNMENT,
+                )
             case "selp":
-                return min(self.of(source) for source in sources[:2])
+                return min(self.alignment(source) for source in sources[:2])
         return 1

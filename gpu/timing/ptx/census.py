@@ -1,7 +1,7 @@
-"""How much each warp of a whole grid has to do, where what is loaded decides that: ways are followed, and nothing else.
+"""The work of each warp of a whole grid, if loaded values determine it: only the control flow is executed.
 
-Of a loop that counts, each lane's rounds are foreseen from its first ones, however many they are: the longest row of a
-sparse matrix is found among a million, which no sample would have in it.
+In counting loops, each lane's iterations are predicted from the first ones, however many they are. So the longest row
+of a sparse matrix is found among a million, which no sample would include.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 
-_AT_ONCE = 1 << 15
-"""Lanes that go together: their registers stay in a processor's cache."""
+_LANES_AT_ONCE = 1 << 15
+"""Lanes that are executed together: their registers fit in a CPU's cache."""
 _MOST_VISITS = 600
-"""Basic blocks after which it is not known what some lanes do."""
-_ROUNDS_BEFORE = 3
+"""The most basic blocks to visit; beyond it, the work of a lane is unknown."""
+_EXECUTED_ITERATIONS = 3
 
 
 class GridCensus:
-    """A kernel whose warps can be counted.
+    """Count the instructions that each warp of a kernel issues.
 
     Parameters
     ----------
     kernel : PtxKernel
     addresses : mapping of str to int
-        Where its file's variables are.
+        The addresses of its file's variables.
     slots : sequence of float or array
-        What a warp issues in each basic block.
+        The issue slots of each basic block per warp.
     """
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], slots: Sequence[float] | Array) -> None:
-        known = leading(kernel) is not None
-        self._machine = _WayMachine(kernel, addresses, np.asarray(slots, float)) if known else None
+        is_predictable = leading(kernel) is not None
+        self._machine = _ControlFlowMachine(kernel, addresses, np.asarray(slots, float)) if is_predictable else None
 
     def count(
         self,
@@ -56,35 +56,35 @@ class GridCensus:
         memory: SampledMemory,
         most_visits: int = _MOST_VISITS,
     ) -> Array | None:
-        """Return what each warp of some blocks issues, shape (blocks, warps of one); None where none can foresee it.
+        """Return the issue slots of each warp of some blocks, shape (blocks, warps per block), or None.
 
-        Nor is it known where some of them come to more basic blocks than `most_visits`.
+        None means that the control flow cannot be predicted, or that lanes visit more than `most_visits` basic blocks.
         """
         if self._machine is None:
             return None
-        each = max(1, _AT_ONCE // (shape.warps * WARP))
-        found = []
-        for first in range(0, len(blocks), each):
-            issued = self._machine.issued(shape, parameters, blocks[first : first + each], memory, most_visits)
-            if issued is None:
+        blocks_at_once = max(1, _LANES_AT_ONCE // (shape.warps * WARP))
+        parts = []
+        for first in range(0, len(blocks), blocks_at_once):
+            slots = self._machine.issued(shape, parameters, blocks[first : first + blocks_at_once], memory, most_visits)
+            if slots is None:
                 return None
-            found.append(issued.reshape(-1, shape.warps))
-        return np.concatenate(found)
+            parts.append(slots.reshape(-1, shape.warps))
+        return np.concatenate(parts)
 
 
-class _CountedBlocks(SampledBlocks):
-    """Blocks of which nobody asks what they want of memory."""
+class _CensusBlocks(SampledBlocks):
+    """Sampled blocks without recording of memory requests."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.foreseen = np.zeros(self.lanes // WARP)
 
     def ask(self, *_given: Any, **_how: Any) -> None:
-        """Write nothing down."""
+        """Ignore a memory request."""
 
 
-class _WayMachine(PtxMachine):
-    """Runs only what decides where lanes go, and leads them out of loops that count."""
+class _ControlFlowMachine(PtxMachine):
+    """Execute only the instructions that determine control flow, and skip counting loops."""
 
     kept: tuple[str, ...] = ()
 
@@ -103,17 +103,17 @@ class _WayMachine(PtxMachine):
     def issued(
         self, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory, most_visits: int
     ) -> Array | None:
-        """Return what each warp of some blocks issues; None where they come to more basic blocks."""
-        run = _CountedBlocks(BlockMemory(0, 0), shape, parameters, blocks, memory)
+        """Return the issue slots of each warp of some blocks; None if they visit too many basic blocks."""
+        run = _CensusBlocks(BlockMemory(0, 0), shape, parameters, blocks, memory)
         with np.errstate(all="ignore"):
             self.follow(run, most_visits)
         if not run.path.ended:
             return None
-        found = run.foreseen
+        slots = run.foreseen
         for step in run.path.steps:
             assert isinstance(step, Visit)
-            found += self._slots[step.block] * (step.lanes > 0)
-        return found
+            slots += self._slots[step.block] * (step.lanes > 0)
+        return slots
 
     def look_at_loop(
         self, run: SampledBlocks, last: int, header: int, taken: SampleLanes, other: SampleLanes | None
@@ -122,23 +122,25 @@ class _WayMachine(PtxMachine):
         state = run.loops.setdefault(loop, LoopState(taken))
         state.mask = taken
         state.registers.append({name: run.registers[name] for name in loop.written if name in run.registers})
-        del state.registers[:-_ROUNDS_BEFORE]
-        if len(state.registers) < _ROUNDS_BEFORE or loop not in self._foreseeable:
+        del state.registers[:-_EXECUTED_ITERATIONS]
+        if len(state.registers) < _EXECUTED_ITERATIONS or loop not in self._foreseeable:
             return taken, other
         rounds = self.rounds_of_lanes(run, loop, state)
         if rounds is None:
             return taken, other
-        assert isinstance(run, _CountedBlocks)
-        rest = np.zeros(run.lanes, np.int64)
-        rest[taken.bits] = rounds
-        run.foreseen += rest.reshape(-1, WARP).max(axis=1) * sum(float(self._slots[block]) for block in loop.blocks)
-        _move_on(run, loop, state, rest)
+        assert isinstance(run, _CensusBlocks)
+        remaining = np.zeros(run.lanes, np.int64)
+        remaining[taken.bits] = rounds
+        run.foreseen += remaining.reshape(-1, WARP).max(axis=1) * sum(
+            float(self._slots[block]) for block in loop.blocks
+        )
+        _advance_registers(run, loop, state, remaining)
         del run.loops[loop]
         return None, together(taken, other)
 
 
-def _move_on(run: SampledBlocks, loop: NaturalLoop, state: LoopState, rounds: Array) -> None:
-    """Move every register that moves by the same in each round as many rounds ahead as its lane is still to go."""
+def _advance_registers(run: SampledBlocks, loop: NaturalLoop, state: LoopState, rounds: Array) -> None:
+    """Advance each register that changes linearly by its lane's remaining iterations."""
     for name in loop.written:
         older, old, now = (each.get(name) for each in state.registers)
         if older is None or old is None or now is None or now.dtype.kind not in "iu":

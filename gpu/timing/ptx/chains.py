@@ -1,4 +1,4 @@
-"""Which loads of a basic block wait for others: those that wait for the same number of them go out together."""
+"""Dependent load chains of a basic block: loads at the same depth are issued together."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ _NEAR = ("shared", "const", "param")
 
 
 def loads_before(block: BasicBlock) -> list[int]:
-    """Return of each instruction how many loads from global memory it waits for, one behind the other.
+    """Return for each instruction the length of the longest chain of global loads that it depends on.
 
-    What stands behind a barrier waits for all that stands before it.
+    An instruction after a barrier depends on all instructions before it.
     """
-    of_register: dict[str, int] = {}
-    found = []
-    behind = 0
+    depth_of_register: dict[str, int] = {}
+    depths = []
+    barrier_depth = 0
     for each in block.instructions:
-        own = max([behind, *(of_register.get(name, 0) for name in each.read)])
-        found.append(own)
+        depth = max([barrier_depth, *(depth_of_register.get(name, 0) for name in each.read)])
+        depths.append(depth)
         if each.opcode in ("bar", "barrier") and "warp" not in each.words:
-            behind = max(found) + 1
+            barrier_depth = max(depths) + 1
         loads = each.opcode in ("ld", "ldu", "atom", "tex") and not any(word in _NEAR for word in each.words)
         for name in each.written:
-            of_register[name] = own + loads
-    return found
+            depth_of_register[name] = depth + loads
+    return depths

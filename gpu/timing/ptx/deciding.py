@@ -1,4 +1,4 @@
-"""What of a kernel decides where its lanes go and what they ask of memory: the rest need not be computed."""
+"""Backward slices of a kernel: the instructions that determine branches and addresses; no others are executed."""
 
 from __future__ import annotations
 
@@ -8,88 +8,92 @@ from gpu.timing.ptx.program import PtxInstruction, PtxKernel
 
 _SPACES = ("global", "shared", "local", "const")
 ASKS = ("ld", "ldu", "st", "atom", "red", "tex", "cp", "ldmatrix")
-"""What asks something of memory."""
+"""Opcodes that access memory."""
 _ALWAYS = ("bar", "barrier", "call")
 
 
 def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
-    """Return the instructions whose values decide a jump, a predicate of what is asked of memory, or an address.
+    """Return the backward slice of all jumps, of predicates of memory accesses, and of addresses.
 
-    What is loaded decides where it was computed before and stored, so that what is stored there decides, too: of the
-    state spaces each for itself, what may be in any of them in all.
+    If a loaded value is in the slice, so are the stores to memory from which it may be loaded. Aliasing is decided per
+    state space; a generic access may alias all of them.
     """
-    return _found(kernel, {name for each in _instructions(kernel) for name in _of_the_way(each)}, _spaces)
+    return _backward_slice(
+        kernel, {name for each in _instructions(kernel) for name in _control_registers(each)}, _spaces
+    )
 
 
 def leading(kernel: PtxKernel) -> set[PtxInstruction] | None:
-    """Return the instructions whose values decide a jump; None where what the kernel itself stores does."""
+    """Return the backward slice of all jumps; None if it contains values that the kernel stores."""
     instructions = _instructions(kernel)
-    wanted = {name for each in instructions if each.ends_block or each.opcode in _ALWAYS for name in each.read}
-    found = _found(kernel, wanted, lambda store: ())
-    looked_at = [each for each in found if each.opcode in ASKS and "param" not in each.words]
-    changed = [each for each in instructions if each.opcode in ("st", "atom", "red")]
-    if any(each.opcode == "call" for each in instructions) or not set(changed).isdisjoint(found):
+    registers = {name for each in instructions if each.ends_block or each.opcode in _ALWAYS for name in each.read}
+    slice_ = _backward_slice(kernel, registers, lambda store: ())
+    loads = [each for each in slice_ if each.opcode in ASKS and "param" not in each.words]
+    stores = [each for each in instructions if each.opcode in ("st", "atom", "red")]
+    if any(each.opcode == "call" for each in instructions) or not set(stores).isdisjoint(slice_):
         return None
     makers: dict[str, list[PtxInstruction]] = {}
     for each in instructions:
         for name in each.written:
             makers.setdefault(name, []).append(each)
-    for store in changed:
-        for load in looked_at:
-            if not set(_spaces(store)).isdisjoint(_spaces(load)) and not _are_apart(store, load, makers):
+    for store in stores:
+        for load in loads:
+            if not set(_spaces(store)).isdisjoint(_spaces(load)) and not _have_distinct_arguments(store, load, makers):
                 return None
-    return found
+    return slice_
 
 
-def _are_apart(one: PtxInstruction, other: PtxInstruction, makers: Mapping[str, Sequence[PtxInstruction]]) -> bool:
-    """Whether two addresses are in arrays that the kernel was given as different arguments."""
+def _have_distinct_arguments(
+    one: PtxInstruction, other: PtxInstruction, makers: Mapping[str, Sequence[PtxInstruction]]
+) -> bool:
+    """Return whether two addresses are in arrays from different kernel arguments."""
     arrays = [_arguments(each, makers) for each in (one, other)]
     return all(arrays) and arrays[0].isdisjoint(arrays[1])
 
 
 def _arguments(instruction: PtxInstruction, makers: Mapping[str, Sequence[PtxInstruction]]) -> set[str]:
-    """Return the pointers among a kernel's arguments that an address is made of."""
-    waiting = [name for name in instruction.read if any(_addresses(name, each) for each in instruction.operands)]
-    seen, found = set(waiting), set[str]()
-    while waiting:
-        for maker in makers.get(waiting.pop(), ()):
+    """Return the pointer arguments of the kernel from which an address is computed."""
+    pending = [name for name in instruction.read if any(_addresses(name, each) for each in instruction.operands)]
+    visited, arguments = set(pending), set[str]()
+    while pending:
+        for maker in makers.get(pending.pop(), ()):
             if maker.opcode in ("ld", "ldu") and "param" in maker.words:
-                found.update(maker.operands[1:] if maker.type[1:] == "64" else ())
+                arguments.update(maker.operands[1:] if maker.type[1:] == "64" else ())
             elif maker.opcode not in ASKS:
-                waiting += [name for name in maker.read if name not in seen]
-                seen.update(maker.read)
-    return found
+                pending += [name for name in maker.read if name not in visited]
+                visited.update(maker.read)
+    return arguments
 
 
 def _instructions(kernel: PtxKernel) -> list[PtxInstruction]:
     return [each for block in kernel.blocks for each in block.instructions]
 
 
-def _found(
-    kernel: PtxKernel, wanted: set[str], stores_to: Callable[[PtxInstruction], Sequence[str]]
+def _backward_slice(
+    kernel: PtxKernel, registers: set[str], stores_to: Callable[[PtxInstruction], Sequence[str]]
 ) -> set[PtxInstruction]:
-    """Return the instructions that make some registers' values, and what is stored where those are loaded from."""
+    """Return the instructions that compute the given registers, and stores to memory that these load from."""
     instructions = _instructions(kernel)
     read_spaces: set[str] = set()
-    found: set[PtxInstruction] = set()
-    before = -1
-    while before != len(found) + len(wanted):
-        before = len(found) + len(wanted)
+    slice_: set[PtxInstruction] = set()
+    previous_size = -1
+    while previous_size != len(slice_) + len(registers):
+        previous_size = len(slice_) + len(registers)
         for each in instructions:
-            if each in found:
+            if each in slice_:
                 continue
-            stores = each.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(stores_to(each))
-            if not stores and wanted.isdisjoint(each.written):
+            is_source_store = each.opcode in ("st", "red", "atom") and not read_spaces.isdisjoint(stores_to(each))
+            if not is_source_store and registers.isdisjoint(each.written):
                 continue
-            found.add(each)
-            wanted.update(each.read)
+            slice_.add(each)
+            registers.update(each.read)
             if each.opcode in ("ld", "ldu", "atom", "tex") and "param" not in each.words:
                 read_spaces.update(_spaces(each))
-    return found
+    return slice_
 
 
-def _of_the_way(instruction: PtxInstruction) -> tuple[str, ...]:
-    """Return the registers of an instruction that decide, whatever becomes of its value."""
+def _control_registers(instruction: PtxInstruction) -> tuple[str, ...]:
+    """Return the registers of an instruction that determine control flow or its addresses."""
     if instruction.ends_block or instruction.opcode in _ALWAYS:
         return instruction.read
     if instruction.opcode not in ASKS or "param" in instruction.words:

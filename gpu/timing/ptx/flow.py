@@ -1,4 +1,4 @@
-"""Where the ways through a kernel come together again, and its loops."""
+"""Control flow of a kernel: reconvergence points and loops."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ END = -1
 
 @dataclass(frozen=True)
 class NaturalLoop:
-    """A loop: its blocks, and the registers that it writes.
+    """A natural loop of the control flow graph.
 
-    `last` is the block whose jump leads back to `header`, and the only one that leaves the loop, where `leaves_once`.
+    Parameters
+    ----------
+    header : int
+        The block at which the loop begins.
+    last : int
+        The block that jumps back to `header`.
+    blocks : frozenset of int
+    written : frozenset of str
+        The registers that the loop writes.
+    leaves_once : bool
+        Whether `last` is the only exit.
     """
 
     header: int
@@ -25,28 +35,28 @@ class NaturalLoop:
 
 
 def joins(blocks: Sequence[BasicBlock]) -> list[int]:
-    """Return of each block where all ways from it meet again: its immediate postdominator, END where there is none."""
+    """Return each block's immediate postdominator, where diverged lanes reconverge; END where there is none."""
     count = len(blocks)
     everything = frozenset(range(count)) | {END}
-    behind: list[frozenset[int]] = [everything] * count
+    postdominators: list[frozenset[int]] = [everything] * count
     changed = True
     while changed:
         changed = False
         for block in reversed(blocks):
-            ways = [behind[each] for each in block.follows] or [frozenset({END})]
+            candidates = [postdominators[each] for each in block.follows] or [frozenset({END})]
             if _may_end(block) and block.follows:
-                ways.append(frozenset({END}))
-            now = frozenset.intersection(*ways) | {block.number}
-            if now != behind[block.number]:
-                behind[block.number] = now
+                candidates.append(frozenset({END}))
+            updated = frozenset.intersection(*candidates) | {block.number}
+            if updated != postdominators[block.number]:
+                postdominators[block.number] = updated
                 changed = True
-    found = []
+    nearest_joins = []
     for block in blocks:
-        others = behind[block.number] - {block.number, END}
-        # The nearest is the one that has all the others behind it.
-        nearest = max(others, key=lambda each: len(behind[each]), default=END)
-        found.append(nearest)
-    return found
+        others = postdominators[block.number] - {block.number, END}
+        # The nearest postdominator is the one that all other candidates postdominate.
+        nearest = max(others, key=lambda each: len(postdominators[each]), default=END)
+        nearest_joins.append(nearest)
+    return nearest_joins
 
 
 def _may_end(block: BasicBlock) -> bool:
@@ -54,22 +64,22 @@ def _may_end(block: BasicBlock) -> bool:
 
 
 def loops(blocks: Sequence[BasicBlock]) -> dict[tuple[int, int], NaturalLoop]:
-    """Return the loops by the jump that leads back: (last block, header)."""
-    before: dict[int, list[int]] = {block.number: [] for block in blocks}
+    """Return the loops by their back edge: (last block, header)."""
+    predecessors: dict[int, list[int]] = {block.number: [] for block in blocks}
     for block in blocks:
         for each in block.follows:
-            before[each].append(block.number)
-    found: dict[tuple[int, int], NaturalLoop] = {}
+            predecessors[each].append(block.number)
+    loops_by_edge: dict[tuple[int, int], NaturalLoop] = {}
     for block in blocks:
         for header in block.follows:
             if header > block.number:
                 continue
-            inside, waiting = {header}, [block.number]
-            while waiting:
-                number = waiting.pop()
+            inside, pending = {header}, [block.number]
+            while pending:
+                number = pending.pop()
                 if number not in inside:
                     inside.add(number)
-                    waiting += before[number]
+                    pending += predecessors[number]
             leaving = {
                 number
                 for number in inside
@@ -78,7 +88,7 @@ def loops(blocks: Sequence[BasicBlock]) -> dict[tuple[int, int], NaturalLoop]:
             written = frozenset(
                 name for number in inside for each in blocks[number].instructions for name in each.written
             )
-            found[block.number, header] = NaturalLoop(
+            loops_by_edge[block.number, header] = NaturalLoop(
                 header, block.number, frozenset(inside), written, leaving <= {block.number}
             )
-    return found
+    return loops_by_edge

@@ -1,4 +1,4 @@
-"""Sets of lanes of the sampled blocks, each block's threads in whole warps."""
+"""Sets of lanes of the sampled blocks; each block's threads fill complete warps."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Array = npt.NDArray[Any]
 
 
 class SampleLanes:
-    """Some lanes, at least one.
+    """A nonempty set of lanes.
 
     Parameters
     ----------
     bits : bool array
-        One for each lane of the sample.
+        One entry per lane of the sample.
     count : int
-        How many there are.
+        The number of lanes in the set.
     """
 
     def __init__(self, bits: Array, count: int | None = None) -> None:
@@ -30,7 +30,7 @@ class SampleLanes:
 
     @cached_property
     def numbers(self) -> Array:
-        """The lanes' numbers, ascending."""
+        """The indices of the lanes, ascending."""
         return np.flatnonzero(self.bits)
 
     @cached_property
@@ -39,23 +39,23 @@ class SampleLanes:
 
     @cached_property
     def of_warp(self) -> Array:
-        """How many lanes each warp of the sample has in it: uint8."""
+        """The number of lanes in each warp of the sample: uint8."""
         counts: Array = self.bits.reshape(-1, WARP).sum(axis=1, dtype=np.uint8)
         return counts
 
     @cached_property
     def warps(self) -> Array:
-        """The numbers of the warps that have a lane in it."""
+        """The numbers of the warps that contain a lane of the set."""
         return np.flatnonzero(self.of_warp)
 
     @cached_property
     def rows(self) -> Array:
-        """The bits of the warps that have a lane in it, a row each."""
+        """The bits of the warps that contain a lane of the set, one row per warp."""
         rows: Array = self.bits.reshape(-1, WARP)[self.warps]
         return rows
 
     def split(self, condition: Any) -> tuple[SampleLanes | None, SampleLanes | None]:
-        """Return the lanes where a condition holds, one for all or one a lane, and those where it does not."""
+        """Split the set by a condition, one value for all lanes or one per lane, into true and false lanes."""
         if not isinstance(condition, np.ndarray) or not condition.ndim:
             return (self, None) if condition else (None, self)
         true = condition & self.bits
@@ -68,7 +68,7 @@ class SampleLanes:
 
 
 def together(first: SampleLanes | None, second: SampleLanes | None) -> SampleLanes | None:
-    """Return the lanes of two sets that share none."""
+    """Return the union of two disjoint sets of lanes."""
     if first is None or second is None:
         return first or second
     return SampleLanes(first.bits | second.bits, first.count + second.count)

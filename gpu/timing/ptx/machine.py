@@ -1,4 +1,4 @@
-"""Runs a kernel's PTX for some blocks of a grid, in lockstep, and writes down what they do."""
+"""Execute a kernel's PTX for some blocks of a grid, in lockstep, and record their paths and memory requests."""
 
 from __future__ import annotations
 
@@ -27,64 +27,62 @@ Array = npt.NDArray[Any]
 Value = Any
 Step = Callable[[SampledBlocks, SampleLanes], None]
 
-_MOST_VISITS = 40_000
-_ROUNDS_BEFORE = 10
-"""Rounds of a loop that are run before the rest may be left out: their differences say how it goes on."""
-_ROUNDS_BEHIND = 2
-_MOST_TURNS = 4
-"""Different rounds in which a loop's comparisons turn, that are heeded: lanes that turn one by one would leave nothing
-out."""
+_MAXIMUM_VISITS = 40_000
+_EXECUTED_ITERATIONS = 10
+"""Iterations of a loop to execute before skipping: their differences predict the following ones."""
+_FINAL_ITERATIONS = 2
+_MAXIMUM_CHANGES = 4
+"""The most distinct iterations at which a loop's comparisons change that are considered; with one per lane, no
+iteration could be skipped."""
 _DEVICE_RUNTIME = "__cudaCDP2"
-"""How the names of what CUDA's device runtime has begin: launches, streams."""
-_MOST_SPINS = 6
-"""Rounds of a loop that waits for other blocks, before it is taken to have waited long enough."""
+"""The prefix of functions of CUDA's device runtime: launches, streams."""
+_MAXIMUM_SPINS = 6
+"""Iterations of a loop that waits for other blocks, after which the wait is considered complete."""
 
 
 class PtxMachine:
-    """A kernel, made ready to be run for some blocks.
+    """A kernel that is prepared for execution of some blocks.
 
     Parameters
     ----------
     kernel : PtxKernel
-    variables : sequence of PtxVariable
-        Of its file, those in "global" and "const" memory.
     addresses : mapping of str to int
-        Where those are.
+        The addresses of the file's variables in "global" and "const" memory.
     values : bool
-        Whether what decides neither a way nor an address is computed, too, and stored.
+        Whether to compute and store all values, even those that determine neither control flow nor addresses.
     """
 
     kept: tuple[str, ...] = (*ASKS, "bar", "barrier")
-    """What is run though its value decides nothing."""
+    """Opcodes that are executed even if their values are not needed."""
 
     def __init__(self, kernel: PtxKernel, addresses: Mapping[str, np.int64], *, values: bool = True) -> None:
         self.kernel = kernel
-        self._deciding = None if values else self.deciding(kernel)
+        self._required = None if values else self.deciding(kernel)
         self.addresses = addresses
         self._joins = joins(kernel.blocks)
         self.loops = loops(kernel.blocks)
         self._local, self._local_bytes = placed([each for each in kernel.variables if each.space == "local"])
         self._shared, self._shared_bytes = placed(kernel.shared)
         self._private = _private_registers(kernel)
-        self._ever_read = {name for block in kernel.blocks for each in block.instructions for name in each.read}
-        self._waiting = {loop for loop in self.loops.values() if _only_waits(kernel, loop)}
+        self._read_registers = {name for block in kernel.blocks for each in block.instructions for name in each.read}
+        self._spin_loops = {loop for loop in self.loops.values() if _is_spin_loop(kernel, loop)}
         self._code = [
             [
                 code
-                for place, instruction in enumerate(block.instructions)
-                if (code := self._compiled(instruction, place)) is not None
+                for index, instruction in enumerate(block.instructions)
+                if (code := self._compile(instruction, index)) is not None
             ]
             for block in kernel.blocks
         ]
 
     @property
     def waits_for_others(self) -> bool:
-        """Whether there are loops that go round until another block has stored something."""
-        return bool(self._waiting)
+        """Whether the kernel has loops that wait until another block has stored a value."""
+        return bool(self._spin_loops)
 
     @staticmethod
     def deciding(kernel: PtxKernel) -> set[PtxInstruction]:
-        """Return the instructions whose values are wanted."""
+        """Return the instructions to execute."""
         return deciding(kernel)
 
     def run(
@@ -93,9 +91,9 @@ class PtxMachine:
         parameters: Array,
         blocks: Sequence[int],
         memory: SampledMemory,
-        most_visits: int = _MOST_VISITS,
+        most_visits: int = _MAXIMUM_VISITS,
     ) -> SampledPath:
-        """Run some blocks of a launch together.
+        """Execute some blocks of a launch together.
 
         Parameters
         ----------
@@ -105,9 +103,9 @@ class PtxMachine:
         blocks : sequence of int
             The blocks' numbers in the grid.
         memory : SampledMemory
-            What they load from and store to.
+            The memory that they load from and store to.
         most_visits : int
-            Basic blocks after which the rest is left alone.
+            The most basic blocks to visit; the rest of the path is omitted.
         """
         run = SampledBlocks(BlockMemory(self.kernel.shared_bytes, self._local_bytes), shape, parameters, blocks, memory)
         with np.errstate(all="ignore"):
@@ -115,70 +113,76 @@ class PtxMachine:
         return run.path
 
     def follow(self, run: SampledBlocks, most_visits: int) -> None:
-        """Lead lanes through the basic blocks: those that part wait for each other where their ways meet."""
-        frames: list[_Meeting] = [_Meeting(END)]
-        at, mask = 0, run.everyone
+        """Execute lanes along their paths; lanes that diverge wait for each other at the reconvergence point."""
+        frames: list[_ReconvergencePoint] = [_ReconvergencePoint(END)]
+        block_number, mask = 0, run.everyone
         live: SampleLanes | None = mask
         visits = 0
         while True:
             frame = frames[-1]
-            if live is None or at == frame.place:
+            if live is None or block_number == frame.place:
                 frame.arrived = together(frame.arrived, live)
                 if frame.pending:
-                    at, live = frame.pending.pop()
+                    block_number, live = frame.pending.pop()
                     continue
                 frames.pop()
                 if not frames:
                     return
-                at, live = frame.place, frame.arrived
+                block_number, live = frame.place, frame.arrived
                 continue
             visits += 1
             if visits > most_visits:
                 run.path.ended = False
                 return
-            taken, other = self._visit(run, at, live)
-            follows = self.kernel.blocks[at].follows
-            last = self.kernel.blocks[at].instructions[-1] if self.kernel.blocks[at].instructions else None
+            taken, other = self._visit(run, block_number, live)
+            follows = self.kernel.blocks[block_number].follows
+            last = (
+                self.kernel.blocks[block_number].instructions[-1]
+                if self.kernel.blocks[block_number].instructions
+                else None
+            )
             if last is None or not last.ends_block:
-                at = follows[0] if follows else END
+                block_number = follows[0] if follows else END
                 continue
             if last.opcode != "bra":
                 run.leave(taken)
                 live = other
-                at = follows[-1] if follows else END
+                block_number = follows[-1] if follows else END
                 continue
             target = follows[0]
-            behind = follows[-1] if last.guard else target
-            if taken is not None and target <= at:
-                taken, other = self.look_at_loop(run, at, target, taken, other)
-            elif target <= at:
-                run.loops.pop(self.loops[at, target], None)  # who comes to it again begins anew
+            fallthrough = follows[-1] if last.guard else target
+            if taken is not None and target <= block_number:
+                taken, other = self.look_at_loop(run, block_number, target, taken, other)
+            elif target <= block_number:
+                run.loops.pop(self.loops[block_number, target], None)  # a later entry of the loop starts a new count
             if other is None:
-                at, live = target, taken
+                block_number, live = target, taken
             elif taken is None:
-                at, live = behind, other
+                block_number, live = fallthrough, other
             else:
-                join = self._joins[at]
+                join = self._joins[block_number]
                 if join != frame.place:
-                    frame = _Meeting(join)
+                    frame = _ReconvergencePoint(join)
                     frames.append(frame)
-                # Who jumps on waits for those who do not: of an H200 and an H100. Who goes round again does not wait.
-                first, later = (target, taken), (behind, other)
-                if target > at:
+                # On an H200 and an H100, lanes that jump forward wait for the others; lanes that jump back do not.
+                first, later = (target, taken), (fallthrough, other)
+                if target > block_number:
                     first, later = later, first
                 frame.pending.append(later)
-                at, live = first
+                block_number, live = first
 
-    def _visit(self, run: SampledBlocks, at: int, mask: SampleLanes) -> tuple[SampleLanes | None, SampleLanes | None]:
-        """Run a basic block; return the lanes that its jump takes along, and the others."""
+    def _visit(
+        self, run: SampledBlocks, block_number: int, mask: SampleLanes
+    ) -> tuple[SampleLanes | None, SampleLanes | None]:
+        """Execute a basic block; return the lanes that take its jump, and the others."""
         run.requests = []
         jump: tuple[SampleLanes | None, SampleLanes | None] = (mask, None)
-        for code in self._code[at]:
-            found = code(run, mask)
-            if found is not None:
-                jump = found
-        places = tuple(place for place, _ in run.requests)
-        run.path.steps.append(Visit(at, mask.of_warp, tuple(request for _, request in run.requests), places))
+        for code in self._code[block_number]:
+            lanes = code(run, mask)
+            if lanes is not None:
+                jump = lanes
+        indices = tuple(index for index, _ in run.requests)
+        run.path.steps.append(Visit(block_number, mask.of_warp, tuple(request for _, request in run.requests), indices))
         return jump
 
     # Loops.
@@ -186,13 +190,24 @@ class PtxMachine:
     def look_at_loop(
         self, run: SampledBlocks, last: int, header: int, taken: SampleLanes, other: SampleLanes | None
     ) -> tuple[SampleLanes | None, SampleLanes | None]:
-        """Leave rounds out where they can be foreseen; return who goes round again, and who goes on."""
+        """Skip iterations that can be predicted; return the lanes that repeat the loop, and those that leave it.
+
+        Parameters
+        ----------
+        run : SampledBlocks
+        last, header : int
+            The loop's back edge: the block of the jump, and its target.
+        taken : SampleLanes
+            The lanes that take the jump.
+        other : SampleLanes or None
+            The lanes that leave the loop in this iteration.
+        """
         loop = self.loops[last, header]
         state = run.loops.get(loop)
         if state is None or state.mask.count != taken.count or not np.array_equal(state.mask.bits, taken.bits):
             state = run.loops[loop] = LoopState(taken)
         state.rounds += 1
-        if loop in self._waiting and state.rounds > _MOST_SPINS:
+        if loop in self._spin_loops and state.rounds > _MAXIMUM_SPINS:
             del run.loops[loop]
             return None, together(taken, other)
         if other is not None or not loop.leaves_once:
@@ -201,41 +216,45 @@ class PtxMachine:
         state.registers.append({name: run.registers[name] for name in loop.written if name in run.registers})
         del state.registers[:-3]
         del state.starts[: -PERIOD - 1]
-        if state.rounds >= _ROUNDS_BEFORE and not state.rounds % 2:
-            rest = self._rounds_left(run, loop, state)
-            if rest > _ROUNDS_BEHIND + PERIOD:
-                rest = min(rest, self._rounds_alike(run, loop, state))
-            skipped = (rest - _ROUNDS_BEHIND) // PERIOD * PERIOD
+        if state.rounds >= _EXECUTED_ITERATIONS and not state.rounds % 2:
+            remaining = self._common_iterations(run, loop, state)
+            if remaining > _FINAL_ITERATIONS + PERIOD:
+                remaining = min(remaining, self._uniform_iterations(run, loop, state))
+            skipped = (remaining - _FINAL_ITERATIONS) // PERIOD * PERIOD
             if skipped > 0:
-                self._leave_out(run, loop, state, skipped)
-                run.loops[loop] = LoopState(state.mask, rounds=skipped - rest)
+                self._skip(run, loop, state, skipped)
+                run.loops[loop] = LoopState(state.mask, rounds=skipped - remaining)
         return taken, other
 
-    def _rounds_left(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
-        """Return how many rounds all lanes are still to go, as far as their registers tell."""
+    def _common_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
+        """Return the number of iterations that all lanes still execute, as predicted from registers."""
         rounds = self.rounds_of_lanes(run, loop, state)
         return 0 if rounds is None else int(np.min(rounds))
 
     def rounds_of_lanes(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> Array | None:
-        """Return how many rounds each lane is still to go, or one number for all; None if registers do not tell."""
+        """Return the remaining iterations, per lane or one number for all; None if registers do not predict them."""
         block = self.kernel.blocks[loop.last]
         jump = block.instructions[-1]
         negated, guard = jump.negated, jump.guard
-        decides = None
+        comparison_instruction = None
         for each in reversed(block.instructions[:-1]):
             if guard in each.written:
                 if each.opcode == "not":
                     guard, negated = each.operands[1], not negated
                     continue
-                decides = each
+                comparison_instruction = each
                 break
-        if decides is None or decides.opcode != "setp" or len(decides.operands) != 3:
+        if (
+            comparison_instruction is None
+            or comparison_instruction.opcode != "setp"
+            or len(comparison_instruction.operands) != 3
+        ):
             return None
-        moving = self._distance(run, loop, state, decides)
-        if moving is None:
+        linear = self._distance(run, loop, state, comparison_instruction)
+        if linear is None:
             return None
-        distance, change = moving
-        comparison = decides.words[0]
+        distance, change = linear
+        comparison = comparison_instruction.words[0]
         if negated:
             comparison = _NEGATED.get(comparison, "")
         comparison = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}.get(comparison, comparison)
@@ -252,94 +271,94 @@ class PtxMachine:
             return None
         return np.asarray(rounds)
 
-    def _rounds_alike(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
-        """Return for how many rounds what the loop compares, and can be foreseen, comes out as in the last ones."""
-        turns: set[int] = set()
+    def _uniform_iterations(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState) -> int:
+        """Return for how many iterations all predictable comparisons of a loop have the same results."""
+        changes: set[int] = set()
         for number in loop.blocks:
             for each in self.kernel.blocks[number].instructions:
                 if each.opcode != "setp" or len(each.operands) != 3 or "|" in each.operands[0]:
                     continue
-                moving = self._distance(run, loop, state, each)
-                if moving is None:
+                linear = self._distance(run, loop, state, each)
+                if linear is None:
                     continue
-                distance, change = moving
-                # Where they are equal on the way: "less" says something else there, or a round later.
-                away = np.ceil(-distance / np.where(change == 0, 1, change))
-                near = away[(change != 0) & (away >= -PERIOD)]
-                turns.update(np.unique(near).astype(np.int64).tolist()[: _MOST_TURNS + 1])
-        if not turns or len(turns) > _MOST_TURNS:
+                distance, change = linear
+                # The iteration at which both sides become equal: "less" changes there, or one iteration later.
+                iterations_away = np.ceil(-distance / np.where(change == 0, 1, change))
+                near = iterations_away[(change != 0) & (iterations_away >= -PERIOD)]
+                changes.update(np.unique(near).astype(np.int64).tolist()[: _MAXIMUM_CHANGES + 1])
+        if not changes or len(changes) > _MAXIMUM_CHANGES:
             return 1 << 62
-        return max(min(turns), 0)
+        return max(min(changes), 0)
 
     def _distance(
-        self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, compares: PtxInstruction
+        self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, comparison: PtxInstruction
     ) -> tuple[Array, Array] | None:
-        """Return by how much a comparison's sides differ, and by how much more with each round; None if not known."""
-        dtype = DTYPES[compares.type]
+        """Return the difference of a comparison's sides, and its change per iteration; None if unknown."""
+        dtype = DTYPES[comparison.type]
         if dtype.kind not in "iu":
             return None
         if dtype.kind == "u":
-            dtype = np.dtype(f"i{dtype.itemsize}")  # what is below 0 comes up to it: an image's upper edge
+            dtype = np.dtype(f"i{dtype.itemsize}")  # negative values may rise to 0, as at an image's upper edge
         sides = []
-        for operand in compares.operands[1:]:
+        for operand in comparison.operands[1:]:
             if not operand.startswith("%"):
                 sides.append((int(constant_of(operand, dtype)), 0))
                 continue
-            now = self._as_integers(run.registers.get(operand), dtype, state.mask)
+            value = self._to_integers(run.registers.get(operand), dtype, state.mask)
             step = self._step_of(operand, dtype, state) if operand in loop.written else 0
-            if step is None or now is None:
+            if step is None or value is None:
                 return None
-            sides.append((now, step))
+            sides.append((value, step))
         (a, da), (b, db) = sides
         return np.asarray(a) - np.asarray(b), np.asarray(da) - np.asarray(db)
 
     def _step_of(self, name: str, dtype: np.dtype[Any], state: LoopState) -> Any:
-        """Return by how much a register has changed in each of the last rounds; None where that differs."""
-        values = [self._as_integers(each.get(name), dtype, state.mask) for each in state.registers]
+        """Return a register's change per iteration; None if it differed in the last iterations."""
+        values = [self._to_integers(each.get(name), dtype, state.mask) for each in state.registers]
         if len(values) < 3 or any(value is None for value in values):
             return None
         first, second = values[1] - values[0], values[2] - values[1]
         return second if np.array_equal(first, second) else None
 
     @staticmethod
-    def _as_integers(value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> Any:
+    def _to_integers(value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> Any:
         if value is None or value.dtype.itemsize != dtype.itemsize:
             return None
-        seen = value.view(dtype)
-        seen = seen[mask.bits] if seen.ndim else seen
-        return seen.astype(np.int64)
+        integers = value.view(dtype)
+        integers = integers[mask.bits] if integers.ndim else integers
+        return integers.astype(np.int64)
 
-    def _leave_out(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int) -> None:
-        """Move every register that moves by the same in each round so many rounds ahead."""
+    def _skip(self, run: SampledBlocks, loop: NaturalLoop, state: LoopState, skipped: int) -> None:
+        """Skip iterations: advance each register that changes linearly."""
         start = state.starts[-PERIOD - 1]
         run.path.steps.append(Repeated(skipped // PERIOD, tuple(run.path.steps[start:])))
-        older, old, now = state.registers
+        older, old, latest = state.registers
         for name in loop.written:
-            if name not in older or name not in old or name not in now:
+            if name not in older or name not in old or name not in latest:
                 continue
-            values = older[name], old[name], now[name]
+            values = older[name], old[name], latest[name]
             if values[0].dtype.kind not in "iu" or not values[0].dtype == values[1].dtype == values[2].dtype:
                 continue
             first, second = values[1] - values[0], values[2] - values[1]
             if not np.array_equal(of_lanes(first, state.mask), of_lanes(second, state.mask)):
                 continue
-            moved = values[2] + second * values[2].dtype.type(skipped)
-            if moved.ndim and name in run.registers and not run.covers(state.mask):
-                moved = np.where(state.mask.bits, moved, run.registers[name])
-            run.registers[name] = moved
+            advanced = values[2] + second * values[2].dtype.type(skipped)
+            if advanced.ndim and name in run.registers and not run.covers(state.mask):
+                advanced = np.where(state.mask.bits, advanced, run.registers[name])
+            run.registers[name] = advanced
 
     # Instructions.
 
-    def _decides(self, instruction: PtxInstruction) -> bool:
-        return self._deciding is None or instruction in self._deciding
+    def _is_required(self, instruction: PtxInstruction) -> bool:
+        return self._required is None or instruction in self._required
 
-    def _compiled(self, instruction: PtxInstruction, place: int) -> Callable[[SampledBlocks, SampleLanes], Any] | None:
-        """Return what runs an instruction; of a jump it gives back who takes it, and who does not.
+    def _compile(self, instruction: PtxInstruction, index: int) -> Callable[[SampledBlocks, SampleLanes], Any] | None:
+        """Return a function that executes an instruction; for a jump, it returns the lanes that take it and the others.
 
-        None of what does nothing but compute what decides nothing.
+        Return None for an instruction that only computes a value that is not required.
         """
-        run = self._unguarded(instruction, place)
-        if not (instruction.ends_block or instruction.opcode in self.kept or self._decides(instruction)):
+        run = self._compile_unguarded(instruction, index)
+        if not (instruction.ends_block or instruction.opcode in self.kept or self._is_required(instruction)):
             return None
         guard, negated = instruction.guard, instruction.negated
         if instruction.ends_block:
@@ -362,14 +381,14 @@ class PtxMachine:
 
         return guarded
 
-    def _unguarded(self, instruction: PtxInstruction, place: int) -> Step:
+    def _compile_unguarded(self, instruction: PtxInstruction, index: int) -> Step:
         opcode, words = instruction.opcode, instruction.words
         if opcode in ("ld", "ldu"):
-            return self._parameter(instruction) if "param" in words else self._load(instruction, place)
+            return self._parameter(instruction) if "param" in words else self._load(instruction, index)
         if opcode == "st":
-            return self._store(instruction, place)
+            return self._store(instruction, index)
         if opcode in ("atom", "red"):
-            return self._atomic(instruction, place)
+            return self._atomic(instruction, index)
         if opcode == "mov":
             return self._move(instruction)
         if opcode == "setp":
@@ -381,11 +400,11 @@ class PtxMachine:
         if opcode in ("shfl", "vote", "match", "redux", "activemask", "elect"):
             return self._exchange(instruction)
         if opcode == "tex":
-            return self._fetch(instruction, place)
+            return self._fetch(instruction, index)
         if opcode == "ldmatrix":
-            return self._load_matrices(instruction, place)
+            return self._load_matrices(instruction, index)
         if opcode == "cp" and words[:1] == ("async",) and "bulk" not in words:
-            return self._copy(instruction, place)
+            return self._copy(instruction, index)
         if opcode in ("bar", "barrier") and "red" in words:
             return self._block_vote(instruction)
         if opcode == PLACE:
@@ -393,7 +412,7 @@ class PtxMachine:
         if opcode in ("wmma", "mma", "wgmma"):
             return self._product(instruction)
         if opcode == "cp" and words[:2] == ("async", "bulk"):
-            return self._copy_in_bulk(instruction, place)
+            return self._copy_in_bulk(instruction, index)
         if opcode == "mbarrier":
             return self._barrier_in_memory(instruction)
         if opcode == "cvta":
@@ -407,19 +426,19 @@ class PtxMachine:
             return lambda state, mask: None
         if opcode == "call" and any(each.startswith(_DEVICE_RUNTIME) for each in instruction.operands):
             raise KernelError(
-                f"{self.kernel.name} launches kernels itself. How many only a run of all its blocks could tell, and "
-                "the model runs a few.",
-                advice="A kernel that launches kernels is measured on a GPU, or simulated.",
+                f"{self.kernel.name} launches child kernels. Their number depends on all blocks, but the timing "
+                "model executes only a few.",
+                advice="Measure a kernel that launches kernels on a GPU, or simulate it.",
             )
         if opcode == "call":
             raise KernelError(
-                f"{self.kernel.name} calls a function that is not its own, which the model does not follow.",
-                advice="Kernels that launch kernels, print or allocate are not modeled.",
+                f"{self.kernel.name} calls an external function, which the timing model does not support.",
+                advice="The timing model does not support kernels that launch kernels, print or allocate.",
             )
         return self._arithmetic(instruction)
 
-    def _put(self, name: str, *, partly: bool = False) -> Callable[[SampledBlocks, SampleLanes, Value], None]:
-        """Return what gives a register its value in some lanes."""
+    def _setter(self, name: str, *, partly: bool = False) -> Callable[[SampledBlocks, SampleLanes, Value], None]:
+        """Return a function that sets a register in some lanes."""
         if name in ("_", ""):
             return lambda state, mask, value: None
         if name in self._private and not partly:
@@ -430,18 +449,20 @@ class PtxMachine:
             return replace
 
         def merge(state: SampledBlocks, mask: SampleLanes, value: Value) -> None:
-            before = state.registers.get(name)
-            if before is None or state.covers(mask):
+            previous = state.registers.get(name)
+            if previous is None or state.covers(mask):
                 state.registers[name] = value
                 return
-            if before.dtype != value.dtype:
-                before = before.view(value.dtype) if before.itemsize == value.itemsize else before.astype(value.dtype)
-            state.registers[name] = np.where(mask.bits, value, before)
+            if previous.dtype != value.dtype:
+                previous = (
+                    previous.view(value.dtype) if previous.itemsize == value.itemsize else previous.astype(value.dtype)
+                )
+            state.registers[name] = np.where(mask.bits, value, previous)
 
         return merge
 
-    def _get(self, operand: str, type: str) -> Callable[[SampledBlocks], Value]:
-        """Return what gives an operand's value as a type."""
+    def _getter(self, operand: str, type: str) -> Callable[[SampledBlocks], Value]:
+        """Return a function that reads an operand as a type."""
         dtype = DTYPES[type]
         if operand.startswith("%") and operand[1:].partition(".")[0] in SPECIALS:
             name = operand[1:]
@@ -462,25 +483,25 @@ class PtxMachine:
         return lambda state: constant
 
     def _address_of(self, name: str, dtype: np.dtype[Any]) -> Callable[[SampledBlocks], Value]:
-        where: Any
+        address: Any
         if name in self._shared:
-            where = self._shared[name]
+            address = self._shared[name]
         elif name in self._local:
-            where = self._local[name]
+            address = self._local[name]
         elif name in self.addresses:
-            where = int(self.addresses[name])
+            address = int(self.addresses[name])
         else:
-            where = self._shared_bytes  # an extern array lies behind the others
-            where = -(-where // 16) * 16
-        value = np.int64(where).astype(dtype)
+            address = self._shared_bytes  # an extern array follows the others
+            address = -(-address // 16) * 16
+        value = np.int64(address).astype(dtype)
         return lambda state: value
 
     def _arithmetic(self, instruction: PtxInstruction) -> Step:
         compute = operation(instruction.opcode, instruction.words)
         operands = instruction.operands[1:]
         types = operand_types(instruction.opcode, instruction.words, instruction.type, len(operands))
-        read = [self._get(operand, type) for operand, type in zip(operands, types, strict=True)]
-        put = self._put(instruction.operands[0].partition("|")[0], partly=bool(instruction.guard))
+        read = [self._getter(operand, type) for operand, type in zip(operands, types, strict=True)]
+        put = self._setter(instruction.operands[0].partition("|")[0], partly=bool(instruction.guard))
         if len(read) == 1:
             one = read[0]
             return lambda state, mask: put(state, mask, compute(one(state)))
@@ -490,56 +511,58 @@ class PtxMachine:
         return lambda state, mask: put(state, mask, compute(*(each(state) for each in read)))
 
     def _move(self, instruction: PtxInstruction) -> Step:
-        to, of = instruction.operands
-        if to.startswith("{"):
-            return self._unpack(instruction, _listed(to), of)
-        if of.startswith("{"):
-            return self._pack(instruction, to, _listed(of))
-        get, put = self._get(of, instruction.type), self._put(to, partly=bool(instruction.guard))
+        target, source = instruction.operands
+        if target.startswith("{"):
+            return self._unpack(instruction, _split_list(target), source)
+        if source.startswith("{"):
+            return self._pack(instruction, target, _split_list(source))
+        get, put = self._getter(source, instruction.type), self._setter(target, partly=bool(instruction.guard))
         return lambda state, mask: put(state, mask, get(state))
 
-    def _unpack(self, instruction: PtxInstruction, to: list[str], of: str) -> Step:
-        get = self._get(of, instruction.type)
-        puts = [self._put(name, partly=bool(instruction.guard)) for name in to]
-        bits = DTYPES[instruction.type].itemsize * 8 // len(to)
+    def _unpack(self, instruction: PtxInstruction, targets: list[str], source: str) -> Step:
+        get = self._getter(source, instruction.type)
+        puts = [self._setter(name, partly=bool(instruction.guard)) for name in targets]
+        bits = DTYPES[instruction.type].itemsize * 8 // len(targets)
         part = DTYPES[f"b{bits}"]
 
         def unpack(state: SampledBlocks, mask: SampleLanes) -> None:
-            value = read_as(get(state), DTYPES[f"b{bits * len(to)}"])
+            value = read_as(get(state), DTYPES[f"b{bits * len(targets)}"])
             for number, put in enumerate(puts):
                 put(state, mask, (value >> value.dtype.type(bits * number)).astype(part))
 
         return unpack
 
-    def _pack(self, instruction: PtxInstruction, to: str, of: list[str]) -> Step:
-        whole = DTYPES[instruction.type]
-        bits = whole.itemsize * 8 // len(of)
-        parts = [self._get(name, f"b{bits}") for name in of]
-        put = self._put(to, partly=bool(instruction.guard))
+    def _pack(self, instruction: PtxInstruction, target: str, sources: list[str]) -> Step:
+        dtype = DTYPES[instruction.type]
+        bits = dtype.itemsize * 8 // len(sources)
+        parts = [self._getter(name, f"b{bits}") for name in sources]
+        put = self._setter(target, partly=bool(instruction.guard))
 
         def pack(state: SampledBlocks, mask: SampleLanes) -> None:
-            value = parts[0](state).astype(whole)
+            value = parts[0](state).astype(dtype)
             for number, part in enumerate(parts[1:], start=1):
-                value = value | (part(state).astype(whole) << whole.type(bits * number))
+                value = value | (part(state).astype(dtype) << dtype.type(bits * number))
             put(state, mask, value)
 
         return pack
 
     def _compare(self, instruction: PtxInstruction) -> Step:
         compare = COMPARISONS[instruction.words[0]]
-        first, second = (self._get(operand, instruction.type) for operand in instruction.operands[1:3])
+        first, second = (self._getter(operand, instruction.type) for operand in instruction.operands[1:3])
         names = instruction.operands[0].split("|")
-        puts = [self._put(name.strip(), partly=bool(instruction.guard)) for name in names]
-        joined = next((word for word in instruction.words[1:] if word in ("and", "or", "xor")), "")
-        third = self._get(instruction.operands[3].lstrip("!"), "pred") if joined else None
-        inverted = joined and instruction.operands[3].startswith("!")
+        puts = [self._setter(name.strip(), partly=bool(instruction.guard)) for name in names]
+        combination = next((word for word in instruction.words[1:] if word in ("and", "or", "xor")), "")
+        third = self._getter(instruction.operands[3].lstrip("!"), "pred") if combination else None
+        inverted = combination and instruction.operands[3].startswith("!")
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             holds = np.asarray(compare(first(state), second(state)))
             if third is not None:
                 other = third(state)
                 other = ~other if inverted else other
-                holds = holds & other if joined == "and" else holds | other if joined == "or" else holds ^ other
+                holds = (
+                    holds & other if combination == "and" else holds | other if combination == "or" else holds ^ other
+                )
             puts[0](state, mask, holds)
             if len(puts) > 1:
                 puts[1](state, mask, ~holds)
@@ -547,13 +570,13 @@ class PtxMachine:
         return run
 
     def _select(self, instruction: PtxInstruction) -> Step:
-        first, second = (self._get(operand, instruction.type) for operand in instruction.operands[1:3])
-        chooses = self._get(instruction.operands[3], "pred" if instruction.opcode == "selp" else "s32")
-        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
+        first, second = (self._getter(operand, instruction.type) for operand in instruction.operands[1:3])
+        condition = self._getter(instruction.operands[3], "pred" if instruction.opcode == "selp" else "s32")
+        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
         signed = instruction.opcode == "slct"
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            chosen = chooses(state)
+            chosen = condition(state)
             chosen = chosen >= 0 if signed else chosen
             put(state, mask, np.where(chosen, first(state), second(state)))
 
@@ -565,19 +588,19 @@ class PtxMachine:
             return self._to_tf32(instruction)
         if "f16x2" in words:
             return self._to_two_halves(instruction)
-        to, of = (word for word in words if re.fullmatch(r"[bsuf]\d+", word))
-        get = self._get(instruction.operands[1], of)
-        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
-        return lambda state, mask: put(state, mask, converted(get(state), words, to, of))
+        target_type, source_type = (word for word in words if re.fullmatch(r"[bsuf]\d+", word))
+        get = self._getter(instruction.operands[1], source_type)
+        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
+        return lambda state, mask: put(state, mask, converted(get(state), words, target_type, source_type))
 
     def _to_tf32(self, instruction: PtxInstruction) -> Step:
-        get, put = self._get(instruction.operands[1], "b32"), self._put(instruction.operands[0])
-        half, kept = np.uint32(1 << 12), np.uint32(0xFFFFE000)
-        return lambda state, mask: put(state, mask, (get(state) + half) & kept)
+        get, put = self._getter(instruction.operands[1], "b32"), self._setter(instruction.operands[0])
+        half, mantissa_mask = np.uint32(1 << 12), np.uint32(0xFFFFE000)
+        return lambda state, mask: put(state, mask, (get(state) + half) & mantissa_mask)
 
     def _to_two_halves(self, instruction: PtxInstruction) -> Step:
-        high, low = (self._get(operand, "f32") for operand in instruction.operands[1:3])
-        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
+        high, low = (self._getter(operand, "f32") for operand in instruction.operands[1:3])
+        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             bits = (get(state).astype(np.float16).view(np.uint16).astype(np.uint32) for get in (high, low))
@@ -586,9 +609,9 @@ class PtxMachine:
         return run
 
     def _generic(self, instruction: PtxInstruction) -> Step:
-        """Turn an address of a state space into one of all, or back; those of global memory are the same."""
-        get = self._get(instruction.operands[1], "s64")
-        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
+        """Convert an address of a state space to a generic one, or back; global addresses are unchanged."""
+        get = self._getter(instruction.operands[1], "s64")
+        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
         window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(
             next((word for word in instruction.words if word in ("shared", "local")), ""), 0
         )
@@ -598,12 +621,12 @@ class PtxMachine:
         return lambda state, mask: put(state, mask, get(state) | tag)
 
     def _in_space(self, instruction: PtxInstruction) -> Step:
-        get, put = self._get(instruction.operands[1], "s64"), self._put(instruction.operands[0])
+        get, put = self._getter(instruction.operands[1], "s64"), self._setter(instruction.operands[0])
         window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(instruction.words[0], 0)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            found = get(state) >> WINDOW_BITS
-            put(state, mask, np.asarray(found == window if window else found > LOCAL_WINDOW))
+            windows = get(state) >> WINDOW_BITS
+            put(state, mask, np.asarray(windows == window if window else windows > LOCAL_WINDOW))
 
         return run
 
@@ -612,7 +635,7 @@ class PtxMachine:
     def _exchange(self, instruction: PtxInstruction) -> Step:
         opcode, words, operands = instruction.opcode, instruction.words, instruction.operands
         names = [name.strip() for name in operands[0].split("|")]
-        puts = [self._put(name, partly=bool(instruction.guard)) for name in names]
+        puts = [self._setter(name, partly=bool(instruction.guard)) for name in names]
         if opcode in ("activemask", "elect"):
 
             def active(state: SampledBlocks, mask: SampleLanes) -> None:
@@ -621,13 +644,13 @@ class PtxMachine:
             return active
         type = "pred" if opcode == "vote" else instruction.type
         inverted = opcode == "vote" and operands[1].startswith("!")
-        get = self._get(operands[1].lstrip("!"), type)
+        get = self._getter(operands[1].lstrip("!"), type)
         if opcode == "shfl":
             mode = next(word for word in words if word in ("up", "down", "bfly", "idx"))
-            by, limits = self._get(operands[2], "u32"), self._get(operands[3], "u32")
+            delta, limits = self._getter(operands[2], "u32"), self._getter(operands[3], "u32")
 
             def shuffle(state: SampledBlocks, mask: SampleLanes) -> None:
-                value, moved, bounds = (exchanges.spread(each(state), state.lanes) for each in (get, by, limits))
+                value, moved, bounds = (exchanges.spread(each(state), state.lanes) for each in (get, delta, limits))
                 received, inside = exchanges.shuffled(mode, value, moved, bounds)
                 puts[0](state, mask, received)
                 if len(puts) > 1:
@@ -650,27 +673,33 @@ class PtxMachine:
     def _block_vote(self, instruction: PtxInstruction) -> Step:
         mode = next(word for word in instruction.words if word in ("popc", "and", "or"))
         inverted = instruction.operands[-1].startswith("!")
-        get, put = self._get(instruction.operands[-1].lstrip("!"), "pred"), self._put(instruction.operands[0])
+        get, put = self._getter(instruction.operands[-1].lstrip("!"), "pred"), self._setter(instruction.operands[0])
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             holds = exchanges.spread(get(state), state.lanes)
             rows = ((~holds if inverted else holds) & mask.bits).reshape(len(state.path.blocks), -1)
-            here = mask.bits.reshape(rows.shape)
-            each = rows.shape[1]
+            active = mask.bits.reshape(rows.shape)
+            threads_per_block = rows.shape[1]
             if mode == "popc":
-                put(state, mask, np.repeat(rows.sum(axis=1).astype(np.uint32), each))
+                put(state, mask, np.repeat(rows.sum(axis=1).astype(np.uint32), threads_per_block))
             else:
-                put(state, mask, np.repeat((rows == here).all(axis=1) if mode == "and" else rows.any(axis=1), each))
+                put(
+                    state,
+                    mask,
+                    np.repeat((rows == active).all(axis=1) if mode == "and" else rows.any(axis=1), threads_per_block),
+                )
 
         return run
 
     # Memory.
 
     def _parameter(self, instruction: PtxInstruction) -> Step:
-        name, _, more = instruction.operands[1].strip("[]").partition("+")
-        offset = next(each.offset for each in self.kernel.parameters if each.name == name.strip()) + int(more or 0)
+        name, _, displacement = instruction.operands[1].strip("[]").partition("+")
+        offset = next(each.offset for each in self.kernel.parameters if each.name == name.strip()) + int(
+            displacement or 0
+        )
         dtype = DTYPES[instruction.type]
-        puts = [self._put(each) for each in _listed(instruction.operands[0])]
+        puts = [self._setter(each) for each in _split_list(instruction.operands[0])]
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             for number, put in enumerate(puts):
@@ -680,33 +709,34 @@ class PtxMachine:
         return run
 
     def _place_in_tile(self, instruction: PtxInstruction) -> Step:
-        """Where each lane's word of a tile is."""
-        base, stride = self._place(instruction.operands[1]), self._get(instruction.operands[2] or "0", "s32")
-        put = self._put(instruction.operands[0], partly=bool(instruction.guard))
+        """Compute the address of each lane's word of a tile."""
+        base, stride = self._address(instruction.operands[1]), self._getter(instruction.operands[2] or "0", "s32")
+        put = self._setter(instruction.operands[0], partly=bool(instruction.guard))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            apart = np.asarray(stride(state)).astype(np.int64)
+            row_stride = np.asarray(stride(state)).astype(np.int64)
             lane = state.special("laneid").astype(np.int64)
-            put(state, mask, (base(state) + offsets(instruction.words, apart, lane)).astype(np.uint64))
+            put(state, mask, (base(state) + offsets(instruction.words, row_stride, lane)).astype(np.uint64))
 
         return run
 
     def _product(self, instruction: PtxInstruction) -> Step:
-        """A product of tiles, whose values nobody asks for here."""
-        if self._decides(instruction):
+        """Execute a tile product without computing its values."""
+        if self._is_required(instruction):
             raise KernelError(
-                f"In {self.kernel.name} products of tiles decide ways or addresses, which the model does not compute."
+                f"In {self.kernel.name}, tile products determine branches or addresses, which the timing model "
+                "does not support."
             )
         return lambda state, mask: None
 
-    def _place(self, operand: str) -> Callable[[SampledBlocks], Value]:
-        """Return what gives the address in brackets."""
+    def _address(self, operand: str) -> Callable[[SampledBlocks], Value]:
+        """Return a function that computes an address in brackets."""
         inner = operand.strip("[]").strip()
-        found = re.fullmatch(r"([%\w$]+)\s*(?:\+\s*(-?\w+))?", inner)
-        if found is None:
-            raise KernelError(f"The compiler's text has the address {operand!r}, which is not understood.")
-        offset = np.int64(int(found[2], 0) if found[2] else 0)
-        base = found[1]
+        match = re.fullmatch(r"([%\w$]+)\s*(?:\+\s*(-?\w+))?", inner)
+        if match is None:
+            raise KernelError(f"Cannot parse the address {operand!r} in the compiler's PTX.")
+        offset = np.int64(int(match[2], 0) if match[2] else 0)
+        base = match[1]
         if re.fullmatch(r"-?\d+", base):
             constant = np.int64(int(base)) + offset
             return lambda state: constant
@@ -718,11 +748,11 @@ class PtxMachine:
                     return read_as(state.registers[base], DTYPES["u32"]).astype(np.int64) + offset
 
                 return narrow
-        get = self._get(base, "s64")
+        get = self._getter(base, "s64")
         return lambda state: get(state) + offset
 
     def _is_read(self, register: str) -> bool:
-        return register in self._ever_read
+        return register in self._read_registers
 
     def _width(self, register: str) -> int:
         prefix = re.sub(r"\d+$", "", register)
@@ -733,108 +763,108 @@ class PtxMachine:
     ) -> tuple[Callable[[SampledBlocks], Value], str, np.dtype[Any], int]:
         space = next((word for word in instruction.words if word in ("global", "shared", "local", "const")), "generic")
         count = next((int(word[1:]) for word in instruction.words if word in ("v2", "v4", "v8")), 1)
-        return self._place(operand), space, DTYPES[instruction.type], count
+        return self._address(operand), space, DTYPES[instruction.type], count
 
-    def _load(self, instruction: PtxInstruction, place: int) -> Step:
-        where, space, dtype, count = self._memory_operand(instruction, instruction.operands[1])
-        names = _listed(instruction.operands[0])
-        puts = [self._put(name, partly=bool(instruction.guard)) for name in names]
+    def _load(self, instruction: PtxInstruction, index: int) -> Step:
+        address, space, dtype, count = self._memory_operand(instruction, instruction.operands[1])
+        names = _split_list(instruction.operands[0])
+        puts = [self._setter(name, partly=bool(instruction.guard)) for name in names]
         widths = [self._width(name) for name in names]
         volatile = "volatile" in instruction.words or "relaxed" in instruction.words or "acquire" in instruction.words
-        decides = self._decides(instruction)
+        decides = self._is_required(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            addresses = where(state)
-            kind, places = state.resolve(space, addresses, mask)
-            state.ask(place, kind, "ld", places, dtype.itemsize * count, mask, volatile=volatile)
+            addresses = address(state)
+            kind, locations = state.resolve(space, addresses, mask)
+            state.ask(index, kind, "ld", locations, dtype.itemsize * count, mask, volatile=volatile)
             if not decides:
                 return
-            values = state.load(kind, places, dtype, count, mask)
+            values = state.load(kind, locations, dtype, count, mask)
             for value, put, width in zip(values, puts, widths, strict=True):
                 put(state, mask, widened(value, width))
 
         return run
 
-    def _store(self, instruction: PtxInstruction, place: int) -> Step:
-        where, space, dtype, count = self._memory_operand(instruction, instruction.operands[0])
-        names = _listed(instruction.operands[1])
+    def _store(self, instruction: PtxInstruction, index: int) -> Step:
+        address, space, dtype, count = self._memory_operand(instruction, instruction.operands[0])
+        names = _split_list(instruction.operands[1])
         stored = f"b{8 * dtype.itemsize}"
-        decides = self._decides(instruction)
+        decides = self._is_required(instruction)
         gets = []
         for name in names:
-            own = self._width(name) if name[:1] == "%" else dtype.itemsize
-            gets.append(self._get(name, instruction.type if own == dtype.itemsize else f"b{8 * own}"))
+            width = self._width(name) if name[:1] == "%" else dtype.itemsize
+            gets.append(self._getter(name, instruction.type if width == dtype.itemsize else f"b{8 * width}"))
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            addresses = where(state)
-            kind, places = state.resolve(space, addresses, mask)
-            state.ask(place, kind, "st", places, dtype.itemsize * count, mask)
+            addresses = address(state)
+            kind, locations = state.resolve(space, addresses, mask)
+            state.ask(index, kind, "st", locations, dtype.itemsize * count, mask)
             if not decides:
                 return
             values = [read_as(get(state), DTYPES[stored]) for get in gets]
-            state.store(kind, places, values, DTYPES[stored], mask)
+            state.store(kind, locations, values, DTYPES[stored], mask)
 
         return run
 
-    def _load_matrices(self, instruction: PtxInstruction, place: int) -> Step:
-        """Ask for the rows of matrices of 8 x 8 halves, whose values decide nothing."""
-        where = self._place(instruction.operands[1])
-        puts = [self._put(name) for name in _listed(instruction.operands[0])]
+    def _load_matrices(self, instruction: PtxInstruction, index: int) -> Step:
+        """Record the requests for rows of 8 x 8 matrices of halves, without loading values."""
+        address = self._address(instruction.operands[1])
+        puts = [self._setter(name) for name in _split_list(instruction.operands[0])]
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            kind, places = state.resolve("shared", where(state), mask)
-            state.ask(place, kind, "ld", places, 4 * len(puts), mask)
+            kind, locations = state.resolve("shared", address(state), mask)
+            state.ask(index, kind, "ld", locations, 4 * len(puts), mask)
             for put in puts:
                 put(state, mask, np.uint32(0))
 
         return run
 
-    def _copy(self, instruction: PtxInstruction, place: int) -> Step:
-        """Ask for what is copied to shared memory, which no lane waits for: copies are far enough ahead."""
-        if "shared" not in instruction.words:  # the end of a group, or the wait for some
+    def _copy(self, instruction: PtxInstruction, index: int) -> Step:
+        """Record an asynchronous copy to shared memory, for which no lane waits: copies are issued early enough."""
+        if "shared" not in instruction.words:  # commit or wait of a group
             return lambda state, mask: None
-        where, size = self._place(instruction.operands[1]), int(instruction.operands[2])
-        given = self._get(instruction.operands[3], "u32") if len(instruction.operands) > 3 else None
+        address, size = self._address(instruction.operands[1]), int(instruction.operands[2])
+        copied_bytes = self._getter(instruction.operands[3], "u32") if len(instruction.operands) > 3 else None
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
             chosen: SampleLanes | None = mask
-            if given is not None:
-                chosen = mask.split(given(state) > 0)[0]
+            if copied_bytes is not None:
+                chosen = mask.split(copied_bytes(state) > 0)[0]
             if chosen is not None:
-                state.ask(place, "global", "ld", where(state), size, chosen)
+                state.ask(index, "global", "ld", address(state), size, chosen)
 
         return run
 
-    def _copy_in_bulk(self, instruction: PtxInstruction, place: int) -> Step:
-        """Ask for what a lane copies to shared memory at once, which nobody waits for: copies are far enough ahead."""
+    def _copy_in_bulk(self, instruction: PtxInstruction, index: int) -> Step:
+        """Record a bulk copy to shared memory, for which no lane waits: copies are issued early enough."""
         words = instruction.words
         if "commit_group" in words or "wait_group" in words:
             return lambda state, mask: None
         if words[2] not in ("shared::cluster", "shared::cta") or words[3] != "global":
-            raise KernelError("The model knows copies in bulk from global to shared memory only.")
-        where, size = self._place(instruction.operands[1]), self._get(instruction.operands[2], "u32")
-        return lambda state, mask: state.ask_in_bulk(place, where(state), size(state), mask)
+            raise KernelError("The timing model supports bulk copies from global to shared memory only.")
+        address, size = self._address(instruction.operands[1]), self._getter(instruction.operands[2], "u32")
+        return lambda state, mask: state.ask_in_bulk(index, address(state), size(state), mask)
 
     def _barrier_in_memory(self, instruction: PtxInstruction) -> Step:
-        """Find each phase over that is waited for."""
+        """Treat each phase that is waited for as complete."""
         if not instruction.written:
             return lambda state, mask: None
-        put, value = self._put(instruction.written[0]), "wait" in instruction.words[0]
+        put, value = self._setter(instruction.written[0]), "wait" in instruction.words[0]
         return lambda state, mask: put(state, mask, np.bool_(True) if value else np.uint64(0))
 
-    def _fetch(self, instruction: PtxInstruction, place: int) -> Step:
-        texture, _, places = instruction.operands[1].strip("[]").partition(",")
-        names = _listed(places.strip())
+    def _fetch(self, instruction: PtxInstruction, request_index: int) -> Step:
+        texture, _, locations = instruction.operands[1].strip("[]").partition(",")
+        names = _split_list(locations.strip())
         if len(names) != 1 or "1d" not in instruction.words:
-            raise KernelError("The model knows only textures of one dimension.")
-        base, index = self._get(texture.strip(), "s64"), self._get(names[0], "s32")
-        puts = [self._put(name) for name in _listed(instruction.operands[0])]
-        decides = self._decides(instruction)
+            raise KernelError("The timing model supports only one-dimensional textures.")
+        base, index = self._getter(texture.strip(), "s64"), self._getter(names[0], "s32")
+        puts = [self._setter(name) for name in _split_list(instruction.operands[0])]
+        decides = self._is_required(instruction)
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            size = 1  # of an element: textures over memory are of bytes here
+            size = 1  # bytes per element: textures over linear memory have byte elements here
             addresses = base(state) + index(state).astype(np.int64) * size
-            state.ask(place, "global", "ld", addresses, size, mask)
+            state.ask(request_index, "global", "ld", addresses, size, mask)
             if not decides:
                 return
             (value,) = state.load("global", addresses, DTYPES["u8"], 1, mask)
@@ -844,31 +874,31 @@ class PtxMachine:
 
         return run
 
-    def _atomic(self, instruction: PtxInstruction, place: int) -> Step:
+    def _atomic(self, instruction: PtxInstruction, index: int) -> Step:
         returns = instruction.opcode == "atom" and instruction.operands[0] not in ("_",)
         operands = instruction.operands[1:] if instruction.opcode == "atom" else instruction.operands
-        where, space, dtype, _ = self._memory_operand(instruction, operands[0])
-        gets = [self._get(each, instruction.type) for each in operands[1:]]
-        put = self._put(instruction.operands[0], partly=bool(instruction.guard)) if returns else None
+        address, space, dtype, _ = self._memory_operand(instruction, operands[0])
+        gets = [self._getter(each, instruction.type) for each in operands[1:]]
+        put = self._setter(instruction.operands[0], partly=bool(instruction.guard)) if returns else None
         modes = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
         mode = next(word for word in instruction.words if word in modes)
         kind_of = "atom" if returns else "red"
-        decides = self._decides(instruction)
+        decides = self._is_required(instruction)
         counts_up = mode == "add" and operands[1] == "1" and not self._is_read(instruction.operands[0])
         whole_sum = mode == "add" and instruction.type in ("u32", "s32") and not self._is_read(instruction.operands[0])
 
         def run(state: SampledBlocks, mask: SampleLanes) -> None:
-            kind, places = state.resolve(space, where(state), mask)
-            uniform = whole_sum and not places.ndim
-            state.ask(place, kind, kind_of, places, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform)
+            kind, locations = state.resolve(space, address(state), mask)
+            uniform = whole_sum and not locations.ndim
+            state.ask(index, kind, kind_of, locations, dtype.itemsize, mask, counts_up=counts_up, uniform_sum=uniform)
             if not decides:
                 return
             values = [get(state) for get in gets]
-            old = state.atomic(kind, mode, places, values, dtype, mask)
+            old = state.atomic(kind, mode, locations, values, dtype, mask)
             if put is not None:
                 put(state, mask, old)
                 if kind == "global" and mode in ("add", "inc") and dtype.kind in "iu":
-                    state.draw(mode, places, values[0], dtype, mask)
+                    state.draw(mode, locations, values[0], dtype, mask)
 
         return run
 
@@ -880,43 +910,45 @@ _NEGATED = {
 
 
 @dataclass
-class _Meeting:
-    """Where lanes that have parted meet again: who is there, and who still has to come, from where."""
+class _ReconvergencePoint:
+    """A reconvergence point: its place, the lanes that have arrived, and those still to execute, with their places."""
 
     place: int
     pending: list[tuple[int, SampleLanes]] = field(default_factory=list)
     arrived: SampleLanes | None = None
 
 
-def _listed(operand: str) -> list[str]:
+def _split_list(operand: str) -> list[str]:
     return [name.strip() for name in operand.strip("{} ").split(",")]
 
 
 def _private_registers(kernel: PtxKernel) -> frozenset[str]:
-    """Return the registers that are read only behind their write, in the same basic block."""
-    found: set[str] = set()
-    shared: set[str] = set()
+    """Return the registers that are only read after their write in the same basic block."""
+    written_first: set[str] = set()
+    read_elsewhere: set[str] = set()
     for block in kernel.blocks:
         written: set[str] = set()
         for each in block.instructions:
             for name in each.read:
                 if name not in written:
-                    shared.add(name)
+                    read_elsewhere.add(name)
             if not each.guard:
                 written.update(each.written)
             else:
-                shared.update(each.written)
-        found |= written
-    return frozenset(found - shared)
+                read_elsewhere.update(each.written)
+        written_first |= written
+    return frozenset(written_first - read_elsewhere)
 
 
-def _only_waits(kernel: PtxKernel, loop: NaturalLoop) -> bool:
-    """Whether a loop looks at memory that other blocks write, and stores nothing: it waits for them."""
-    looks = False
+def _is_spin_loop(kernel: PtxKernel, loop: NaturalLoop) -> bool:
+    """Return whether a loop only reads memory that other blocks write, and so waits for them."""
+    reads_shared_state = False
     for number in loop.blocks:
         for each in kernel.blocks[number].instructions:
             if each.opcode == "st":
                 return False
-            looks |= each.opcode == "ld" and any(w in each.words for w in ("volatile", "acquire", "relaxed"))
-            looks |= each.opcode == "atom" and any(word in each.words for word in ("cas", "exch"))
-    return looks
+            reads_shared_state |= each.opcode == "ld" and any(
+                w in each.words for w in ("volatile", "acquire", "relaxed")
+            )
+            reads_shared_state |= each.opcode == "atom" and any(word in each.words for word in ("cas", "exch"))
+    return reads_shared_state

@@ -1,4 +1,4 @@
-"""The memory that sampled blocks see: arrays at made-up addresses, whose changes are taken back afterwards."""
+"""The memory of sampled blocks: arrays at virtual addresses; changes are undone after each sample."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 WINDOW_BITS = 40
-"""An address is the number of its window, so far to the left, and the place in it: of an array, or of a state space."""
+"""Bits of an offset in an address; the bits above are the number of the window, an array or a state space."""
 
 SHARED_WINDOW, LOCAL_WINDOW, FIRST_ARRAY = 1, 2, 16
-_PLACE = np.int64((1 << WINDOW_BITS) - 1)
+_OFFSET_MASK = np.int64((1 << WINDOW_BITS) - 1)
 
 
 class SampledMemory:
-    """Arrays of bytes at addresses of their own.
+    """Byte arrays in a virtual address space.
 
     Parameters
     ----------
     arrays : mapping of int to array
-        One-dimensional uint8 arrays by their numbers. Stores change them until `restore`.
+        One-dimensional uint8 arrays by number. Stores change them until `restore` is called.
     """
 
     def __init__(self, arrays: Mapping[int, Array]) -> None:
@@ -33,50 +33,58 @@ class SampledMemory:
 
     @property
     def sizes(self) -> dict[int, int]:
-        """The bytes of each array, by the number of its window."""
+        """The size of each array in bytes, by the number of its window."""
         return {FIRST_ARRAY + number: array.size for number, array in self._arrays.items()}
 
     def address(self, number: int) -> np.int64:
-        """Return where an array begins."""
+        """Return the address of an array's first byte."""
         return np.int64(FIRST_ARRAY + number << WINDOW_BITS)
 
     def load(self, addresses: Array, dtype: np.dtype[Any]) -> Array:
-        """Return what lies at addresses; where there is nothing, what lies at the end of the nearest array."""
-        found = np.zeros(addresses.shape, dtype)
-        for which, view, places in self._parts(addresses, dtype):
-            values = view.take(places, mode="clip") if view.size else np.zeros(places.shape, dtype)
-            if which is None:
+        """Load values from addresses; outside of arrays, return the value at the end of the nearest array."""
+        result = np.zeros(addresses.shape, dtype)
+        for selection, view, indices in self._parts(addresses, dtype):
+            values = view.take(indices, mode="clip") if view.size else np.zeros(indices.shape, dtype)
+            if selection is None:
                 return values
-            found[which] = values
-        return found
+            result[selection] = values
+        return result
 
     def store(self, addresses: Array, values: Any, dtype: np.dtype[Any]) -> None:
-        """Put values at addresses; those where there is no memory are left out."""
-        for which, view, places in self._parts(addresses, dtype):
-            own = values if which is None or not isinstance(values, np.ndarray) or not values.ndim else values[which]
-            inside = (places >= 0) & (places < view.size)
+        """Store values to addresses; addresses outside of arrays are ignored."""
+        for selection, view, indices in self._parts(addresses, dtype):
+            array_values = (
+                values
+                if selection is None or not isinstance(values, np.ndarray) or not values.ndim
+                else values[selection]
+            )
+            inside = (indices >= 0) & (indices < view.size)
             if not inside.all():
-                places = places[inside]
-                own = own[inside] if isinstance(own, np.ndarray) and own.ndim else own
-            self._changes.append((view, places, view[places]))
-            view[places] = own
+                indices = indices[inside]
+                array_values = (
+                    array_values[inside] if isinstance(array_values, np.ndarray) and array_values.ndim else array_values
+                )
+            self._changes.append((view, indices, view[indices]))
+            view[indices] = array_values
 
     def restore(self) -> None:
-        """Take back all that was stored."""
-        for view, places, before in reversed(self._changes):
-            view[places] = before
+        """Undo all stores."""
+        for view, indices, previous in reversed(self._changes):
+            view[indices] = previous
         self._changes.clear()
 
     def _parts(self, addresses: Array, dtype: np.dtype[Any]) -> list[tuple[Array | None, Array, Array]]:
-        """Return for each array that addresses lead to which of them do, the array as `dtype`, and the places."""
+        """Split addresses by array: selected lanes or None for all, the array as `dtype`, and the element indices."""
         windows = addresses >> WINDOW_BITS
         first = int(windows[0]) if addresses.size else 0
         if (windows == first).all():
-            return [(None, self._view(first, dtype), (addresses & _PLACE) // dtype.itemsize)] if first else []
+            return [(None, self._view(first, dtype), (addresses & _OFFSET_MASK) // dtype.itemsize)] if first else []
         parts: list[tuple[Array | None, Array, Array]] = []
         for window in np.unique(windows).tolist():
-            which = windows == window
-            parts.append((which, self._view(window, dtype), (addresses[which] & _PLACE) // dtype.itemsize))
+            selection = windows == window
+            parts.append(
+                (selection, self._view(window, dtype), (addresses[selection] & _OFFSET_MASK) // dtype.itemsize)
+            )
         return parts
 
     def _view(self, window: int, dtype: np.dtype[Any]) -> Array:

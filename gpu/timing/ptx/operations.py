@@ -1,4 +1,4 @@
-"""What PTX instructions compute, as NumPy operations on one value for all lanes, or one a lane."""
+"""The arithmetic of PTX instructions as NumPy operations, on one value for all lanes or one per lane."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ COMPARISONS: dict[str, Operation] = {
 }
 
 
-def _truncated(a: Value, b: Value) -> Value:
-    """Divide integers toward zero; by zero gives all bits, as on a GPU."""
+def _truncating_division(a: Value, b: Value) -> Value:
+    """Divide integers toward zero; a division by zero returns all bits set, as on a GPU."""
     if a.dtype.kind == "u":
         return np.where(b == 0, ~a, a // np.where(b == 0, b.dtype.type(1), b)).astype(a.dtype)
     divisor = np.where(b == 0, b.dtype.type(1), b)
@@ -54,25 +54,25 @@ def _truncated(a: Value, b: Value) -> Value:
     return np.where(b == 0, a.dtype.type(-1), quotient).astype(a.dtype)
 
 
-def _divided(a: Value, b: Value) -> Value:
-    return a / b if a.dtype.kind == "f" else _truncated(a, b)
+def _divide(a: Value, b: Value) -> Value:
+    return a / b if a.dtype.kind == "f" else _truncating_division(a, b)
 
 
 def _remainder(a: Value, b: Value) -> Value:
-    return (a - _truncated(a, b) * b).astype(a.dtype)
+    return (a - _truncating_division(a, b) * b).astype(a.dtype)
 
 
-def _shifted(words: tuple[str, ...], a: Value, by: Value, left: bool) -> Value:
+def _shift(words: tuple[str, ...], a: Value, amount: Value, left: bool) -> Value:
     bits = a.dtype.itemsize * 8
-    by = by.view(np.uint32) if by.dtype.itemsize == 4 else by
-    clamped = np.minimum(by, np.uint32(bits - 1)).astype(a.dtype)
+    amount = amount.view(np.uint32) if amount.dtype.itemsize == 4 else amount
+    clamped = np.minimum(amount, np.uint32(bits - 1)).astype(a.dtype)
     if left:
-        return np.where(by >= bits, a.dtype.type(0), a << clamped)
-    moved = a >> clamped
-    return moved if a.dtype.kind == "i" else np.where(by >= bits, a.dtype.type(0), moved)
+        return np.where(amount >= bits, a.dtype.type(0), a << clamped)
+    shifted = a >> clamped
+    return shifted if a.dtype.kind == "i" else np.where(amount >= bits, a.dtype.type(0), shifted)
 
 
-def _high(a: Value, b: Value) -> Value:
+def _multiply_high(a: Value, b: Value) -> Value:
     if a.dtype.itemsize < 8:
         wide = np.int64 if a.dtype.kind == "i" else np.uint64
         return (a.astype(wide) * b.astype(wide) >> wide(8 * a.dtype.itemsize)).astype(a.dtype)
@@ -88,48 +88,48 @@ def _high(a: Value, b: Value) -> Value:
 
 def _leading_zeros(a: Value) -> Value:
     np.zeros(np.shape(a), np.uint32)
-    rest = np.asarray(a).view(np.dtype(f"u{a.dtype.itemsize}")).astype(np.uint64)
+    remainder = np.asarray(a).view(np.dtype(f"u{a.dtype.itemsize}")).astype(np.uint64)
     bits = a.dtype.itemsize * 8
     length = np.zeros(np.shape(a), np.uint32)
     for step in (32, 16, 8, 4, 2, 1):
-        has = rest >= np.uint64(1) << np.uint64(step)
-        length = length + np.where(has, np.uint32(step), np.uint32(0))
-        rest = np.where(has, rest >> np.uint64(step), rest)
-    length = length + (rest > 0)
+        is_large = remainder >= np.uint64(1) << np.uint64(step)
+        length = length + np.where(is_large, np.uint32(step), np.uint32(0))
+        remainder = np.where(is_large, remainder >> np.uint64(step), remainder)
+    length = length + (remainder > 0)
     return (np.uint32(bits) - length).astype(np.uint32)
 
 
-def _reversed(a: Value) -> Value:
+def _reverse_bits(a: Value) -> Value:
     x = a
     for shift, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF)):
         x = ((x >> np.uint32(shift)) & np.uint32(mask)) | ((x & np.uint32(mask)) << np.uint32(shift))
     return (x >> np.uint32(16)) | (x << np.uint32(16))
 
 
-def _found(words: tuple[str, ...], a: Value) -> Value:
+def _find_leading_bit(words: tuple[str, ...], a: Value) -> Value:
     unsigned = a.view(np.dtype(f"u{a.dtype.itemsize}"))
     if a.dtype.kind == "i":
         unsigned = np.where(a < 0, ~unsigned, unsigned)
     zeros = _leading_zeros(unsigned)
     bits = a.dtype.itemsize * 8
-    place = zeros if "shiftamt" in words else (np.uint32(bits - 1) - zeros)
-    return np.where(unsigned == 0, np.uint32(0xFFFFFFFF), place).astype(np.uint32)
+    position = zeros if "shiftamt" in words else (np.uint32(bits - 1) - zeros)
+    return np.where(unsigned == 0, np.uint32(0xFFFFFFFF), position).astype(np.uint32)
 
 
-def _field(a: Value, position: Value, length: Value) -> Value:
+def _extract_bits(a: Value, position: Value, length: Value) -> Value:
     position, length = position & np.uint32(255), length & np.uint32(255)
     unsigned = a.view(np.uint32) >> np.minimum(position, np.uint32(31))
     mask = np.where(
         length >= 32, np.uint32(0xFFFFFFFF), (np.uint32(1) << np.minimum(length, np.uint32(31))) - np.uint32(1)
     )
-    found = unsigned & mask
+    field = unsigned & mask
     if a.dtype.kind == "i":
         top = np.uint32(1) << np.minimum(np.maximum(length, np.uint32(1)) - np.uint32(1), np.uint32(31))
-        found = np.where(found & top, found | ~mask, found)
-    return found.view(a.dtype)
+        field = np.where(field & top, field | ~mask, field)
+    return field.view(a.dtype)
 
 
-def _inserted(a: Value, b: Value, position: Value, length: Value) -> Value:
+def _insert_bits(a: Value, b: Value, position: Value, length: Value) -> Value:
     position, length = position & np.uint32(255), length & np.uint32(255)
     mask = np.where(
         length >= 32, np.uint32(0xFFFFFFFF), (np.uint32(1) << np.minimum(length, np.uint32(31))) - np.uint32(1)
@@ -138,47 +138,47 @@ def _inserted(a: Value, b: Value, position: Value, length: Value) -> Value:
     return (b & ~mask) | ((a << np.minimum(position, np.uint32(31))) & mask)
 
 
-def _permuted(a: Value, b: Value, selector: Value) -> Value:
+def _permute_bytes(a: Value, b: Value, selector: Value) -> Value:
     both = a.astype(np.uint64) | (b.astype(np.uint64) << np.uint64(32))
-    found = np.zeros(np.broadcast(a, b, selector).shape, np.uint32)
+    permuted = np.zeros(np.broadcast(a, b, selector).shape, np.uint32)
     for byte in range(4):
         chosen = (selector >> np.uint32(4 * byte)) & np.uint32(15)
         value = (both >> ((chosen & np.uint32(7)).astype(np.uint64) * np.uint64(8))).astype(np.uint32) & np.uint32(255)
         value = np.where(chosen & np.uint32(8), np.where(value & np.uint32(128), np.uint32(255), np.uint32(0)), value)
-        found = found | (value << np.uint32(8 * byte))
-    return found
+        permuted = permuted | (value << np.uint32(8 * byte))
+    return permuted
 
 
-def _looked_up(a: Value, b: Value, c: Value, table: Value) -> Value:
+def _lookup_logic(a: Value, b: Value, c: Value, table: Value) -> Value:
     code = int(np.ravel(table)[0])
-    found = np.zeros_like(a | b | c)
+    result = np.zeros_like(a | b | c)
     for case in range(8):
         if code >> case & 1:
             term = (a if case & 4 else ~a) & (b if case & 2 else ~b) & (c if case & 1 else ~c)
-            found = found | term
-    return found
+            result = result | term
+    return result
 
 
 def _funnel(words: tuple[str, ...], a: Value, b: Value, c: Value) -> Value:
-    by = (c & np.uint32(31) if "wrap" in words else np.minimum(c, np.uint32(32))).astype(np.uint64)
+    amount = (c & np.uint32(31) if "wrap" in words else np.minimum(c, np.uint32(32))).astype(np.uint64)
     both = (b.astype(np.uint64) << np.uint64(32)) | a.astype(np.uint64)
     if "l" in words:
-        return ((both << by) >> np.uint64(32)).astype(np.uint32)
-    return (both >> by).astype(np.uint32)
+        return ((both << amount) >> np.uint64(32)).astype(np.uint32)
+    return (both >> amount).astype(np.uint32)
 
 
-def _times(words: tuple[str, ...], a: Value, b: Value) -> Value:
+def _multiply(words: tuple[str, ...], a: Value, b: Value) -> Value:
     if "wide" in words:
         wide = np.dtype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
         return a.astype(wide) * b.astype(wide)
-    return _high(a, b) if "hi" in words else a * b
+    return _multiply_high(a, b) if "hi" in words else a * b
 
 
-def _times_plus(words: tuple[str, ...], a: Value, b: Value, c: Value) -> Value:
-    return _times(words, a, b) + c
+def _multiply_add(words: tuple[str, ...], a: Value, b: Value, c: Value) -> Value:
+    return _multiply(words, a, b) + c
 
 
-def _saturated(words: tuple[str, ...], value: Value) -> Value:
+def _saturate(words: tuple[str, ...], value: Value) -> Value:
     return np.clip(value, value.dtype.type(0), value.dtype.type(1)) if "sat" in words else value
 
 
@@ -189,7 +189,7 @@ _ONE_ARGUMENT: dict[str, Callable[[Value], Value]] = {
     "cnot": lambda a: (a == 0).astype(a.dtype),
     "popc": lambda a: np.bitwise_count(a).astype(np.uint32),
     "clz": _leading_zeros,
-    "brev": _reversed,
+    "brev": _reverse_bits,
     "sqrt": np.sqrt,
     "rsqrt": lambda a: a.dtype.type(1) / np.sqrt(a),
     "rcp": lambda a: a.dtype.type(1) / a,
@@ -203,7 +203,7 @@ _ONE_ARGUMENT: dict[str, Callable[[Value], Value]] = {
 _SEVERAL_ARGUMENTS: dict[str, Operation] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
-    "div": _divided,
+    "div": _divide,
     "rem": _remainder,
     "fma": lambda a, b, c: a * b + c,
     "min": np.fmin,
@@ -212,54 +212,54 @@ _SEVERAL_ARGUMENTS: dict[str, Operation] = {
     "or": lambda a, b: a | b,
     "xor": lambda a, b: a ^ b,
     "sad": lambda a, b, c: c + np.where(a > b, a - b, b - a),
-    # What a block of a cluster has in shared memory the others are taken to have, too.
+    # All blocks of a cluster are assumed to have the same shared memory contents.
     "mapa": lambda address, rank: address,
-    "bfe": _field,
-    "bfi": _inserted,
-    "prmt": _permuted,
-    "lop3": _looked_up,
+    "bfe": _extract_bits,
+    "bfi": _insert_bits,
+    "prmt": _permute_bytes,
+    "lop3": _lookup_logic,
     "copysign": lambda a, b: np.copysign(b, a),
     "mul24": lambda a, b: a * b,
 }
-_WITH_WORDS: dict[str, Operation] = {
-    "mul": _times,
-    "mad": _times_plus,
-    "shl": lambda words, a, by: _shifted(words, a, by, True),
-    "shr": lambda words, a, by: _shifted(words, a, by, False),
+_WITH_MODIFIERS: dict[str, Operation] = {
+    "mul": _multiply,
+    "mad": _multiply_add,
+    "shl": lambda words, a, by: _shift(words, a, by, True),
+    "shr": lambda words, a, by: _shift(words, a, by, False),
     "shf": _funnel,
-    "bfind": _found,
+    "bfind": _find_leading_bit,
 }
-_KEPT_TYPES: dict[str, tuple[str | None, ...]] = {
+_FIXED_TYPES: dict[str, tuple[str | None, ...]] = {
     "shl": (None, "u32"), "shr": (None, "u32"), "bfe": (None, "u32", "u32"), "bfi": (None, None, "u32", "u32"),
     "prmt": ("b32", "b32", "u32"), "mapa": (None, "u32"),
 }  # fmt: skip
 
 
 def operation(opcode: str, words: tuple[str, ...]) -> Operation:
-    """Return what an arithmetic instruction computes of its operands; KernelError where that is not known."""
+    """Return the operation of an arithmetic instruction; raise KernelError for an unsupported one."""
     if opcode in _ONE_ARGUMENT:
         return _ONE_ARGUMENT[opcode]
     if opcode in _SEVERAL_ARGUMENTS:
         several = _SEVERAL_ARGUMENTS[opcode]
         if "sat" in words:
-            return lambda *values: _saturated(words, several(*values))
+            return lambda *values: _saturate(words, several(*values))
         return several
-    if opcode in _WITH_WORDS:
-        with_words = _WITH_WORDS[opcode]
+    if opcode in _WITH_MODIFIERS:
+        with_words = _WITH_MODIFIERS[opcode]
         return lambda *values: with_words(words, *values)
-    raise KernelError(f"The model does not know the instruction {'.'.join((opcode, *words))}.")
+    raise KernelError(f"The timing model does not support the instruction {'.'.join((opcode, *words))}.")
 
 
 def operand_types(opcode: str, words: tuple[str, ...], type: str, count: int) -> list[str]:
-    """Return the type that each operand is read as."""
+    """Return the type as which each of an instruction's `count` operands is read, such as "u32"."""
     if opcode in ("mad", "mul") and "wide" in words and count == 3:
         return [type, type, f"{type[0]}{2 * int(type[1:])}"]
-    kept = _KEPT_TYPES.get(opcode, ())
-    return [(kept[place] if place < len(kept) else None) or type for place in range(count)]
+    fixed_types = _FIXED_TYPES.get(opcode, ())
+    return [(fixed_types[index] if index < len(fixed_types) else None) or type for index in range(count)]
 
 
 def converted(value: Value, words: tuple[str, ...], to: str, of: str) -> Value:
-    """Return a value in another type, rounded as `cvt` says."""
+    """Convert a value from the PTX type `of` to the type `to`, with the rounding of the modifiers of `cvt`."""
     source, target = DTYPES[of], DTYPES[to]
     if source.kind == "f" and target.kind in "iu":
         rounded = np.rint(value) if "rni" in words else np.floor(value) if "rmi" in words else value
@@ -271,8 +271,8 @@ def converted(value: Value, words: tuple[str, ...], to: str, of: str) -> Value:
         for word, step in (("rni", np.rint), ("rmi", np.floor), ("rpi", np.ceil), ("rzi", np.trunc)):
             if word in words:
                 value = step(value)
-        return _saturated(words, value)
+        return _saturate(words, value)
     if "sat" in words and target.kind in "iu" and source.kind in "iu":
         limits = np.iinfo(target)
         return np.clip(value.astype(np.int64), limits.min, limits.max).astype(target)
-    return _saturated(words, value.astype(target))
+    return _saturate(words, value.astype(target))

@@ -1,4 +1,4 @@
-"""What sampled blocks did: the basic blocks that they went through, and what they asked of memory on the way."""
+"""The path of sampled blocks: the basic blocks that they execute, and the memory requests of each."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 PERIOD = 8
-"""Rounds that are repeated together: a sector of memory lasts for as many loads of a word."""
+"""Loop iterations that are repeated together: a sector lasts for this number of loads of a word."""
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What the warps of a visit ask of memory with one instruction, each array with one number for each of `warps`.
+    """A memory instruction's requests in one visit; each array has one entry per entry of `warps`.
 
     Parameters
     ----------
@@ -25,18 +25,18 @@ class Request:
     kind : str
         "ld", "st", "atom" or "red".
     warps : array
-        The warps that ask.
+        The warps with active lanes.
     lanes : array
-        How many lanes of each.
+        The active lanes of each warp.
     passes : array
-        Of shared memory its wavefronts, of atomics the most lanes that want one place, else 1.
+        For shared memory its wavefronts, for atomic operations the most lanes on one address, otherwise 1.
     starts, sectors : array
-        The numbers of the 32-byte sectors, those of warp `i` from `starts[i]` to `starts[i + 1]`; none but of global
-        and local memory.
+        The numbers of the 32-byte sectors; those of warp `i` are from `starts[i]` to `starts[i + 1]`. Empty except for
+        global and local memory.
     conflicts : array
-        Of shared memory the wavefronts besides those that there would be if all lanes wanted the same.
+        For shared memory, the wavefronts beyond those of a conflict-free access.
     volatile : bool
-        Whether it goes past the first cache.
+        Whether the request bypasses the L1 cache.
     """
 
     space: str
@@ -51,23 +51,23 @@ class Request:
 
     @property
     def counts(self) -> Array:
-        """How many sectors each warp asks for."""
-        counted: Array = np.diff(self.starts)
-        return counted
+        """The number of sectors per warp."""
+        counts_per_warp: Array = np.diff(self.starts)
+        return counts_per_warp
 
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """A basic block that lanes go through together.
+    """The execution of a basic block by lanes that run together.
 
     Parameters
     ----------
     block : int
     lanes : array
-        How many of each warp of the sample: uint8.
+        The active lanes of each warp of the sample: uint8.
     requests : tuple of Request
     places : tuple of int
-        Of each request the place of its instruction in the block.
+        For each request, the index of its instruction in the block.
     """
 
     block: int
@@ -78,7 +78,7 @@ class Visit:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """Rounds of a loop that were left out: each is like the last one, whose path `round` is."""
+    """Loop iterations that were skipped: each repeats the last executed one, with the path `round`."""
 
     times: int
     round: tuple[Step, ...]
@@ -89,7 +89,7 @@ Step = Visit | Repeated
 
 @dataclass(eq=False)
 class SampledPath:
-    """What sampled blocks did from their start to their end.
+    """The path of sampled blocks from start to end.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ class SampledPath:
     warps_per_block : int
     steps : list
     ended : bool
-        Whether they came to their end, rather than to the most steps that are looked at.
+        Whether the blocks completed, rather than reaching the limit of visits.
     tickets : dict of int to (dtype, number)
-        By the address of a whole number: what each block adds to it once, and finds there how many did so before it.
+        By the address of an integer: the value that each block adds to it once, receiving the count of earlier blocks.
     """
 
     blocks: tuple[int, ...]

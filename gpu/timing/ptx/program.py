@@ -1,4 +1,4 @@
-"""What a compiler made of a kernel file: PTX text as instructions in basic blocks."""
+"""Parse the PTX of a kernel file into instructions in basic blocks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _VARIABLE = re.compile(
 _PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^\w\n]*(?:\.\w+\s+)*(?:\.align\s+\d+)?)?\s+([\w$]+)(?:\[(\d+)\])?"
 )
-_WAITING = re.compile(
+_BARRIER_WAIT = re.compile(
     r"[\w$]+:\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
     r"\s*@\s*[\w$%]+\s+bra\s+([\w$]+);\s*bra\s+[\w$]+;\s*\4:"
 )
 _INSTRUCTION = re.compile(r"(?:@(!?)(%?[\w$]+)\s+)?([a-z_][\w.:]*)\s*(.*)", re.DOTALL)
 _FILE = re.compile(r"\.file\s+(\d+)\s+\"([^\"]*)\"")
-_PLACE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
+_LINE = re.compile(r"(?:\.loc|inlined_at)\s+(\d+)\s+(\d+)")
 _SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
 _REGISTER = re.compile(r"%[a-zA-Z_][\w$]*")
 _SPECIAL = re.compile(
@@ -33,7 +33,7 @@ _SPECIAL = re.compile(
 
 @dataclass(frozen=True)
 class PtxVariable:
-    """A variable in memory: its state space, its size in bytes, its alignment, and what it starts with."""
+    """A variable in memory: its state space, size and alignment in bytes, and initializer."""
 
     name: str
     space: str
@@ -44,7 +44,7 @@ class PtxVariable:
 
 @dataclass(frozen=True)
 class PtxParameter:
-    """A kernel's parameter: its place among their bytes, and its size."""
+    """A kernel parameter: its offset and size in the parameter buffer, in bytes."""
 
     name: str
     offset: int
@@ -58,19 +58,19 @@ class PtxInstruction:
     Parameters
     ----------
     opcode : str
-        The first of its words, such as "ld".
+        The first word, such as "ld".
     words : tuple of str
-        The others: "global", "v4", "f32".
+        The other words: "global", "v4", "f32".
     operands : tuple of str
-        As the text has them.
+        The operands as in the text.
     guard : str
-        The predicate that it runs under; "" where it always runs.
+        The predicate of the instruction; "" if it is unconditional.
     negated : bool
-        Whether it runs where that is false.
+        Whether it is executed if the predicate is false.
     line : int
-        The source line that the compiler says it is of; 0 where it says none.
+        The source line according to the compiler; 0 if unknown.
     text_line : int
-        Its own, in the compiler's text.
+        The line in the PTX text.
     """
 
     opcode: str
@@ -88,7 +88,7 @@ class PtxInstruction:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The registers that it writes."""
+        """The registers that the instruction writes."""
         if self.opcode in ("st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence", "nanosleep", "trap"):
             return ()
         if self.opcode == "cp" or (self.operands and self.operands[0].startswith("[")):
@@ -99,14 +99,14 @@ class PtxInstruction:
 
     @cached_property
     def read(self) -> tuple[str, ...]:
-        """The registers that it reads, its guard's among them."""
+        """The registers that the instruction reads, including its guard."""
         rest = self.operands if not self.written else self.operands[1:]
-        found = [name for operand in rest for name in _registers(operand)]
-        return (*found, self.guard) if self.guard else tuple(found)
+        registers = [name for operand in rest for name in _registers(operand)]
+        return (*registers, self.guard) if self.guard else tuple(registers)
 
     @property
     def text(self) -> str:
-        """As the compiler wrote it."""
+        """The instruction as in the PTX text."""
         guard = f"@{'!' * self.negated}{self.guard} " if self.guard else ""
         return f"{guard}{'.'.join((self.opcode, *self.words))} {', '.join(self.operands)}".strip()
 
@@ -117,9 +117,9 @@ class PtxInstruction:
 
 @dataclass(eq=False)
 class BasicBlock:
-    """Instructions that run one after the other.
+    """Instructions that are executed one after the other.
 
-    `follows` are the numbers of the blocks that may come next; `keeps_rounds` is whether the text forbids to unroll it.
+    `follows` are the numbers of the possible next blocks; `keeps_rounds` means that the loop must not be unrolled.
     """
 
     number: int
@@ -131,7 +131,19 @@ class BasicBlock:
 
 @dataclass(eq=False)
 class PtxKernel:
-    """A kernel's text, taken apart."""
+    """The parsed text of a kernel.
+
+    Parameters
+    ----------
+    name : str
+        The mangled name.
+    parameters : tuple of PtxParameter
+    variables : tuple of PtxVariable
+        Variables in shared and local memory.
+    blocks : list of BasicBlock
+    widths : dict of str to int
+        Bytes of the registers with a prefix, such as "%rd", or of a register of inline assembly; 0 for a predicate.
+    """
 
     name: str
     parameters: tuple[PtxParameter, ...]
@@ -141,7 +153,7 @@ class PtxKernel:
 
     @property
     def shared_bytes(self) -> int:
-        """Of the arrays of known size."""
+        """The total size of arrays with a known size."""
         return placed(self.shared)[1]
 
     @property
@@ -151,45 +163,45 @@ class PtxKernel:
 
 @dataclass(eq=False)
 class PtxProgram:
-    """The kernels of a file, by their names, and its variables."""
+    """The kernels of a file by name, and its variables."""
 
     kernels: dict[str, PtxKernel]
     variables: tuple[PtxVariable, ...]
 
     def kernel(self, name: str) -> PtxKernel:
-        """Return a kernel by its name, or that of a C++ function that only one mangled name can stand for."""
+        """Return a kernel by its name, or by a C++ name that matches a single mangled name."""
         if name in self.kernels:
             return self.kernels[name]
         plain = name.partition("<")[0].rpartition("::")[2]
-        alike = [each for each in self.kernels if each == plain or f"{len(plain)}{plain}" in each]
-        if len(alike) != 1:
-            raise KernelError(f"What the compiler made has no kernel {name!r}.")
-        return self.kernels[alike[0]]
+        candidates = [each for each in self.kernels if each == plain or f"{len(plain)}{plain}" in each]
+        if len(candidates) != 1:
+            raise KernelError(f"The compiler's PTX has no kernel {name!r}.")
+        return self.kernels[candidates[0]]
 
 
 def placed(variables: Sequence[PtxVariable]) -> tuple[dict[str, int], int]:
-    """Return where each variable lies, one behind the other, and how many bytes all take."""
-    places, end = {}, 0
+    """Lay out variables one after the other; return their offsets, and the total size in bytes."""
+    offsets, end = {}, 0
     for each in variables:
         end = -(-end // each.alignment) * each.alignment
-        places[each.name] = end
+        offsets[each.name] = end
         end += each.size
-    return places, end
+    return offsets, end
 
 
 def parse(text: str, file: str = "") -> PtxProgram:
-    """Take PTX text apart; instructions know their lines in the file of that name, where the text says them."""
-    text = _WAITING.sub(_asked_once, _COMMENT.sub(_without, text))
+    """Parse PTX text; instructions get the source lines of the named file, where the text has them."""
+    text = _BARRIER_WAIT.sub(_single_test, _COMMENT.sub(_line_breaks, text))
     files = frozenset(number for number, name in _FILE.findall(text) if name.replace("\\", "/").endswith(f"/{file}"))
     kernels: dict[str, PtxKernel] = {}
     outside, end = [], 0
-    for found in _ENTRY.finditer(text):
-        outside.append(text[end : found.start()])
-        head = _closing(text, found.end() - 1, "()")
+    for match in _ENTRY.finditer(text):
+        outside.append(text[end : match.start()])
+        head = _closing(text, match.end() - 1, "()")
         opening = text.index("{", head)
         end = _closing(text, opening, "{}")
         first = text.count("\n", 0, opening + 1) + 1
-        kernels[found[1]] = _kernel(found[1], text[found.end() : head - 1], text[opening + 1 : end - 1], files, first)
+        kernels[match[1]] = _kernel(match[1], text[match.end() : head - 1], text[opening + 1 : end - 1], files, first)
     outside.append(text[end:])
     variables = tuple(each for part in outside for each in _variables(part))
     for kernel in kernels.values():
@@ -205,66 +217,66 @@ def _names(instruction: PtxInstruction) -> Iterator[str]:
 
 
 def _closing(text: str, opening: int, pair: str) -> int:
-    """Return the place behind the bracket that closes the one at a place."""
+    """Return the index after the bracket that closes the one at an index."""
     depth = 0
-    for place in range(opening, len(text)):
-        if text[place] == pair[0]:
+    for index in range(opening, len(text)):
+        if text[index] == pair[0]:
             depth += 1
-        elif text[place] == pair[1]:
+        elif text[index] == pair[1]:
             depth -= 1
             if not depth:
-                return place + 1
-    raise KernelError("The compiler's text ends in the middle of a kernel.")
+                return index + 1
+    raise KernelError("The compiler's PTX ends in the middle of a kernel.")
 
 
 def _variables(text: str) -> Iterator[PtxVariable]:
-    for found in _VARIABLE.finditer(text):
-        space, alignment, type, name, dimensions, initial = found.groups()
-        size = _size_of(type)
+    for match in _VARIABLE.finditer(text):
+        space, alignment, type, name, dimensions, initial = match.groups()
+        size = _type_size(type)
         for length in re.findall(r"\[(\d*)\]", dimensions or ""):
             size *= int(length or 0)
-        yield PtxVariable(name, space, size, max(int(alignment or 0), _size_of(type)), (initial or "").strip())
+        yield PtxVariable(name, space, size, max(int(alignment or 0), _type_size(type)), (initial or "").strip())
 
 
-def _size_of(type: str) -> int:
+def _type_size(type: str) -> int:
     return _SIZES[re.sub(r"\D", "", type)]
 
 
-def _asked_once(found: re.Match[str]) -> str:
-    """Return what a loop asks that waits for a barrier: it is taken to have waited."""
-    return f"{found[1]} {found[2]}, {found[3]};" + "\n" * found[0].count("\n")
+def _single_test(match: re.Match[str]) -> str:
+    """Replace a loop that waits for a barrier by a single test, because the wait is treated as complete."""
+    return f"{match[1]} {match[2]}, {match[3]};" + "\n" * match[0].count("\n")
 
 
-def _without(found: re.Match[str]) -> str:
-    """Return the ends of lines of what is left out, so that the others keep their numbers."""
-    return "\n" * found[0].count("\n")
+def _line_breaks(match: re.Match[str]) -> str:
+    """Return the line breaks of removed text, so that line numbers stay the same."""
+    return "\n" * match[0].count("\n")
 
 
 def _kernel(name: str, head: str, body: str, files: frozenset[str], first: int) -> PtxKernel:
     parameters, end = [], 0
-    for found in _PARAMETER.finditer(head):
-        alignment = int(found[1] or _size_of(found[2]))
-        size = _size_of(found[2]) * int(found[4] or 1)
+    for match in _PARAMETER.finditer(head):
+        alignment = int(match[1] or _type_size(match[2]))
+        size = _type_size(match[2]) * int(match[4] or 1)
         end = -(-end // alignment) * alignment
-        parameters.append(PtxParameter(found[3], end, size))
+        parameters.append(PtxParameter(match[3], end, size))
         end += size
     widths = {"%p": 0, "%rs": 2, "%r": 4, "%rd": 8, "%f": 4, "%fd": 8, "%h": 2, "%hh": 4}
     for type, registers in re.findall(r"\.reg\s+\.(\w+)\s+([^;]+);", body):
         for register in registers.split(","):
-            own = register.strip().partition("<")[0]
-            if not own.startswith("%"):  # of inline assembly
-                body = re.sub(rf"(?<![\w$%.]){re.escape(own)}(?![\w$])", lambda found: f"%own_{found[0]}", body)
-                own = f"%own_{own}"
-            widths[own] = 0 if type == "pred" else _size_of(type)
+            prefix = register.strip().partition("<")[0]
+            if not prefix.startswith("%"):  # of inline assembly
+                body = re.sub(rf"(?<![\w$%.]){re.escape(prefix)}(?![\w$])", lambda match: f"%own_{match[0]}", body)
+                prefix = f"%own_{prefix}"
+            widths[prefix] = 0 if type == "pred" else _type_size(type)
     return PtxKernel(name, tuple(parameters), tuple(_variables(body)), _blocks(body, files, first), widths)
 
 
 def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
-    """Return the basic blocks of a text whose first line has that number."""
-    body = _VARIABLE.sub(_without, body)
+    """Return the basic blocks of a text that begins at a line number."""
+    body = _VARIABLE.sub(_line_breaks, body)
     blocks = [BasicBlock(0, "")]
     line = 0
-    for before, statement in _statements(body):
+    for lines_before, statement in _statements(body):
         if statement.endswith(":"):
             if blocks[-1].instructions or blocks[-1].label:
                 blocks.append(BasicBlock(len(blocks), statement[:-1]))
@@ -277,19 +289,19 @@ def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
                     blocks.append(BasicBlock(len(blocks), ""))
                 blocks[-1].keeps_rounds = True
             if statement.startswith(".loc"):
-                # Of what a header has, the line that called it.
-                line = next((int(number) for file, number in _PLACE.findall(statement) if file in files), 0)
+                # For code from a header, the line of the call.
+                line = next((int(number) for file, number in _LINE.findall(statement) if file in files), 0)
             continue
-        found = _INSTRUCTION.fullmatch(statement)
-        if found is None:
-            raise KernelError(f"The compiler's text has {statement!r}, which is not understood.")
-        opcode, *words = found[3].split(".")
-        operands = tuple(_operands(found[4]))
+        match = _INSTRUCTION.fullmatch(statement)
+        if match is None:
+            raise KernelError(f"Cannot parse {statement!r} in the compiler's PTX.")
+        opcode, *words = match[3].split(".")
+        operands = tuple(_operands(match[4]))
         if blocks[-1].instructions and blocks[-1].instructions[-1].ends_block:
             blocks.append(BasicBlock(len(blocks), ""))
-        guard, negated = found[2] or "", bool(found[1])
+        guard, negated = match[2] or "", bool(match[1])
         blocks[-1].instructions.append(
-            PtxInstruction(opcode, tuple(words), operands, guard, negated, line, first + before)
+            PtxInstruction(opcode, tuple(words), operands, guard, negated, line, first + lines_before)
         )
     labels = {block.label: block.number for block in blocks if block.label}
     for block in blocks:
@@ -298,7 +310,7 @@ def _blocks(body: str, files: frozenset[str], first: int) -> list[BasicBlock]:
 
 
 def _operands(text: str) -> Iterator[str]:
-    """Yield what commas divide outside of brackets."""
+    """Split operands at the commas outside of brackets."""
     part, depth = "", 0
     for letter in text:
         depth += (letter in "{[(") - (letter in "}])")
@@ -312,48 +324,48 @@ def _operands(text: str) -> Iterator[str]:
 
 
 def _statements(body: str) -> Iterator[tuple[int, str]]:
-    """Yield instructions, directives and labels, behind the number of lines before each; inner braces mean nothing."""
-    end = lines = counted = 0
+    """Yield each instruction, directive and label with the number of lines before it; inner braces are ignored."""
+    end = lines = counted_to = 0
     for part in body.split(";"):
-        rest = part.strip()
+        remainder = part.strip()
         end += len(part.rstrip())
         while True:
-            rest = rest.strip()
-            lines += body.count("\n", counted, end - len(rest))
-            counted = end - len(rest)
-            if rest.startswith(("}", "{")) and not re.match(r"\{\s*%", rest):
-                rest = rest[1:]
+            remainder = remainder.strip()
+            lines += body.count("\n", counted_to, end - len(remainder))
+            counted_to = end - len(remainder)
+            if remainder.startswith(("}", "{")) and not re.match(r"\{\s*%", remainder):
+                remainder = remainder[1:]
                 continue
-            label = re.match(r"([\w$]+):(?!:)", rest)
+            label = re.match(r"([\w$]+):(?!:)", remainder)
             if label is not None:
                 yield lines, label[1] + ":"
-                rest = rest[label.end() :]
+                remainder = remainder[label.end() :]
                 continue
-            located = re.match(r"\.(loc|pragma|file|section)[^\n]*(\n|$)", rest)
-            if located is not None:
-                yield lines, located[0].strip()
-                rest = rest[located.end() :]
+            directive = re.match(r"\.(loc|pragma|file|section)[^\n]*(\n|$)", remainder)
+            if directive is not None:
+                yield lines, directive[0].strip()
+                remainder = remainder[directive.end() :]
                 continue
             break
-        if rest:
-            yield lines, rest
+        if remainder:
+            yield lines, remainder
         end += len(part) - len(part.rstrip()) + 1
 
 
 def _follows(block: BasicBlock, labels: dict[str, int], count: int) -> tuple[int, ...]:
     last = block.instructions[-1] if block.instructions else None
-    behind = (block.number + 1,) if block.number + 1 < count else ()
+    next_block = (block.number + 1,) if block.number + 1 < count else ()
     if last is None or not last.ends_block:
-        return behind
+        return next_block
     if last.opcode == "brx":
-        raise KernelError("The compiler made a jump table, which the model does not follow.")
+        raise KernelError("The compiler generated a jump table, which the timing model does not support.")
     target = (labels[last.operands[0]],) if last.opcode == "bra" else ()
-    return target if not last.guard else tuple(dict.fromkeys((*target, *behind)))
+    return target if not last.guard else tuple(dict.fromkeys((*target, *next_block)))
 
 
 def _registers(operand: str) -> Iterator[str]:
-    for found in _REGISTER.finditer(operand):
-        if not _SPECIAL.match(found[0]):
-            yield found[0]
+    for match in _REGISTER.finditer(operand):
+        if not _SPECIAL.match(match[0]):
+            yield match[0]
     if not operand.startswith(("%", "[", "{", "$")) and re.fullmatch(r"[a-z]\w*", operand):
         yield operand

@@ -1,4 +1,4 @@
-"""What a warp's addresses cost: the sectors that they lie in, the lanes that want one place, the passes over banks."""
+"""The cost of a warp's addresses: sectors, lanes per address, and wavefronts of shared memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BANKS = 32
 
 
 def distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = False) -> tuple[Array, Array]:
-    """Return the different sectors of each warp: where those of each begin, and all of them."""
+    """Return the distinct sectors of each warp: the start index of each warp's sectors, and all sectors."""
     if scalar:
         first = rows[:, 0] >> _SECTOR_BITS
         return np.arange(first.size + 1, dtype=np.int64), first
     sectors = rows >> _SECTOR_BITS
     if not active.all():
-        # SampleLanes that do not take part stand where the warp's first active one does.
+        # Inactive lanes get the sector of the warp's first active lane.
         leader = sectors[np.arange(sectors.shape[0]), active.argmax(axis=1)]
         sectors = np.where(active, sectors, leader[:, None])
     if (sectors[:, 1:] < sectors[:, :-1]).any():
@@ -35,7 +35,7 @@ def distinct_sectors(rows: Array, active: Array, size: int, *, scalar: bool = Fa
 
 
 def longest_queues(rows: Array, active: Array) -> Array:
-    """Return the most lanes of each warp that want one place."""
+    """Return for each warp the most lanes that access the same address."""
     ordered = np.sort(np.where(active, rows, -1 - np.arange(WARP)), axis=1)
     return _longest_runs(ordered)
 
@@ -44,22 +44,22 @@ def _longest_runs(ordered: Array) -> Array:
     width = ordered.shape[1]
     new = np.ones(ordered.shape, np.bool_)
     np.not_equal(ordered[:, 1:], ordered[:, :-1], out=new[:, 1:])
-    places = np.broadcast_to(np.arange(width), ordered.shape)
-    starts = np.maximum.accumulate(np.where(new, places, 0), axis=1)
-    found: Array = (places - starts + 1).max(axis=1)
-    return found
+    columns = np.broadcast_to(np.arange(width), ordered.shape)
+    starts = np.maximum.accumulate(np.where(new, columns, 0), axis=1)
+    lengths: Array = (columns - starts + 1).max(axis=1)
+    return lengths
 
 
 def different_places(rows: Array, active: Array) -> Array:
-    """Return how many different places the lanes of each warp want."""
+    """Return the number of distinct addresses of each warp."""
     leader = rows[np.arange(rows.shape[0]), active.argmax(axis=1)]
     ordered = np.sort(np.where(active, rows, leader[:, None]), axis=1)
-    found: Array = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
-    return found
+    counts: Array = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+    return counts
 
 
 def bank_passes(words: Array, active: Array, banks: int = BANKS) -> Array:
-    """Return the most different words of one bank that each row of lanes wants."""
+    """Return for each row of lanes the most distinct words in one bank."""
     leader = words[np.arange(words.shape[0]), active.argmax(axis=1)]
     filled = np.where(active, words, leader[:, None])
     first = filled - filled.min(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Some blocks of a grid while they run: their registers and shared memory, and what they have asked for so far."""
+"""The state of sampled blocks during execution: registers, shared memory, and the memory requests so far."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 Value = Any
 
-_NOWHERE = np.zeros(0, np.int64)
+_NO_SECTORS = np.zeros(0, np.int64)
 _SECTOR = 32
 
 SPECIALS = (
@@ -33,7 +33,7 @@ SPECIALS = (
 
 @dataclass(frozen=True)
 class GridShape:
-    """The extents of a launch: blocks, threads of a block, and dynamic shared memory in bytes."""
+    """The extents of a launch: blocks, threads per block, and dynamic shared memory in bytes."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -54,7 +54,19 @@ class GridShape:
 
 @dataclass
 class LoopState:
-    """What is known of a loop that lanes are in: its rounds so far, and what registers held at the last ones' ends."""
+    """The state of a loop being executed.
+
+    Parameters
+    ----------
+    mask : SampleLanes
+        The lanes in the loop.
+    rounds : int
+        The iterations executed so far; negative after skipping, so that the remaining iterations are executed.
+    starts : list of int
+        The indices in the path at which the latest iterations began.
+    registers : list of dict of str to value
+        The registers that the loop writes, at the ends of the latest iterations.
+    """
 
     mask: SampleLanes
     rounds: int = 0
@@ -64,14 +76,14 @@ class LoopState:
 
 @dataclass(frozen=True)
 class BlockMemory:
-    """The bytes of a block's arrays in shared memory, and of a thread's in local memory."""
+    """The bytes of shared memory arrays per block, and of local memory per thread."""
 
     shared_bytes: int
     local_bytes: int
 
 
 class SampledBlocks:
-    """The registers, shared memory and path of some blocks that run."""
+    """The registers, shared memory and path of blocks being executed."""
 
     def __init__(
         self, needs: BlockMemory, shape: GridShape, parameters: Array, blocks: Sequence[int], memory: SampledMemory
@@ -105,20 +117,20 @@ class SampledBlocks:
         return self._masks[mask]
 
     def _wavefronts(self, places: Array, size: int, mask: SampleLanes, *, reads: bool) -> traffic.Passes:
-        """Return the passes over shared memory that each warp's access takes."""
+        """Return the wavefronts of each warp's access to shared memory."""
         return traffic.shared_passes(self._warps_of(mask), places // size, size, reads=reads)
 
     def covers(self, mask: SampleLanes) -> bool:
-        """Whether all lanes that are still running are in a mask."""
+        """Return whether a mask contains all lanes that are still running."""
         return mask.count == self._alive
 
     def leave(self, mask: SampleLanes | None) -> None:
-        """Take note of lanes that have ended."""
+        """Record lanes as returned."""
         if mask is not None:
             self._alive -= mask.count
 
     def special(self, name: str) -> Value:
-        """Return a special register."""
+        """Return the value of a special register."""
         if name not in self._specials:
             self._specials[name] = self._special(name)
         return self._specials[name]
@@ -131,12 +143,12 @@ class SampledBlocks:
         match word:
             case "tid" | "ctaid":
                 extents = self._shape.block if word == "tid" else self._shape.grid
-                of = self._thread if word == "tid" else self._block
-                below, further = int(np.prod(extents[:number])), int(np.prod(extents[number + 1 :]))
-                of = of // below if below > 1 else of
-                # In a block's last warp lanes may stand behind its last thread.
-                found = (of % extents[number] if further > 1 or word == "tid" else of).astype(np.uint32)
-                return found[0] if (found == found[0]).all() else found
+                linear = self._thread if word == "tid" else self._block
+                lower, higher = int(np.prod(extents[:number])), int(np.prod(extents[number + 1 :]))
+                linear = linear // lower if lower > 1 else linear
+                # The last warp of a block may have lanes beyond its last thread.
+                index = (linear % extents[number] if higher > 1 or word == "tid" else linear).astype(np.uint32)
+                return index[0] if (index == index[0]).all() else index
             case "ntid":
                 return np.uint32(self._shape.block[number])
             case "nctaid":
@@ -162,7 +174,7 @@ class SampledBlocks:
     # Memory.
 
     def resolve(self, space: str, addresses: Value, mask: SampleLanes) -> tuple[str, Value]:
-        """Return which state space addresses are in, and the places in it."""
+        """Return the state space of addresses, and the offsets in it."""
         if space != "generic":
             return ("global" if space == "global" else space), addresses
         sample = addresses if not addresses.ndim else addresses[mask.numbers[0]]
@@ -173,13 +185,13 @@ class SampledBlocks:
         return "global", addresses
 
     def _flat(self, kind: str, places: Value, mask: SampleLanes) -> Array:
-        """Return the places of the lanes of a mask in the one array that holds all their memory of a kind."""
-        own = places[mask.numbers] if places.ndim else np.full(mask.count, places, np.int64)
+        """Return the offsets of a mask's lanes in the array that holds all lanes' memory of a kind."""
+        offsets = places[mask.numbers] if places.ndim else np.full(mask.count, places, np.int64)
         if kind == "shared":
-            return own + self._shared_base[mask.numbers]
+            return offsets + self._shared_base[mask.numbers]
         if kind == "local":
-            return own + self._lane_numbers[mask.numbers] * self._local_bytes
-        return own
+            return offsets + self._lane_numbers[mask.numbers] * self._local_bytes
+        return offsets
 
     def _bytes(self, kind: str) -> Array:
         if kind == "shared":
@@ -189,49 +201,74 @@ class SampledBlocks:
         return self._local
 
     def load(self, kind: str, places: Value, dtype: np.dtype[Any], count: int, mask: SampleLanes) -> list[Value]:
-        """Return what lanes load, a value for each element of a vector."""
+        """Return the values that lanes load, one for each element of a vector.
+
+        Parameters
+        ----------
+        kind : str
+            The state space: "global", "const", "shared" or "local".
+        places : integer or array
+            The byte offsets in the state space, one for all lanes or one per lane.
+        dtype : numpy.dtype
+        count : int
+            The number of elements of the vector.
+        mask : SampleLanes
+            The active lanes.
+        """
         if not places.ndim and kind in ("global", "const"):
             one = np.asarray([places])
             return [self._memory.load(one + number * dtype.itemsize, dtype)[0] for number in range(count)]
         flat = self._flat(kind, places, mask)
-        found = []
+        result = []
         for number in range(count):
-            at = flat + number * dtype.itemsize if number else flat
+            offsets = flat + number * dtype.itemsize if number else flat
             if kind in ("global", "const"):
-                values = self._memory.load(at, dtype)
+                values = self._memory.load(offsets, dtype)
             else:
                 view = self._bytes(kind).view(dtype)
-                values = view.take(at // dtype.itemsize, mode="clip")
+                values = view.take(offsets // dtype.itemsize, mode="clip")
             if mask.is_all:
-                found.append(values)
+                result.append(values)
             else:
                 spread = np.zeros(self.lanes, dtype)
                 spread[mask.numbers] = values
-                found.append(spread)
-        return found
+                result.append(spread)
+        return result
 
     def store(self, kind: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes) -> None:
         flat = self._flat(kind, places, mask)
         for number, value in enumerate(values):
-            at = flat + number * dtype.itemsize if number else flat
-            own = value[mask.numbers] if value.ndim else value
+            offsets = flat + number * dtype.itemsize if number else flat
+            lane_values = value[mask.numbers] if value.ndim else value
             if kind in ("global", "const"):
-                self._memory.store(at, own, dtype)
+                self._memory.store(offsets, lane_values, dtype)
             else:
                 view = self._bytes(kind).view(dtype)
-                index = at // dtype.itemsize
+                index = offsets // dtype.itemsize
                 inside = (index >= 0) & (index < view.size)
                 if inside.all():
-                    view[index] = own
+                    view[index] = lane_values
                 else:
-                    view[index[inside]] = own[inside] if isinstance(own, np.ndarray) and own.ndim else own
+                    view[index[inside]] = (
+                        lane_values[inside] if isinstance(lane_values, np.ndarray) and lane_values.ndim else lane_values
+                    )
 
     def atomic(
         self, kind: str, mode: str, places: Value, values: list[Value], dtype: np.dtype[Any], mask: SampleLanes
     ) -> Value:
-        """Do an atomic of each lane, one after the other where they want the same place; return what each found."""
+        """Execute an atomic operation of each lane, serialized per address; return the previous values.
+
+        Parameters
+        ----------
+        kind, places, dtype, mask
+            As for `load`.
+        mode : str
+            The operation, such as "add" or "cas".
+        values : list of value
+            Its operands.
+        """
         flat = self._flat(kind, places, mask)
-        own = [value[mask.numbers] if value.ndim else np.full(mask.count, value, dtype) for value in values]
+        operands = [value[mask.numbers] if value.ndim else np.full(mask.count, value, dtype) for value in values]
         old = np.zeros(mask.count, dtype)
         order = np.argsort(flat, kind="stable")
         ordered = flat[order]
@@ -239,24 +276,24 @@ class SampledBlocks:
         first[1:] = ordered[1:] != ordered[:-1]
         starts = np.flatnonzero(first)
         if mode == "add":
-            held = self._held(kind, ordered[starts], dtype)
-            added = own[0][order]
+            current = self._read_words(kind, ordered[starts], dtype)
+            added = operands[0][order]
             sums = np.cumsum(added, dtype=np.float64 if dtype.kind == "f" else dtype)
             group = np.cumsum(first) - 1
-            before = sums - added
-            base = before[starts]
-            found = (before - base[group]).astype(dtype) + held[group]
-            old[order] = found
+            partial_sums = sums - added
+            base = partial_sums[starts]
+            results = (partial_sums - base[group]).astype(dtype) + current[group]
+            old[order] = results
             ends = np.append(starts[1:], ordered.size) - 1
-            self._hold(kind, ordered[starts], (found[ends] + added[ends]).astype(dtype), dtype)
+            self._write_words(kind, ordered[starts], (results[ends] + added[ends]).astype(dtype), dtype)
         else:
             rank = np.arange(ordered.size) - starts[np.cumsum(first) - 1]
             for turn in range(int(rank.max()) + 1 if rank.size else 0):
-                which = order[rank == turn]
-                held = self._held(kind, flat[which], dtype)
-                old[which] = held
-                new = _changed(mode, held, [value[which] for value in own])
-                self._hold(kind, flat[which], new.astype(dtype), dtype)
+                turn_lanes = order[rank == turn]
+                current = self._read_words(kind, flat[turn_lanes], dtype)
+                old[turn_lanes] = current
+                new = _atomic_result(mode, current, [value[turn_lanes] for value in operands])
+                self._write_words(kind, flat[turn_lanes], new.astype(dtype), dtype)
         if mask.is_all:
             return old
         spread = np.zeros(self.lanes, dtype)
@@ -264,19 +301,19 @@ class SampledBlocks:
         return spread
 
     def draw(self, mode: str, places: Value, value: Value, dtype: np.dtype[Any], mask: SampleLanes) -> None:
-        """Take note of a word in global memory that a thread of each block adds the same to, and reads."""
+        """Record a ticket counter: a word in global memory to which one thread of each block adds the same value."""
         flat = self._flat("global", places, mask)
         added = np.unique(value[mask.numbers] if mode == "add" and value.ndim else value if mode == "add" else 1)
-        of_blocks = np.unique(self._block[mask.numbers])
-        if added.size == 1 and of_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
+        drawing_blocks = np.unique(self._block[mask.numbers])
+        if added.size == 1 and drawing_blocks.size == mask.count == len(self.path.blocks) and (flat == flat[0]).all():
             self.path.tickets[int(flat[0])] = dtype, added[0]
 
-    def _held(self, kind: str, flat: Array, dtype: np.dtype[Any]) -> Array:
+    def _read_words(self, kind: str, flat: Array, dtype: np.dtype[Any]) -> Array:
         if kind in ("global", "const"):
             return self._memory.load(flat, dtype)
         return self._bytes(kind).view(dtype).take(flat // dtype.itemsize, mode="clip")
 
-    def _hold(self, kind: str, flat: Array, values: Array, dtype: np.dtype[Any]) -> None:
+    def _write_words(self, kind: str, flat: Array, values: Array, dtype: np.dtype[Any]) -> None:
         if kind in ("global", "const"):
             self._memory.store(flat, values, dtype)
         else:
@@ -289,7 +326,7 @@ class SampledBlocks:
         self,
         place: int,
         kind: str,
-        how: str,
+        operation: str,
         places: Value,
         size: int,
         mask: SampleLanes,
@@ -298,25 +335,42 @@ class SampledBlocks:
         counts_up: bool = False,
         uniform_sum: bool = False,
     ) -> None:
-        """Write down what the warps of a mask ask of memory."""
+        """Record the memory requests of a mask's warps.
+
+        Parameters
+        ----------
+        place : int
+            The index of the instruction in its basic block.
+        kind, places, mask
+            As for `load`.
+        operation : {"ld", "st", "atom", "red"}
+        size : int
+            Bytes per lane.
+        volatile : bool
+            Whether the request bypasses the L1 cache.
+        counts_up : bool
+            Whether an atomic operation adds a constant 1 and its result is not used.
+        uniform_sum : bool
+            Whether all lanes add integers to one address and do not use the previous value.
+        """
         warps, lanes = mask.warps, mask.of_warp[mask.warps]
         passes = np.ones(warps.size, np.int64)
-        least = passes
-        starts, sectors = np.zeros(warps.size + 1, np.int64), _NOWHERE
-        atomic = how in ("atom", "red")
+        minimum = passes
+        starts, sectors = np.zeros(warps.size + 1, np.int64), _NO_SECTORS
+        atomic = operation in ("atom", "red")
         rows = places.reshape(-1, WARP)[warps] if places.ndim else np.broadcast_to(places, (warps.size, WARP))
         if atomic and kind == "shared":
             spread = places if places.ndim else np.full(self.lanes, places, np.int64)
-            if counts_up:  # the machine counts lanes that want one word, rather than to add for each
+            if counts_up:  # the hardware counts the lanes on one word instead of adding for each
                 passes = bank_passes(rows >> 2, mask.rows)
             else:
-                passes, least, _ = traffic.atomic_passes(self._warps_of(mask), spread // size, size)
+                passes, minimum, _ = traffic.atomic_passes(self._warps_of(mask), spread // size, size)
         elif atomic:
             passes = longest_queues(rows, mask.rows)
             if uniform_sum:
-                passes = np.ones(warps.size, np.int64)  # the lanes of a warp are summed up before
+                passes = np.ones(warps.size, np.int64)  # the lanes of a warp are summed first
         elif kind == "shared" and places.ndim:
-            passes, least, _ = self._wavefronts(places, size, mask, reads=how == "ld")
+            passes, minimum, _ = self._wavefronts(places, size, mask, reads=operation == "ld")
         elif kind == "const" and places.ndim:
             passes = different_places(rows, mask.rows)
         elif kind == "shared":
@@ -327,43 +381,49 @@ class SampledBlocks:
                     (rows // 4 * self.lanes + self._lane_numbers.reshape(-1, WARP)[warps]) * 4
                 )
             starts, sectors = distinct_sectors(rows, mask.rows, size, scalar=not places.ndim and kind == "global")
-        conflicts = passes - least if kind == "shared" else np.zeros(warps.size, np.int64)
-        self.requests.append((place, Request(kind, how, warps, lanes, passes, starts, sectors, conflicts, volatile)))
+        conflicts = passes - minimum if kind == "shared" else np.zeros(warps.size, np.int64)
+        self.requests.append(
+            (place, Request(kind, operation, warps, lanes, passes, starts, sectors, conflicts, volatile))
+        )
 
     def ask_in_bulk(self, place: int, places: Value, sizes: Value, mask: SampleLanes) -> None:
-        """Write down what lanes copy from global memory, each so many bytes that follow each other."""
-        warps, each = mask.warps, np.ones(mask.warps.size, np.int64)
-        begins, sizes = (np.broadcast_to(given, self.lanes).reshape(-1, WARP)[warps] for given in (places, sizes))
-        of_warp = [
+        """Record the bulk copies of lanes from global memory: `sizes` bytes each, from the addresses `places` on."""
+        warps, ones = mask.warps, np.ones(mask.warps.size, np.int64)
+        first_bytes, sizes = (
+            np.broadcast_to(values, self.lanes).reshape(-1, WARP)[warps] for values in (places, sizes)
+        )
+        sectors_by_warp = [
             np.concatenate([np.arange(at, at + size, _SECTOR) // _SECTOR for at, size in zip(*lanes, strict=True)])
-            for lanes in ((begins[row, own], sizes[row, own].astype(np.int64)) for row, own in enumerate(mask.rows))
+            for lanes in (
+                (first_bytes[row, active], sizes[row, active].astype(np.int64)) for row, active in enumerate(mask.rows)
+            )
         ]
-        starts = np.concatenate([[0], np.cumsum([sectors.size for sectors in of_warp])]).astype(np.int64)
-        sectors = np.concatenate([_NOWHERE, *of_warp])
-        request = Request("global", "ld", warps, mask.of_warp[warps], each, starts, sectors, each - 1, True)
+        starts = np.concatenate([[0], np.cumsum([sectors.size for sectors in sectors_by_warp])]).astype(np.int64)
+        sectors = np.concatenate([_NO_SECTORS, *sectors_by_warp])
+        request = Request("global", "ld", warps, mask.of_warp[warps], ones, starts, sectors, ones - 1, True)
         self.requests.append((place, request))
 
 
-def _changed(mode: str, held: Array, values: list[Array]) -> Array:
-    new = values[0]
+def _atomic_result(mode: str, current: Array, values: list[Array]) -> Array:
+    operand = values[0]
     match mode:
         case "min":
-            return np.minimum(held, new)
+            return np.minimum(current, operand)
         case "max":
-            return np.maximum(held, new)
+            return np.maximum(current, operand)
         case "and":
-            return np.bitwise_and(held, new)
+            return np.bitwise_and(current, operand)
         case "or":
-            return np.bitwise_or(held, new)
+            return np.bitwise_or(current, operand)
         case "xor":
-            return np.bitwise_xor(held, new)
+            return np.bitwise_xor(current, operand)
         case "exch":
-            return new
+            return operand
         case "cas":
-            swapped: Array = np.where(held == values[0], values[1], held)
+            swapped: Array = np.where(current == values[0], values[1], current)
             return swapped
         case "inc":
-            raised: Array = np.where(held >= new, held.dtype.type(0), held + held.dtype.type(1))
+            raised: Array = np.where(current >= operand, current.dtype.type(0), current + current.dtype.type(1))
             return raised
-    lowered: Array = np.where((held == 0) | (held > new), new, held - held.dtype.type(1))
+    lowered: Array = np.where((current == 0) | (current > operand), operand, current - current.dtype.type(1))
     return lowered

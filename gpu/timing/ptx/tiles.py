@@ -1,6 +1,6 @@
-"""Products of tiles by tensor cores: which words of a tile each lane loads and stores, and how large a product is.
+"""Tensor core tiles: the words of a tile that each lane loads and stores, and the size of a product.
 
-Which lane has which element CUDA leaves open; it is taken to be as `mma.sync` has it.
+CUDA does not specify the mapping of WMMA elements to lanes; the mapping of `mma.sync` is assumed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 
 PLACE = "tileplace"
-"""Our own instruction: where each lane's word of a tile is, from the tile's place and how far its rows are apart."""
+"""An internal instruction that computes the address of each lane's word, from a tile's address and row stride."""
 
 _SIZES = {"f64": 8, "f32": 4, "s32": 4, "tf32": 4, "f16": 2, "bf16": 2, "s8": 1, "u8": 1}
 
 
 class Shape(NamedTuple):
-    """A product of M x K by K x N elements."""
+    """The shape of a product of M x K by K x N elements."""
 
     m: int
     n: int
@@ -36,45 +36,45 @@ class Shape(NamedTuple):
 
 
 def shape_of(instruction: PtxInstruction) -> Shape | None:
-    """Return the shape that an instruction names."""
+    """Return the tile shape in an instruction's modifiers, or None."""
     for word in instruction.words:
-        found = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", word)
-        if found is not None:
-            return Shape(*map(int, found.groups()))
+        match = re.fullmatch(r"m(\d+)n(\d+)k(\d+)", word)
+        if match is not None:
+            return Shape(*map(int, match.groups()))
     return None
 
 
 def element_of(instruction: PtxInstruction) -> str:
-    """Return the type of the elements that are multiplied, loaded or stored."""
+    """Return the type of the elements to multiply, load or store."""
     types = [word for word in instruction.words if word in _SIZES]
     return types[1] if len(types) > 1 else types[0]
 
 
 def by_lanes(kernel: PtxKernel) -> PtxKernel:
-    """Return a kernel in which each lane loads and stores its words of a tile by itself."""
+    """Expand tile loads and stores of a kernel into per-lane accesses."""
     if not any(_moves_tile(each) for block in kernel.blocks for each in block.instructions):
         return kernel
-    made: list[BasicBlock] = []
+    blocks: list[BasicBlock] = []
     count = 0
     for block in kernel.blocks:
         instructions: list[PtxInstruction] = []
         for each in block.instructions:
-            new = list(_words(each, count)) if _moves_tile(each) else [each]
-            count += len(new)
-            instructions += new
-        made.append(replace(block, instructions=instructions))
-    return replace(kernel, blocks=made)
+            expanded = list(_lane_accesses(each, count)) if _moves_tile(each) else [each]
+            count += len(expanded)
+            instructions += expanded
+        blocks.append(replace(block, instructions=instructions))
+    return replace(kernel, blocks=blocks)
 
 
 def _moves_tile(instruction: PtxInstruction) -> bool:
     return instruction.opcode == "wmma" and instruction.words[0] in ("load", "store")
 
 
-def _words(instruction: PtxInstruction, count: int) -> Iterator[PtxInstruction]:
-    """Yield where each lane's words are, and its accesses to them: two neighbors of a sum are one."""
+def _lane_accesses(instruction: PtxInstruction, count: int) -> Iterator[PtxInstruction]:
+    """Yield the address computations and accesses of a lane's words; two neighboring words of a sum are one access."""
     words = instruction.words
-    stores, what = words[0] == "store", words[1]
-    place, names = instruction.operands[:2] if stores else instruction.operands[1::-1]
+    stores, operand_kind = words[0] == "store", words[1]
+    tile_address, names = instruction.operands[:2] if stores else instruction.operands[1::-1]
     registers = [name.strip() for name in names.strip("{} ").split(",")]
     shape, element = shape_of(instruction), element_of(instruction)
     assert shape is not None
@@ -82,53 +82,53 @@ def _words(instruction: PtxInstruction, count: int) -> Iterator[PtxInstruction]:
     layout = next(word for word in words if word in ("row", "col"))
     size = _SIZES[element]
     stride = instruction.operands[2] if len(instruction.operands) > 2 else ""
-    held = 1 if what in "cd" else max(1, 4 // size)
-    different = registers[: _elements(shape, what) // held]
-    at_once = 2 if what in "cd" and layout == "row" and len(different) % 2 == 0 and size == 4 else 1
-    for first in range(0, len(different), at_once):
+    elements_per_word = 1 if operand_kind in "cd" else max(1, 4 // size)
+    distinct = registers[: _elements(shape, operand_kind) // elements_per_word]
+    words_per_access = 2 if operand_kind in "cd" and layout == "row" and len(distinct) % 2 == 0 and size == 4 else 1
+    for first in range(0, len(distinct), words_per_access):
         address = f"%rd9{count + first:06d}"
-        own = PtxInstruction(
-            PLACE, (what, layout, f"m{shape.m}n{shape.n}k{shape.k}", element, str(first * held)),
-            (address, place, stride), instruction.guard, instruction.negated, instruction.line,
+        place_instruction = PtxInstruction(
+            PLACE, (operand_kind, layout, f"m{shape.m}n{shape.n}k{shape.k}", element, str(first * elements_per_word)),
+            (address, tile_address, stride), instruction.guard, instruction.negated, instruction.line,
         )  # fmt: skip
-        group = different[first : first + at_once]
-        several = (f"v{at_once}",) if at_once > 1 else ()
-        access = (*((space,) if space else ()), *several, "b64" if size == 8 else "b32")
-        values = "{" + ", ".join(group) + "}" if at_once > 1 else group[0]
+        group = distinct[first : first + words_per_access]
+        vector = (f"v{words_per_access}",) if words_per_access > 1 else ()
+        access = (*((space,) if space else ()), *vector, "b64" if size == 8 else "b32")
+        values = "{" + ", ".join(group) + "}" if words_per_access > 1 else group[0]
         operands = (f"[{address}]", values) if stores else (values, f"[{address}]")
-        yield own
+        yield place_instruction
         yield replace(
             instruction, opcode="st" if stores else "ld", words=access, operands=operands,
             text_line=0 if first else instruction.text_line,
         )  # fmt: skip
 
 
-def _elements(shape: Shape, what: str) -> int:
-    """Return how many different elements of a tile a lane has."""
+def _elements(shape: Shape, operand_kind: str) -> int:
+    """Return the number of distinct elements of a tile per lane."""
     sizes = {"a": shape.m * shape.k, "b": shape.n * shape.k, "c": shape.m * shape.n, "d": shape.m * shape.n}
-    return sizes[what] // WARP
+    return sizes[operand_kind] // WARP
 
 
 def offsets(words: tuple[str, ...], stride: Array, lane: Array) -> Array:
-    """Return how many bytes behind its tile's begin the word of each lane is that a PLACE asks for."""
-    what, layout, _, element, number = words
+    """Return the byte offset of each lane's word from the start of its tile, for a PLACE instruction."""
+    operand_kind, layout, _, element, number = words
     shape = shape_of(PtxInstruction(PLACE, words, ()))
     assert shape is not None
     i, packed = int(number), max(1, 4 // _SIZES[element])
-    if what in "cd":
+    if operand_kind in "cd":
         tile = i // 4
-        turned = shape.m == 8 and shape.n == 32
-        rows = 16 * (tile if shape.m == 32 or turned else 0) + 8 * (i // 2 % 2) + lane // 4
+        is_transposed = shape.m == 8 and shape.n == 32
+        rows = 16 * (tile if shape.m == 32 or is_transposed else 0) + 8 * (i // 2 % 2) + lane // 4
         columns = 8 * (tile if shape.m == 16 else 0) + 2 * (lane % 4) + i % 2
-        row, column = (columns, rows) if turned else (rows, columns)
+        row, column = (columns, rows) if is_transposed else (rows, columns)
     else:
-        is_long = shape.m > 8 if what == "a" else shape.m == 8 and shape.n == 32
+        is_long = shape.m > 8 if operand_kind == "a" else shape.m == 8 and shape.n == 32
         height = 16 if is_long else 8
         in_tile = height * shape.k // WARP
-        within = i % in_tile
-        along = height * (i // in_tile) + (8 * (within // packed % 2) if is_long else 0) + lane // 4
-        deep = packed * (lane % 4) + within % packed + 4 * packed * (within // packed // (2 if is_long else 1))
-        row, column = (along, deep) if what == "a" else (deep, along)
+        offset = i % in_tile
+        along = height * (i // in_tile) + (8 * (offset // packed % 2) if is_long else 0) + lane // 4
+        deep = packed * (lane % 4) + offset % packed + 4 * packed * (offset // packed // (2 if is_long else 1))
+        row, column = (along, deep) if operand_kind == "a" else (deep, along)
     elements = row * stride + column if layout == "row" else column * stride + row
-    found: Array = elements * _SIZES[element]
-    return found
+    byte_offsets: Array = elements * _SIZES[element]
+    return byte_offsets

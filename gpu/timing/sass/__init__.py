@@ -1,1 +1,1 @@
-"""What the driver's assembler made of a kernel: its machine instructions, read from the file that it wrote."""
+"""A kernel's machine instructions (SASS), read from the cubin that the driver's assembler writes."""

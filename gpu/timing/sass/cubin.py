@@ -1,4 +1,4 @@
-"""The file that the driver's assembler writes, an ELF: each kernel's machine code, and which lines it is of."""
+"""Read cubin files (ELF) of the driver's assembler: each kernel's machine code, and its source lines."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _RELOCATIONS = {".rela": struct.Struct("<QQq"), ".rel": struct.Struct("<QQ")}
 
 @dataclass(frozen=True)
 class MachineInstruction:
-    """An instruction that a GPU runs.
+    """A machine instruction.
 
     Parameters
     ----------
     opcode : str
-        Such as "LDG"; "?" where it is not known.
+        The opcode, such as "LDG"; "?" if unknown.
     guarded : bool
-        Whether it runs under a predicate.
+        Whether it is predicated.
     target : int
-        Where a branch leads: the number of an instruction of the kernel; -1 where there is none, or it is not known.
+        For a branch, the index of the target instruction in the kernel; -1 for none or an unknown one.
     line : int
-        Of the kernel's file; of what was inlined from another, where it was called. 0 where none is known.
+        The line of the kernel's file; for code inlined from another file, the line of the call. 0 if unknown.
     text_line : int
-        Of the PTX. 0 where none is known.
+        The line of the PTX. 0 if unknown.
     """
 
     opcode: str
@@ -50,43 +50,45 @@ class _Section:
 
 
 def read(image: bytes, file: str, capability: str) -> dict[str, list[MachineInstruction]]:
-    """Return each kernel's instructions, in order; what pads it at its end is left out.
+    """Return each kernel's instructions, in order, without padding at the end.
 
     Parameters
     ----------
     image : bytes
-        What `ptxas -lineinfo` wrote.
+        The output of `ptxas -lineinfo`.
     file : str
-        The kernel file's name, as the compiler knows it.
+        The kernel file's name, as in the compiler's debug information.
     capability : str
-        What it was made for, such as "9.0".
+        The compute capability of the code, such as "9.0".
     """
     major, minor = map(int, capability.split("."))
     sections = _sections(image)
     source = _rows(sections, ".debug_line")
     text = _rows(sections, ".nv_debug_line_sass")
-    found = {}
+    instructions_by_kernel = {}
     for section in sections:
         if not section.name.startswith(".text."):
             continue
         kernel = section.name.removeprefix(".text.")
-        of_file, of_text = _Lines(source, kernel, file), _Lines(text, kernel, None)
-        made = []
-        for number, place in enumerate(range(0, len(section.data) - SIZE + 1, SIZE)):
-            opcode, guarded, target = decoded(section.data[place : place + SIZE], number, (major, minor))
-            made.append(MachineInstruction(opcode, guarded, target, of_file.of(place), of_text.of(place)))
-        found[kernel] = _without_padding(made)
-    return found
+        file_lines, text_lines = _Lines(source, kernel, file), _Lines(text, kernel, None)
+        instructions = []
+        for number, offset in enumerate(range(0, len(section.data) - SIZE + 1, SIZE)):
+            opcode, guarded, target = decoded(section.data[offset : offset + SIZE], number, (major, minor))
+            instructions.append(
+                MachineInstruction(opcode, guarded, target, file_lines.line_at(offset), text_lines.line_at(offset))
+            )
+        instructions_by_kernel[kernel] = _without_padding(instructions)
+    return instructions_by_kernel
 
 
-def _without_padding(made: list[MachineInstruction]) -> list[MachineInstruction]:
-    """Leave out what stands behind the last way out: a branch to itself, and nothing."""
-    end = len(made)
-    while end and made[end - 1].opcode == "NOP":
+def _without_padding(instructions: list[MachineInstruction]) -> list[MachineInstruction]:
+    """Remove padding after the last exit: a branch to itself, and NOPs."""
+    end = len(instructions)
+    while end and instructions[end - 1].opcode == "NOP":
         end -= 1
-    if end and made[end - 1].opcode == "BRA" and made[end - 1].target == end - 1:
+    if end and instructions[end - 1].opcode == "BRA" and instructions[end - 1].target == end - 1:
         end -= 1
-    return made[:end]
+    return instructions[:end]
 
 
 def _sections(image: bytes) -> list[_Section]:
@@ -94,12 +96,12 @@ def _sections(image: bytes) -> list[_Section]:
     size, count, names = struct.unpack_from("<HHH", image, 58)
     headers = [_HEADER.unpack_from(image, start + size * number) for number in range(count)]
     table = headers[names][4]
-    found = []
+    result = []
     for name, _, _, _, offset, length, _, info, _, _ in headers:
         first = table + name
         text = image[first : image.index(b"\0", first)].decode("utf-8", "replace")
-        found.append(_Section(text, image[offset : offset + length], info))
-    return found
+        result.append(_Section(text, image[offset : offset + length], info))
+    return result
 
 
 def _rows(sections: Sequence[_Section], name: str) -> list[LineRow]:
@@ -116,20 +118,20 @@ def _rows(sections: Sequence[_Section], name: str) -> list[LineRow]:
 
 
 class _Lines:
-    """The lines of one kernel's machine code, by its bytes' places."""
+    """The source lines of one kernel's machine code, by byte offset."""
 
     def __init__(self, rows: Sequence[LineRow], kernel: str, file: str | None) -> None:
-        found: dict[int, int] = defaultdict(int)
+        line_by_address: dict[int, int] = defaultdict(int)
         for row in rows:
             if row.function != kernel:
                 continue
             address, place = row.address, row
             while file is not None and place.file.rpartition("/")[2] != file and 0 < place.caller <= len(rows):
                 place = rows[place.caller - 1]
-            found[address] = place.line if file is None or place.file.rpartition("/")[2] == file else 0
-        self._places = sorted(found)
-        self._lines = [found[place] for place in self._places]
+            line_by_address[address] = place.line if file is None or place.file.rpartition("/")[2] == file else 0
+        self._places = sorted(line_by_address)
+        self._lines = [line_by_address[place] for place in self._places]
 
-    def of(self, place: int) -> int:
-        behind = bisect_right(self._places, place)
-        return self._lines[behind - 1] if behind else 0
+    def line_at(self, offset: int) -> int:
+        following = bisect_right(self._places, offset)
+        return self._lines[following - 1] if following else 0

@@ -1,9 +1,9 @@
-"""How many machine instructions run, found from how often lines of the PTX do that they were made of.
+"""Estimate how many machine instructions are issued, from the execution counts of PTX lines.
 
-The assembler unrolls loops, merges branches and moves instructions between blocks, so that no line of PTX stands for a
-fixed number of machine instructions. But some are kept one by one: whatever reaches memory, waits at a barrier,
-exchanges or computes with floating point. How often each basic block of machine code runs is what fits these best,
-flows on from block to block, and issues least.
+The assembler unrolls loops, merges branches and moves instructions between blocks, so a PTX line does not correspond to
+a fixed number of machine instructions. But some instructions are preserved one by one: memory accesses, barriers,
+exchanges and floating-point arithmetic. A linear program finds execution counts of the machine code's basic blocks that
+fit these instructions best, conserve flow between blocks, and issue the fewest instructions.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from gpu.timing.sass.cubin import MachineInstruction
 
 Array = npt.NDArray[Any]
 
-_KEPT = {
+_PRESERVED = {
     "LDG": ("ld", "ldu"), "STG": ("st",), "LDS": ("ld",), "STS": ("st",), "LDL": ("ld",), "STL": ("st",),
     "BAR": ("bar", "barrier"), "SHFL": ("shfl",), "ATOMS": ("atom", "red"), "ATOMG": ("atom", "red"),
     "RED": ("atom", "red"), "REDG": ("atom", "red"), "REDUX": ("redux",), "MATCH": ("match",), "FFMA": ("fma", "mad"),
     "FMUL": ("mul",), "FADD": ("add", "sub"), "DFMA": ("fma", "mad"), "DMUL": ("mul",), "DADD": ("add", "sub"),
 }  # fmt: skip
-"""Machine instructions that stand for one of the PTX, and for which."""
+"""Machine instructions that correspond to one PTX instruction each, with the opcodes of the latter."""
 
 _ENDS = ("BRA", "EXIT", "RET", "BPT")
-_OFF, _APART, _LEAST = 1.0, 0.05, 1e-4
-"""What it costs that a line runs more or less often than it does, that what comes to a block does not go on, and that
-an instruction issues."""
+_DEVIATION_COST, _FLOW_COST, _ISSUE_COST = 1.0, 0.05, 1e-4
+"""Costs in the linear program: of a deviation from a line's count, of flow into a block that differs from flow out of
+it, and of all instructions together."""
 
 
 @dataclass(frozen=True)
 class ExecutedLine:
-    """How often warps run a line of PTX with at least one lane, and what it is."""
+    """The number of times that warps execute a PTX line with at least one lane, and its opcode."""
 
     times: float
     opcode: str
@@ -45,88 +45,90 @@ class ExecutedLine:
 def executed(
     instructions: Sequence[MachineInstruction], lines: Mapping[int, ExecutedLine], warps: float
 ) -> float | None:
-    """Return how many instructions the warps of a launch issue.
+    """Return the number of instructions that a launch's warps issue.
 
     Parameters
     ----------
     instructions : sequence of MachineInstruction
     lines : mapping
-        By the line's number in the PTX.
+        The executed lines, by line number in the PTX.
     warps : float
-        How many there are.
+        The number of warps.
 
     Returns
     -------
     float or None
-        None where nothing is known to be kept one by one.
+        None if no instruction is known to be preserved.
     """
-    firsts = _firsts(instructions)
-    of = np.searchsorted(firsts, np.arange(len(instructions)), side="right") - 1
-    sizes = np.bincount(of, minlength=len(firsts)).astype(float)
+    firsts = _block_starts(instructions)
+    block_of_instruction = np.searchsorted(firsts, np.arange(len(instructions)), side="right") - 1
+    sizes = np.bincount(block_of_instruction, minlength=len(firsts)).astype(float)
     problem = _Problem(len(firsts), sizes)
-    kept: dict[int, list[int]] = defaultdict(list)
-    loose: set[int] = set()
+    blocks_by_line: dict[int, list[int]] = defaultdict(list)
+    at_least_lines: set[int] = set()
     for number, each in enumerate(instructions):
         line = lines.get(each.text_line)
-        if line is not None and line.opcode in _KEPT.get(each.opcode, ()):
-            kept[each.text_line].append(int(of[number]))
+        if line is not None and line.opcode in _PRESERVED.get(each.opcode, ()):
+            blocks_by_line[each.text_line].append(int(block_of_instruction[number]))
             if each.guarded:  # it issues where no lane does it, too
-                loose.add(each.text_line)
-    alike: dict[tuple[tuple[int, ...], bool], list[float]] = defaultdict(list)
-    for number, blocks in kept.items():
-        alike[tuple(sorted(blocks)), number in loose].append(lines[number].times)
-    if not alike:
+                at_least_lines.add(each.text_line)
+    counts_by_blocks: dict[tuple[tuple[int, ...], bool], list[float]] = defaultdict(list)
+    for number, blocks in blocks_by_line.items():
+        counts_by_blocks[tuple(sorted(blocks)), number in at_least_lines].append(lines[number].times)
+    if not counts_by_blocks:
         return None
-    for (together, at_least), times in alike.items():
-        problem.fit(together, float(np.median(times)), _OFF * len(times) ** 0.5, at_least=at_least)
-    _flow(problem, instructions, firsts, warps)
+    for (fitted_blocks, at_least), times in counts_by_blocks.items():
+        problem.fit(fitted_blocks, float(np.median(times)), _DEVIATION_COST * len(times) ** 0.5, at_least=at_least)
+    _constrain_flow(problem, instructions, firsts, warps)
     return problem.solve()
 
 
-def _firsts(instructions: Sequence[MachineInstruction]) -> list[int]:
-    """Return where basic blocks begin."""
-    found = {0}
+def _block_starts(instructions: Sequence[MachineInstruction]) -> list[int]:
+    """Return the indices at which basic blocks begin."""
+    starts = {0}
     for number, each in enumerate(instructions):
         if each.opcode in _ENDS:
-            found.add(number + 1)
+            starts.add(number + 1)
         if each.target >= 0:
-            found.add(each.target)
-    return sorted(number for number in found if number < len(instructions))
+            starts.add(each.target)
+    return sorted(number for number in starts if number < len(instructions))
 
 
-def _flow(problem: _Problem, instructions: Sequence[MachineInstruction], firsts: Sequence[int], warps: float) -> None:
-    """Say that who comes to a block goes on from there: by its branch, or to the next one, or ends."""
+def _constrain_flow(
+    problem: _Problem, instructions: Sequence[MachineInstruction], firsts: Sequence[int], warps: float
+) -> None:
+    """Constrain each block's flow: all of it continues by the branch, continues to the next block, or ends."""
     count = len(firsts)
-    places = {first: block for block, first in enumerate(firsts)}
-    ways: list[tuple[int, int]] = []
+    block_of_start = {first: block for block, first in enumerate(firsts)}
+    transitions: list[tuple[int, int]] = []
     for block in range(count):
         end = firsts[block + 1] if block + 1 < count else len(instructions)
         last = instructions[end - 1]
-        if last.opcode == "BRA" and last.target in places:
-            ways.append((block, places[last.target]))
+        if last.opcode == "BRA" and last.target in block_of_start:
+            transitions.append((block, block_of_start[last.target]))
         if (last.opcode not in _ENDS or last.guarded) and block + 1 < count:
-            ways.append((block, block + 1))
-    edges = [problem.variable() for _ in ways]
+            transitions.append((block, block + 1))
+    edges = [problem.variable() for _ in transitions]
     for block in range(count):
         end = firsts[block + 1] if block + 1 < count else len(instructions)
         last = instructions[end - 1]
-        into = [edge for edge, (_, to) in zip(edges, ways, strict=True) if to == block]
-        out = [edge for edge, (of, _) in zip(edges, ways, strict=True) if of == block]
+        into = [edge for edge, (_, target) in zip(edges, transitions, strict=True) if target == block]
+        out = [edge for edge, (source, _) in zip(edges, transitions, strict=True) if source == block]
         problem.balance(block, into, warps if block == 0 else 0.0)
         if out and last.opcode not in ("EXIT", "RET"):
             problem.balance(block, out, 0.0)
-        elif out:  # some end here
+        elif out:  # some warps end here
             problem.at_most(out, block)
-        # A warp takes a way no more often than it was here, whatever its lanes do.
+        # A warp takes an edge at most as often as it executes the block, whatever its lanes do.
         for edge in out:
             problem.at_most([edge], block)
 
 
 class _Problem:
-    """A linear program: the first variables are how often blocks run, the cost of each its instructions."""
+    """A linear program: the first variables are the blocks' execution counts, with their instructions as cost."""
 
     def __init__(self, blocks: int, sizes: Array) -> None:
-        self._costs: list[float] = (_LEAST * sizes / max(sizes.sum(), 1.0)).tolist()
+        self._costs: list[float] = (_ISSUE_COST * sizes / max(sizes.sum(), 1.0)).tolist()
         self._sizes = sizes
         self._equal: list[tuple[dict[int, float], float]] = []
         self._below: list[tuple[dict[int, float], float]] = []
@@ -136,7 +138,7 @@ class _Problem:
         return len(self._costs) - 1
 
     def fit(self, blocks: Sequence[int], times: float, cost: float, *, at_least: bool) -> None:
-        """Want some blocks, each as often as it is named, to run so often together."""
+        """Require that the counts of some blocks, with repetitions, have a given sum."""
         row: dict[int, float] = defaultdict(float)
         for block in blocks:
             row[block] += 1.0
@@ -145,8 +147,8 @@ class _Problem:
         self._equal.append((row, times))
 
     def balance(self, block: int, edges: Sequence[int], more: float) -> None:
-        """Want a block to run as often as some edges are taken, and `more`."""
-        row = {block: 1.0, self.variable(_APART): 1.0, self.variable(_APART): -1.0}
+        """Require that a block's count equals the sum of some edges, plus `more`."""
+        row = {block: 1.0, self.variable(_FLOW_COST): 1.0, self.variable(_FLOW_COST): -1.0}
         row.update(dict.fromkeys(edges, -1.0))
         self._equal.append((row, more))
 
@@ -154,20 +156,20 @@ class _Problem:
         self._below.append(({**dict.fromkeys(edges, 1.0), block: -1.0}, 0.0))
 
     def solve(self) -> float | None:
-        """Return the instructions of all blocks together; None where nothing fits."""
+        """Return the instructions of all blocks together; None if there is no solution."""
         from scipy import optimize  # only where there is machine code: it takes a second
 
-        scale = max((wanted for _, wanted in self._equal), default=1.0) or 1.0
-        found = optimize.linprog(
+        scale = max((total for _, total in self._equal), default=1.0) or 1.0
+        result = optimize.linprog(
             self._costs, *self._matrix(self._below, scale), *self._matrix(self._equal, scale), method="highs"
         )
-        return float(found.x[: self._sizes.size] @ self._sizes) * scale if found.status == 0 else None
+        return float(result.x[: self._sizes.size] @ self._sizes) * scale if result.status == 0 else None
 
     def _matrix(self, rows: Sequence[tuple[dict[int, float], float]], scale: float) -> tuple[Any, Array]:
         from scipy import sparse
 
-        of = [number for number, (row, _) in enumerate(rows) for _ in row]
-        at = [variable for row, _ in rows for variable in row]
+        row_numbers = [number for number, (row, _) in enumerate(rows) for _ in row]
+        column_numbers = [variable for row, _ in rows for variable in row]
         values = [value for row, _ in rows for value in row.values()]
-        matrix = sparse.csr_matrix((values, (of, at)), shape=(len(rows), len(self._costs)))
-        return matrix, np.array([wanted / scale for _, wanted in rows])
+        matrix = sparse.csr_matrix((values, (row_numbers, column_numbers)), shape=(len(rows), len(self._costs)))
+        return matrix, np.array([total / scale for _, total in rows])

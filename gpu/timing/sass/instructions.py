@@ -1,11 +1,11 @@
-"""Machine instructions as they are encoded since compute capability 7.0: 16 bytes each."""
+"""Decode machine instructions of compute capability 7.0 and later, 16 bytes each."""
 
 from __future__ import annotations
 
 SIZE = 16
 
 _FIRST_OF_NEAR_BRANCHES = (9, 0)
-"""The compute capability since which a branch has the low bits of its way elsewhere."""
+"""The first compute capability whose branches store the low bits of their offset in a separate field."""
 
 _NAMES = {
     0x002: "MOV", 0x003: "P2R", 0x005: "CS2R", 0x006: "VOTE", 0x007: "SEL", 0x008: "FSEL", 0x009: "FMNMX",
@@ -25,45 +25,45 @@ _NAMES = {
     0x1A6: "REDG", 0x1A8: "ATOMG", 0x1A9: "ATOMG", 0x1AB: "ERRBAR", 0x1AC: "LDCU", 0x1AE: "LDGSTS",
     0x1AF: "LDGDEPBAR", 0x1C2: "R2UR", 0x1C3: "S2UR", 0x1C4: "REDUX",
 }  # fmt: skip
-"""What nvdisasm calls them, by the low nine bits; three more say where the operands are."""
+"""Opcode names as in nvdisasm, by the low nine bits; three more bits encode the kinds of operands."""
 
 _NEWER_NAMES = {0x18E: ((9, 0), "REDG"), 0x035: ((10, 0), "IADD")}
-"""What is something else since a compute capability."""
+"""Opcodes with another meaning from a compute capability on."""
 
-_ALWAYS = 7
+_TRUE_PREDICATE = 7
 
 
 def decoded(code: bytes, place: int, capability: tuple[int, int]) -> tuple[str, bool, int]:
-    """Return an instruction's name, whether a predicate guards it, and where it leads.
+    """Decode an instruction's name, whether it has a predicate, and its branch target.
 
     Parameters
     ----------
     code : bytes
-        Its 16 bytes.
+        The instruction's 16 bytes.
     place : int
-        Its number.
+        The instruction's index.
     capability : tuple of int
 
     Returns
     -------
     tuple
-        Its name, "?" where that is not known; whether it is guarded; of a branch the number of the instruction that
-        it leads to, else -1.
+        The name, or "?" if unknown; whether it is predicated; for a branch the index of the target instruction,
+        otherwise -1.
     """
     word = int.from_bytes(code, "little")
     name = _NAMES.get(word & 0x1FF, "?")
-    since, newer = _NEWER_NAMES.get(word & 0x1FF, (capability, name))
-    if capability >= since:
-        name = newer
+    first_capability, newer_name = _NEWER_NAMES.get(word & 0x1FF, (capability, name))
+    if capability >= first_capability:
+        name = newer_name
     guard = word >> 12 & 15
-    target = place + 1 + _steps(word, capability) if name == "BRA" else -1
-    return name, guard != _ALWAYS, target
+    target = place + 1 + _branch_distance(word, capability) if name == "BRA" else -1
+    return name, guard != _TRUE_PREDICATE, target
 
 
-def _steps(word: int, capability: tuple[int, int]) -> int:
-    """Return how many instructions a branch goes on from the one behind it."""
-    way = word >> 34 & (1 << 48) - 1
-    way -= way >> 47 << 48
+def _branch_distance(word: int, capability: tuple[int, int]) -> int:
+    """Return a branch's distance from the next instruction, in instructions."""
+    offset = word >> 34 & (1 << 48) - 1
+    offset -= offset >> 47 << 48
     if capability >= _FIRST_OF_NEAR_BRANCHES:
-        way = (way << 8) + (word >> 16 & 255)
-    return 4 * way // SIZE
+        offset = (offset << 8) + (word >> 16 & 255)
+    return 4 * offset // SIZE

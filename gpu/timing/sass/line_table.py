@@ -1,4 +1,4 @@
-"""Which line each machine instruction is of: the line tables that nvcc and ptxas write, of DWARF version 2."""
+"""Parse the line tables of cubin files (DWARF version 2), which map machine instructions to source lines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _SET_COLUMN, _NEGATE, _BLOCK, _ADD_PC, _FIXED_PC = range(1, 10)
 _END, _SET_ADDRESS, _INLINED = 1, 2, 0x90
-"""Of the extended ones; the last is NVIDIA's: the row where what follows was called from, and what was called."""
+"""Extended opcodes; the last is NVIDIA's: the row from which the following code was inlined, and its function."""
 
 
 @dataclass(frozen=True)
 class LineRow:
-    """From which address on what line of which file machine code is of; `caller` is the
-    number of the row that it was inlined at, from 1 on; else 0.
+    """The source line of the machine code from an address on.
+
+    `caller` is the number, from 1, of the row at which the code was inlined; 0 if it was not inlined.
     """
 
     function: str
@@ -24,23 +25,23 @@ class LineRow:
 
 
 class _Bytes:
-    def __init__(self, data: bytes, place: int, end: int) -> None:
-        self.data, self.place, self.end = data, place, end
+    def __init__(self, data: bytes, offset: int, end: int) -> None:
+        self.data, self.place, self.end = data, offset, end
 
-    def whole(self, size: int) -> int:
+    def integer(self, size: int) -> int:
         self.place += size
         return int.from_bytes(self.data[self.place - size : self.place], "little")
 
     def text(self) -> str:
         end = self.data.index(b"\0", self.place)
-        found = self.data[self.place : end].decode("utf-8", "replace")
+        text = self.data[self.place : end].decode("utf-8", "replace")
         self.place = end + 1
-        return found
+        return text
 
     def leb(self, *, signed: bool = False) -> int:
         value = shift = 0
         while True:
-            byte = self.whole(1)
+            byte = self.integer(1)
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
@@ -48,13 +49,13 @@ class _Bytes:
 
 
 def read(table: bytes, functions: Mapping[int, str]) -> list[LineRow]:
-    """Return the rows of a table, in order.
+    """Parse the rows of a table, in order.
 
     Parameters
     ----------
     table : bytes
     functions : mapping of int to str
-        By the place of an address in the table, the function that it is relative to.
+        For the offset of each relocated address in the table, the function to which it is relative.
     """
     rows: list[LineRow] = []
     start = 0
@@ -67,13 +68,13 @@ def read(table: bytes, functions: Mapping[int, str]) -> list[LineRow]:
 
 def _read_unit(data: _Bytes, functions: Mapping[int, str], rows: list[LineRow]) -> None:
     first = len(rows)
-    data.whole(2)
-    header = data.whole(4)
+    data.integer(2)
+    header = data.integer(4)
     program = data.place + header
-    data.whole(2)
-    line_base, line_range, opcode_base = data.whole(1), data.whole(1), data.whole(1)
+    data.integer(2)
+    line_base, line_range, opcode_base = data.integer(1), data.integer(1), data.integer(1)
     line_base -= 256 if line_base > 127 else 0
-    lengths = [data.whole(1) for _ in range(opcode_base - 1)]
+    lengths = [data.integer(1) for _ in range(opcode_base - 1)]
     while data.text():
         pass
     files = [""]
@@ -88,7 +89,7 @@ def _read_unit(data: _Bytes, functions: Mapping[int, str], rows: list[LineRow]) 
         rows.append(LineRow(function, address, files[file] if file < len(files) else "", line, caller))
 
     while data.place < data.end:
-        code = data.whole(1)
+        code = data.integer(1)
         if code >= opcode_base:
             code -= opcode_base
             address += code // line_range
@@ -96,17 +97,17 @@ def _read_unit(data: _Bytes, functions: Mapping[int, str], rows: list[LineRow]) 
             row()
         elif code == 0:
             size = data.leb()
-            behind, which = data.place + size, data.whole(1)
-            if which == _SET_ADDRESS:
+            instruction_end, extended_opcode = data.place + size, data.integer(1)
+            if extended_opcode == _SET_ADDRESS:
                 function = functions.get(data.place, function)
-                address = data.whole(size - 1)
-            elif which == _INLINED:
-                called_at = data.leb()
-                caller = first + called_at if called_at else 0  # they are counted from the function's first row
-            elif which == _END:
+                address = data.integer(size - 1)
+            elif extended_opcode == _INLINED:
+                caller_row = data.leb()
+                caller = first + caller_row if caller_row else 0  # row numbers are relative to the function's first row
+            elif extended_opcode == _END:
                 function, address, file, line, caller = "", 0, 1, 1, 0
                 first = len(rows)
-            data.place = behind
+            data.place = instruction_end
         elif code == _COPY:
             row()
         elif code == _ADVANCE_PC:
@@ -118,7 +119,7 @@ def _read_unit(data: _Bytes, functions: Mapping[int, str], rows: list[LineRow]) 
         elif code == _ADD_PC:
             address += (255 - opcode_base) // line_range
         elif code == _FIXED_PC:
-            address += data.whole(2)
+            address += data.integer(2)
         elif code not in (_NEGATE, _BLOCK):
             for _ in range(lengths[code - 1]):
                 data.leb()

@@ -1,4 +1,4 @@
-"""What each line of a kernel file became."""
+"""The machine instructions of each line of a kernel file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _SPILLS = ("LDL", "STL")
 
 @dataclass(frozen=True)
 class MachineLine:
-    """A line of a kernel file in machine instructions: those of one kernel, each counted once however often it runs.
+    """The machine instructions of a source line in one kernel, each counted once regardless of how often it runs.
 
     Parameters
     ----------
     line : int
     instructions : int
     local : int
-        Of those, how many load from local memory or store to it: spilled registers, and arrays of a thread.
+        The number of loads from and stores to local memory: spilled registers and local arrays.
     opcodes : dict of str to int
-        The most frequent first.
+        The number of instructions by opcode, most frequent first.
     """
 
     line: int
@@ -32,12 +32,12 @@ class MachineLine:
 
 
 def machine_lines(instructions: Iterable[MachineInstruction]) -> list[MachineLine]:
-    """Return the lines that a kernel's instructions are of, in order; what is of no line is left out."""
-    found: dict[int, Counter[str]] = defaultdict(Counter)
+    """Group a kernel's instructions by source line, in order; instructions without a line are omitted."""
+    counts_by_line: dict[int, Counter[str]] = defaultdict(Counter)
     for each in instructions:
         if each.line:
-            found[each.line][each.opcode] += 1
+            counts_by_line[each.line][each.opcode] += 1
     return [
         MachineLine(line, opcodes.total(), sum(opcodes[name] for name in _SPILLS), dict(opcodes.most_common()))
-        for line, opcodes in sorted(found.items())
+        for line, opcodes in sorted(counts_by_line.items())
     ]

@@ -35,7 +35,9 @@ def command(folder: Path, text: str, *options: str) -> list[str]:
     [
         pytest.param(GROWING, ("--max-seconds", "0.5"), "Reading the kernel's text took too long", id="time"),
         pytest.param(GROWING, ("--max-memory", "40"), "memory", id="memory of clang"),
-        pytest.param(WIDE, ("--max-memory", "40"), "This takes more than 40 MB of memory.", id="memory of arrays"),
+        pytest.param(
+            WIDE, ("--max-memory", "40"), "The simulation needs more than 40 MB of memory.", id="memory of arrays"
+        ),
     ],
 )
 def test_a_text_that_grows_without_end_is_refused_in_one_line(tmp_path: Path, text: str, options, words: str):

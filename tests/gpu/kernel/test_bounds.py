@@ -46,7 +46,8 @@ def test_what_computes_too_long_is_taken_for_endless(body: str, before: str, wor
     finding = run(body, before, max_seconds=0.2, max_steps=10**9, **options).findings[0]
     assert finding.kind == "endless"
     assert words in finding.message
-    assert finding.message.endswith("If it does end, allow it more seconds: --max-seconds, or max_seconds in Python.")
+    advice = "If the loop does end, allow more seconds: --max-seconds, or max_seconds in Python."
+    assert finding.message.endswith(advice)
 
 
 def test_a_launch_whose_blocks_would_take_too_long_is_refused():
@@ -77,7 +78,7 @@ def test_somebody_waits_no_longer_where_the_machine_is_busy(body: str, before: s
     message = run(body, before, max_seconds=1.5, max_steps=10**9).findings[0].message
     assert time.process_time() - begun < 1.4
     assert re.search(rf"{words}[89] seconds by the clock \(0\.\d of computing, as this machine is busy\)", message)
-    assert message.endswith("allow it more seconds: --max-seconds, or max_seconds in Python.")
+    assert message.endswith("allow more seconds: --max-seconds, or max_seconds in Python.")
 
 
 def test_a_launch_that_would_take_too_long_is_refused_soon_where_the_machine_is_busy(monkeypatch):
@@ -121,7 +122,7 @@ def test_blocks_that_end_have_each_their_own_time():
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_no_time_at_all_is_refused(seconds: float):
-    with pytest.raises(InputError, match="A kernel needs some time"):
+    with pytest.raises(InputError, match="The time limit must be more than 0 seconds"):
         run("", max_seconds=seconds)
 
 

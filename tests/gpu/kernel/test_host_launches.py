@@ -90,13 +90,13 @@ def test_a_launch_takes_what_the_file_says() -> None:
     [
         ("", None, "Give --grid: test.cu does not launch f."),
         ("", 1, "Give --block: test.cu does not launch f."),
-        ("f<<<n(), 32>>>(p, 1);", None, "Give --grid: it is no constant where test.cu launches f, line 5."),
+        ("f<<<n(), 32>>>(p, 1);", None, "Give --grid: it is not a constant where test.cu launches f, line 5."),
         (
             "f<<<1, 32>>>(p, 1);\nf<<<2, 32>>>(p, 1);",
             None,
-            "Give --grid: it is not one constant in all launches of f, lines 5, 6 of test.cu.",
+            "Give --grid: it differs, or is not a constant, in the launches of f, lines 5, 6 of test.cu.",
         ),
-        ("f<<<1, 32, n()>>>(p, 1);", None, "Give --shared: it is no constant where test.cu launches f, line 5."),
+        ("f<<<1, 32, n()>>>(p, 1);", None, "Give --shared: it is not a constant where test.cu launches f, line 5."),
     ],
 )
 def test_what_is_not_known_is_asked_for(body: str, grid: int | None, said: str) -> None:

@@ -266,8 +266,8 @@ POINTER, SCALAR = "__global__ void f(int *a) {}", "__global__ void f(unsigned ch
         (POINTER, [], "f takes 1 argument (int32 * a), not 0"),
         ("__global__ void f(int *a, float b) {}", ["zeros:1"], "f takes 2 arguments (int32 * a, float32 b), not 1"),
         ("__global__ void f() {}", [1], "f takes 0 arguments (none), not 1"),
-        (POINTER, ["ones:5"], "'ones:5' is no such thing"),
-        (POINTER, ["zeros"], "'zeros' is no such thing"),
+        (POINTER, ["ones:5"], "'ones:5' is none of these"),
+        (POINTER, ["zeros"], "'zeros' is none of these"),
         (POINTER, ["5"], "is a pointer, which takes zeros:N, full:N:V"),
         (POINTER, [5], "not the number 5"),
         (POINTER, [[1, 2]], "not [1, 2]"),
@@ -277,28 +277,28 @@ POINTER, SCALAR = "__global__ void f(int *a) {}", "__global__ void f(unsigned ch
         (POINTER, ["zeros:-3"], "needs N to be at least 1, not -3"),
         (POINTER, ["zeros:many"], "needs a whole number for N, not 'many'"),
         (POINTER, ["random:5:x"], "needs a whole number for SEED, not 'x'"),
-        (POINTER, ["zeros:1000000000"], "more than the 2 GiB"),
-        (POINTER, ["full:5:1.5"], "takes int32, and it is given 1.5, a floating-point number"),
-        (POINTER, ["full:5:abc"], "needs a number, and 'abc' is none"),
-        (POINTER, ["full:5:3000000000"], "takes int32, -2147483648 to 2147483647, and it is given 3000000000"),
-        ("__global__ void f(char *a) {}", ["arange:129"], "takes int8, -128 to 127, and it is given 128"),
+        (POINTER, ["zeros:1000000000"], "the limit is 2 GiB"),
+        (POINTER, ["full:5:1.5"], "takes int32, but got 1.5, a floating-point number"),
+        (POINTER, ["full:5:abc"], "needs a number, not 'abc'"),
+        (POINTER, ["full:5:3000000000"], "takes int32, -2147483648 to 2147483647, but got 3000000000"),
+        ("__global__ void f(char *a) {}", ["arange:129"], "takes int8, -128 to 127, but got 128"),
         (POINTER, ["file:no/such.npy"], "There is no file no/such.npy."),
         (POINTER, [np.zeros(3, np.float32)], "takes an array of int32, not of float32"),
         (POINTER, [np.zeros(3, ">i4")], "not of >i4"),
         (POINTER, [np.array(["x"], object)], "not of object"),
         ("__global__ void f(float4 *a) {}", [np.zeros(3, np.float32)], "has elements of 16 bytes"),
         ("__global__ void f(float4 *a) {}", [np.zeros(4, np.int32)], "takes an array of float32, not of int32"),
-        ("__global__ void f(int **a) {}", ["full:3:1"], "holds pointers, which only zeros:N can fill"),
-        (SCALAR, ["zeros:5"], "is a number, not a pointer, and 'zeros:5' makes an array"),
+        ("__global__ void f(int **a) {}", ["full:3:1"], "contains pointers, which only zeros:N can fill"),
+        (SCALAR, ["zeros:5"], "is a number, not a pointer, but 'zeros:5' creates an array"),
         (SCALAR, [np.zeros(3)], "is a number, not an array of float64"),
         (SCALAR, [None], "is a number, not None"),
-        (SCALAR, ["abc"], "needs a number, and 'abc' is none"),
-        (SCALAR, [256], "takes uint8, 0 to 255, and it is given 256"),
-        (SCALAR, [-1], "takes uint8, 0 to 255, and it is given -1"),
-        (SCALAR, [1.0], "takes uint8, and it is given 1.0, a floating-point number"),
-        ("__global__ void f(float x) {}", ["1e40"], "takes float32, and it is given 1e+40, which is too large"),
-        ("__global__ void f(double x) {}", ["1e400"], "takes float64, and it is given 1e400, which is too large"),
-        ("__global__ void f(float2 x) {}", ["1"], "is a struct of 2 numbers, with commas between them, not '1'"),
+        (SCALAR, ["abc"], "needs a number, not 'abc'"),
+        (SCALAR, [256], "takes uint8, 0 to 255, but got 256"),
+        (SCALAR, [-1], "takes uint8, 0 to 255, but got -1"),
+        (SCALAR, [1.0], "takes uint8, but got 1.0, a floating-point number"),
+        ("__global__ void f(float x) {}", ["1e40"], "takes float32, but got 1e+40, which is too large"),
+        ("__global__ void f(double x) {}", ["1e400"], "takes float64, but got 1e400, which is too large"),
+        ("__global__ void f(float2 x) {}", ["1"], "is a struct of 2 numbers, separated by commas, not '1'"),
         ("__global__ void f(float2 x) {}", [np.zeros(3, np.float32)], "has 8 bytes, not 12"),
     ],
 )
@@ -312,14 +312,14 @@ def test_arguments_that_do_not_fit_are_refused_in_one_sentence(source: str, argu
 @pytest.mark.parametrize(
     ("type", "values", "words"),
     [
-        ("int", np.ones(3), "takes int32, and"),
-        ("int", np.array([2**40]), "-2147483648 to 2147483647, and"),
-        ("bool", np.array([2]), "takes bool, 0 to 1, and"),
+        ("int", np.ones(3), "takes int32, but"),
+        ("int", np.array([2**40]), "-2147483648 to 2147483647, but"),
+        ("bool", np.array([2]), "takes bool, 0 to 1, but"),
         ("float", np.array([1e300]), "which is too large"),
-        ("float", np.array([1j]), "holds complex128"),
-        ("float", np.array(["a"]), "holds <U1"),
-        ("float", np.zeros(0, np.float32), "which holds no elements"),
-        ("float4", np.zeros(6, np.float32), "has 4 numbers in each element"),
+        ("float", np.array([1j]), "contains complex128"),
+        ("float", np.array(["a"]), "contains <U1"),
+        ("float", np.zeros(0, np.float32), "which contains no elements"),
+        ("float4", np.zeros(6, np.float32), "has 4 numbers per element"),
         ("S", np.zeros(6, np.float32), "needs elements of 8 bytes"),
     ],
 )
@@ -345,8 +345,8 @@ def test_a_file_that_is_not_there_and_bad_extents_and_names() -> None:
         simulate("nothing.cu", "f", 1, 1)
     assert "The block is one to three whole numbers" in refusal(POINTER, "zeros:1", block=(1, 2, 3, 4))
     assert "The grid is one to three whole numbers" in refusal(POINTER, "zeros:1", grid=1.5)
-    assert "no name for a macro" in refusal(POINTER, "zeros:1", defines={"A B": 1})
-    assert "no folder" in refusal(POINTER, "zeros:1", include_dirs=["no/such"])
+    assert "is not a valid macro name" in refusal(POINTER, "zeros:1", defines={"A B": 1})
+    assert "There is no include folder no/such." in refusal(POINTER, "zeros:1", include_dirs=["no/such"])
 
 
 def test_launches_that_no_gpu_takes_are_errors_not_findings() -> None:
@@ -417,7 +417,7 @@ def test_what_is_printed_and_the_limit_of_steps_hold_in_a_trace() -> None:
     source = '__global__ void f(int *a) { printf("%d\\n", threadIdx.x); while (a[0] == 0) { } }'
     simulation = run(source, "zeros:1", traced=True, max_steps=100, schedule="shuffle:1")
     assert [printed.text for printed in simulation.printed] == [f"{lane}\n" for lane in range(32)]
-    assert "allow it more steps" in simulation.findings[0].message
+    assert "allow more steps" in simulation.findings[0].message
 
 
 def test_what_is_no_schedule() -> None:

@@ -136,10 +136,13 @@ def test_what_made_a_filtered_value_are_the_elements_around_it(saved: Any) -> No
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("linear,sharp", "'sharp' is no way to read a texture: linear, normalized, clamp, border, wrap, mirror are."),
-        ("clamp,border", "A texture is read by one of clamp, border, not by all."),
-        ("wrap", "wrap needs coordinates from 0 to 1, on a GPU too."),
-        ("linear,mirror", "mirror needs coordinates from 0 to 1, on a GPU too."),
+        (
+            "linear,sharp",
+            "'sharp' is not a texture option; valid options are linear, normalized, clamp, border, wrap, mirror.",
+        ),
+        ("clamp,border", "A texture can use only one of clamp, border."),
+        ("wrap", "wrap needs coordinates from 0 to 1, as on a GPU."),
+        ("linear,mirror", "mirror needs coordinates from 0 to 1, as on a GPU."),
     ],
 )
 def test_ways_that_no_gpu_has_are_refused(saved: Any, words: str, said: str) -> None:
@@ -150,7 +153,7 @@ def test_ways_that_no_gpu_has_are_refused(saved: Any, words: str, said: str) -> 
 
 def test_whole_numbers_are_not_filtered(saved: Any) -> None:
     path = saved(np.arange(4, dtype=np.int32), "whole.npy")
-    with pytest.raises(InputError, match=r"whole\.npy cannot be filtered: only float32 and integers of 8 and 16 bits"):
+    with pytest.raises(InputError, match=r"whole\.npy cannot be filtered: only float32 and 8- and 16-bit integers can"):
         run("whole", f"texture:{path},linear", "empty:1")
     with pytest.raises(LaunchError, match="t is filtered, which only float, float2 and float4 are"):
         run("whole", f"texture:{saved(LINE, 'line.npy')},linear", "empty:1")

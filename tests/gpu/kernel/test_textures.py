@@ -90,9 +90,9 @@ def test_files_that_are_no_textures_are_refused(saved: Any, tmp_path: Path) -> N
             run("objects", f"texture:{path}", "empty:24")
         return caught.value.message
 
-    assert "it needs one or two dimensions, and is 2 x 2 x 2" in refusal(saved(np.zeros((2, 2, 2))))
-    assert "and is a single number" in refusal(saved(np.float32(1)))
-    assert "complex128 is no type of a texture's elements" in refusal(saved(np.zeros(2, complex)))
+    assert "it needs one or two dimensions, but is 2 x 2 x 2" in refusal(saved(np.zeros((2, 2, 2))))
+    assert "but is a single number" in refusal(saved(np.float32(1)))
+    assert "textures do not support elements of type complex128" in refusal(saved(np.zeros(2, complex)))
     assert "its numbers need eight" in refusal(saved(np.array([1 << 40])))
     assert "There is no file" in refusal(tmp_path / "none.npy")
     assert "There is no file" in refusal(tmp_path / "none.png")
@@ -100,9 +100,9 @@ def test_files_that_are_no_textures_are_refused(saved: Any, tmp_path: Path) -> N
 
 def test_what_is_no_texture_takes_none(saved: Any) -> None:
     path = saved(np.zeros(2))
-    with pytest.raises(InputError, match="is no texture object"):
+    with pytest.raises(InputError, match="is not a texture object"):
         run("references", f"texture:{path}")
     with pytest.raises(KernelError, match="There is no texture reference 'other'; the file has plane, line"):
         run("references", "empty:24", textures={"other": path})
-    with pytest.raises(InputError, match="There is no __constant__ or __device__ variable 'line'; the file has none"):
+    with pytest.raises(InputError, match="The file has no __constant__ or __device__ variable 'line'; it has none"):
         run("references", "empty:24", constants={"line": "1"})

@@ -48,19 +48,19 @@ def test_constants_are_there_before_the_launch() -> None:
 
 def test_constants_that_do_not_fit_are_refused() -> None:
     assert refusal(other="1") == (
-        "There is no __constant__ or __device__ variable 'other'; the file has k, scale, total, where."
+        "The file has no __constant__ or __device__ variable 'other'; it has k, scale, total, where."
     )
-    assert refusal(k="1,2,3,4") == "The variable k (int32 [3]) has 3 elements, and 4 are given."
-    assert refusal(k="zeros:4") == "The variable k (int32 [3]) has 3 elements, and 4 are given."
-    assert "takes int32, and it is given 1.5" in refusal(k="1.5,2")
+    assert refusal(k="1,2,3,4") == "The variable k (int32 [3]) has 3 elements, but got 4."
+    assert refusal(k="zeros:4") == "The variable k (int32 [3]) has 3 elements, but got 4."
+    assert "takes int32, but got 1.5" in refusal(k="1.5,2")
     assert "takes an array of int32, not of float64" in refusal(k=np.zeros(3))
-    assert "takes int32, and a text is made of chars" in refusal(k="text:abc")
-    assert "is filled with values, of which 'empty:3' has none" in refusal(k="empty:3")
-    assert "is filled with values, of which 'null' has none" in refusal(k="null")
+    assert "takes int32, but a text consists of chars" in refusal(k="text:abc")
+    assert "needs values, but 'empty:3' provides none" in refusal(k="empty:3")
+    assert "needs values, but 'null' provides none" in refusal(k="null")
     assert "There is no file" in refusal(k="file:/nowhere.npy")
     assert "is a struct of 2 numbers" in refusal(scale="1")
-    assert "needs a number, and '1,2' is none" in refusal(total="1,2")
-    assert "holds pointers, which cannot be set from outside" in refusal(where="0")
+    assert "needs a number, not '1,2'" in refusal(total="1,2")
+    assert "contains pointers, which cannot be set from the host" in refusal(where="0")
 
 
 def test_a_text_is_its_characters(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_text_is_its_characters(tmp_path: Path) -> None:
 def test_texts_that_are_none_are_refused() -> None:
     assert refusal("text:") == "Argument 0 (uint8 * a) is a text without characters."
     assert "There is no file" in refusal("text:@/nowhere")
-    assert "takes uint32, and a text is made of chars" in refusal("zeros:4", "text:abc")
+    assert "takes uint32, but a text consists of chars" in refusal("zeros:4", "text:abc")
 
 
 def test_an_array_is_listed() -> None:
@@ -85,12 +85,12 @@ def test_an_array_is_listed() -> None:
 
 
 def test_lists_that_do_not_fit_are_refused() -> None:
-    assert "0 to 4294967295, and it is given -3" in refusal("1,2", "1,-3")
-    assert "needs a number, and 'x' is none" in refusal("1,x")
-    with pytest.raises(InputError, match="has 2 numbers in each element, of which 3 are no multiple"):
+    assert "0 to 4294967295, but got -3" in refusal("1,2", "1,-3")
+    assert "needs a number, not 'x'" in refusal("1,x")
+    with pytest.raises(InputError, match="has 2 numbers per element, and 3 is not a multiple of that"):
         simulate("test.cu", "f", 1, 1, ["5,", "1,2", "1,2,3"], source=SOURCE)
     source = "struct P { int x; float y; }; __global__ void f(P *p) { p->x = 1; }"
-    with pytest.raises(InputError, match="which numbers with commas between them cannot make"):
+    with pytest.raises(InputError, match="which a list of numbers cannot describe"):
         simulate("test.cu", "f", 1, 1, ["1,2"], source=source)
 
 

@@ -390,4 +390,4 @@ for name in ("MULTIPROCESSOR_COUNT", "L2_CACHE_SIZE", "MAX_THREADS_PER_MULTIPROC
     assert (ended.code, ended.said.splitlines()) == (0, said), ended.complained
     refused = script(HEAD, "--gpu", "voodoo")
     assert refused.code == 2
-    assert "No GPU 'voodoo' is described here" in refused.complained
+    assert "There is no GPU description for 'voodoo'" in refused.complained

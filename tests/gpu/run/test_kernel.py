@@ -136,7 +136,7 @@ def test_a_template_is_run_by_its_instantiation(folder):
         (launch("none"), KernelError, "has no kernel 'none'"),
         (launch("fill", "zeros:4"), KernelError, "is a template"),
         (launch("fill<int, 1>", "zeros:4", block=(2000,)), KernelError, "at most 1024"),
-        (launch("fill<int, 1>", "zeros:4", defines={"1": "2"}), InputError, "no name for a macro"),
+        (launch("fill<int, 1>", "zeros:4", defines={"1": "2"}), InputError, "is not a valid macro name"),
     ],
 )
 def test_what_cannot_be_launched_is_told_in_a_sentence(folder, given, error, words):

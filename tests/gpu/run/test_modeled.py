@@ -109,7 +109,7 @@ def test_a_library_has_no_kernels_to_model() -> None:
 
 
 def test_a_gpu_that_nobody_described_is_refused() -> None:
-    with pytest.raises(InputError, match="No GPU 'voodoo' is described"):
+    with pytest.raises(InputError, match="There is no GPU description for 'voodoo'"):
         modeled(gpu="voodoo")
 
 

@@ -99,7 +99,10 @@ def test_a_kernel_of_a_file_of_its_own(folder) -> None:
     ("request_", "error"),
     [
         (TimelinePattern("reduction", "neighbored", "h200", {"n": 2**10}, launch=99), "no such kernel"),
-        (TimelinePattern("reduction", "neighbored", "pascal", {"n": 2**10}), "No GPU 'pascal'"),
+        (
+            TimelinePattern("reduction", "neighbored", "pascal", {"n": 2**10}),
+            "There is no GPU description for 'pascal'",
+        ),
         (TimelinePattern("matmul", "cublas", "h200", {"n": 64}), "library"),
         (TimelinePattern("convolution", "naive", "h200"), "needs an image"),
     ],

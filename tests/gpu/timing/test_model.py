@@ -248,10 +248,10 @@ def test_a_file_is_modeled_by_its_own_name(tmp_path, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["model", "matmul", "--gpu", "abacus"], "No GPU 'abacus'"),
+        (["model", "matmul", "--gpu", "abacus"], "There is no GPU description for 'abacus'"),
         (["model", "matmul", "--variant", "cublas"], "library"),
         (["model", "no-such-file.cu", "k"], "no-such-file.cu"),
-        (["model", "sort", "--variant", "quicksort", "--n", "4096"], "launches kernels itself"),
+        (["model", "sort", "--variant", "quicksort", "--n", "4096"], "launches child kernels"),
     ],
 )
 def test_what_cannot_be_modeled_is_said_in_one_line(words, said, capsys) -> None:
@@ -287,7 +287,7 @@ extern "C" __global__ void parent(float *values) {
 """
     path = tmp_path / "launches.cu"
     path.write_text(text, "utf-8")
-    with pytest.raises(KernelError, match="parent launches kernels itself"):
+    with pytest.raises(KernelError, match="parent launches child kernels"):
         model_kernel(path, text, "parent", 1, 32, ["zeros:32"], "h200")
 
 

@@ -184,7 +184,7 @@ def test_spans_come_to_what_the_model_counts_without_them(case, monkeypatch) -> 
 @pytest.mark.usefixtures("without_nvcc")
 def test_what_is_written_down_is_bounded_and_whole_up_to_there(monkeypatch) -> None:
     whole, _ = of_pattern("reduction", "neighbored", {"n": 2**16})
-    monkeypatch.setattr(launch, "_MOST_SPANS", 500)
+    monkeypatch.setattr(launch, "_MAXIMUM_SPANS", 500)
     found, _ = of_pattern("reduction", "neighbored", {"n": 2**16})
     for own, all_of_it in zip(found.timelines, whole.timelines, strict=True):
         assert own.until < own.cycles == all_of_it.cycles

@@ -58,7 +58,7 @@ def test_lanes_idle_by_the_branch_that_excludes_them():
     assert states(other, lanes_of=slice(8)) == "IIAAAIII"
     assert other.line[0, 0, :8].tolist() == [4, 4, 0, 0, 0, 3, 3, 3]
     assert other.summary(0) == (
-        "3 active, 3 idle by the branch at line 3, 2 idle by the branch at line 4, 24 not in the block"
+        "3 active, 3 inactive (branch at line 3), 2 inactive (branch at line 4), 24 not in the block"
     )
     joined = lanes.at(at_line(recording, 8))
     assert states(joined, lanes_of=slice(8)) == "AAAAAIII"
@@ -95,7 +95,7 @@ def test_lanes_leave_loops_by_their_condition_by_break_and_by_continue_and_retur
     assert states(second, lanes_of=slice(8)) == "IAAIAFFF"
     assert second.line[0, 0, [0, 3]].tolist() == [5, 6], "one round was enough for lane 0; lane 3 broke"
     assert second.summary(0).startswith(
-        "3 active, 1 idle by the loop at line 5, 1 idle by the branch at line 6, 3 finished"
+        "3 active, 1 inactive (loop at line 5), 1 inactive (branch at line 6), 3 finished"
     )
     last = lanes.at(at_line(recording, 10, 4))
     assert states(last, lanes_of=slice(8)) == "IIIIAFFF"
@@ -117,7 +117,7 @@ __global__ void k(int *a) {
     for block in range(3):
         assert states(lanes, block, 0) == "A" * 20 + "I" * 12
         assert states(lanes, block, 1) == "I" * 8 + "-" * 24
-        assert lanes.summary(block) == "20 active, 20 idle by the branch at line 2, 24 not in the block"
+        assert lanes.summary(block) == "20 active, 20 inactive (branch at line 2), 24 not in the block"
     assert lanes.groups()[0].count == 60
 
 

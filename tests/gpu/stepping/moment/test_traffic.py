@@ -63,7 +63,7 @@ def test_sectors_of_global_memory(stride, moved):
 
 def test_in_words():
     assert strided(1)[0].summary == "shared: 32 writes, bank conflicts 0"
-    assert strided(2)[1].summary == "global: 32 writes, 8 sectors, 4 would do · shared: 32 reads, bank conflicts 1"
+    assert strided(2)[1].summary == "global: 32 writes, 8 sectors, 4 would suffice · shared: 32 reads, bank conflicts 1"
     assert strided(1, threads=1)[0].summary == "shared: 1 write, bank conflicts 0"
 
 
@@ -86,7 +86,7 @@ __global__ void k(int *bins) {
     assert [(queue.element, queue.threads) for queue in others.queues] == [
         (0, tuple(range(32))), (0, tuple(range(32, 40))), (1, tuple(range(40, 48)))
     ]  # fmt: skip
-    assert others.summary == "global: 48 atomics, 40 sectors, 6 would do, 32 atomics queue for one address"
+    assert others.summary == "global: 48 atomics, 40 sectors, 6 would suffice, 32 atomics on one address"
     (access,) = shared.accesses
     assert access.banks()[:2].tolist() == [21, 11]
     assert [(each.array, each.element, each.block, each.threads.tolist()) for each in shared.addresses(0)] == [
