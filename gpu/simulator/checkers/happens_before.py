@@ -313,13 +313,16 @@ class HappensBefore:
             self._fenced = np.full(self._threads, _NEVER)
         lanes = mask.lanes
         threads = self.first_thread + lanes
-        self._fenced[threads] = np.minimum(self._fenced[threads], time)
         warp_time = self._warp_time[lanes]
         if self._known is not None:
             others = self.first_thread + (lanes // WARP * WARP)[:, None] + np.arange(WARP)
             self._releases[0].add(others.ravel(), time, self._known[lanes].ravel())
             warp_time = np.full_like(warp_time, _FIRST)
         known = (self._touched[lanes], warp_time, self._barrier[lanes // self._per_block])
+        shows = np.maximum.reduce(known) > _FIRST  # the fence of a thread that has done nothing yet shows nothing
+        if self._known is not None:
+            shows |= (self._known[lanes] > _FIRST).any(axis=1)
+        self._fenced[threads[shows]] = np.minimum(self._fenced[threads[shows]], time)
         for release, upto in zip(self._releases, known, strict=True):
             release.add(threads, time, upto)
 
