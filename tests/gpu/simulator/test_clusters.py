@@ -201,7 +201,7 @@ __global__ void __cluster_dims__({dims}) k(int *out) {{
     ("dims", "grid", "body", "reason"),
     [
         ("32", 32, "", "k: a cluster of 32 blocks; at most 8 are possible on every GPU, and 16 where the host allows"),
-        ("2", 3, "", "k: a grid of 3 blocks along x, which is no multiple of its clusters' 2"),
+        ("2", 3, "", "k: a grid of 3 blocks along x, which is not a multiple of the cluster's 2"),
         ("2", 2, "if (blockIdx.x) cluster.sync(); else while (!*out) __syncthreads();", r"does not come|does not end"),
         ("2", 2, "cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at the barrier of its cluster again"),
         ("2", 2, "cluster.barrier_wait();", "waits at the barrier of its cluster before it has arrived"),

@@ -61,5 +61,5 @@ def test_a_name_without_a_line_and_a_line_without_a_kernel_are_refused() -> None
     assert "several kernels t<int>, at lines 4 and 6: name one by its line, as t<int>@4." in refusal(module, "t<int>")
     assert refusal(module, "f@5") == "test.cu has no kernel f at line 5; it has f@2, f@3."
     assert refusal(module, "g@5") == "test.cu has no kernel g at line 5; it has none of that name."
-    assert "f@x names no line" in refusal(module, "f@x")
+    assert "f@x does not name a line" in refusal(module, "f@x")
     assert refusal(module, "g") == "test.cu has no kernel 'g'; it has a::f, s, f@2, f@3, s, t."
