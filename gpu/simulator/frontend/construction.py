@@ -36,7 +36,7 @@ def construct(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expression:
     if not isinstance(type, Struct):
         raise refuse(cursor, f"the construction of {type}")
     if name := destructor(cursor.type):
-        raise refuse(cursor, f"an object of {name}, with a nonempty destructor", instead=INSTEAD_OF_DESTRUCTOR)
+        raise refuse(cursor, f"an object of {name}, which has a nonempty destructor", instead=INSTEAD_OF_DESTRUCTOR)
     if has_body(callee) and not is_implicit(callee):
         return _construct(lower, type, callee, lowered_arguments(lower, cursor, callee), start_of(cursor))
     if len(arguments) == 1:
