@@ -43,21 +43,21 @@ def folder() -> Path:
 
 def complaint() -> str:
     """Return why the folder cannot be used, as a sentence; "" if it is usable or does not exist yet."""
-    where = folder()
+    path = folder()
     try:
-        status = where.stat()
+        status = path.stat()
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        return f"The cache folder {where} is not used: {getattr(error, 'strerror', None) or error}."
+        return f"The cache folder {path} is not used: {getattr(error, 'strerror', None) or error}."
     if not stat.S_ISDIR(status.st_mode):
-        return f"The cache folder {where} is not used: it is not a folder."
+        return f"The cache folder {path} is not used: it is not a folder."
     if not _is_owned(status):
-        return f"The cache folder {where} is not used: it belongs to another user."
+        return f"The cache folder {path} is not used: it belongs to another user."
     if _others_may_write(status):
-        return f"The cache folder {where} is not used: other users may write to it."
-    if not os.access(where, os.R_OK | os.W_OK | os.X_OK):
-        return f"The cache folder {where} is not used: this user may not read and write it."
+        return f"The cache folder {path} is not used: other users may write to it."
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return f"The cache folder {path} is not used: this user may not read and write it."
     return ""
 
 
@@ -146,10 +146,10 @@ def _others_may_write(status: os.stat_result) -> bool:
     return sys.platform != "win32" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def _make_room(where: Path, needed: int) -> None:
+def _make_room(folder_path: Path, needed: int) -> None:
     """Remove abandoned incomplete files, and the least recently used entries until `needed` bytes fit."""
     entries = []
-    for path in where.iterdir():
+    for path in folder_path.iterdir():
         with suppress(OSError):
             status = path.lstat()
             if not stat.S_ISREG(status.st_mode):

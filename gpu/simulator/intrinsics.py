@@ -56,8 +56,8 @@ def _first_set(x: Value) -> Value:
 
 def _reversed_bits(x: Value) -> Value:
     for shift, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF)):
-        keep, by = np.uint32(mask), np.uint32(shift)
-        x = ((x >> by) & keep) | ((x & keep) << by)
+        kept_bits, distance = np.uint32(mask), np.uint32(shift)
+        x = ((x >> distance) & kept_bits) | ((x & kept_bits) << distance)
     return x
 
 

@@ -188,7 +188,7 @@ class Texel:
     """The index of the texel at coordinates x, or x and y; `size` is a texel's size in bytes.
 
     `beside` is empty for the nearest texel; for filtered texels it selects, for each axis, the first (0) or the second
-    (1). For a surface, whose x counts bytes, `boundary` is the behavior beyond an edge: 0 ignores the access, 1 clamps
+    (1). For a surface, where x counts bytes, `boundary` is the behavior beyond an edge: 0 ignores the access, 1 clamps
     to the last element, 2 ends the launch.
     """
 

@@ -71,7 +71,7 @@ class SimulatedModule:
     def unreached(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
     ) -> set[int]:
-        """Return those of the file's lines whose code no thread reached; parameters as for `Program.unreached`."""
+        """Return those of the file's lines with code that no thread reached; parameters as for `Program.unreached`."""
         return self._programs[()].unreached(lines, reached, kernels)
 
     @property
@@ -197,7 +197,7 @@ class SimulatedModule:
             The most statements of single lanes to record. A larger launch still runs to its end; `Trace.stopped` is
             then the position where the recording ended.
         checked : bool
-            Whether the checkers run, whose findings are `Trace.findings`.
+            Whether the checkers run; their findings are `Trace.findings`.
         uninitialized : collection of str
             The parameters whose arrays start uninitialized.
         observers : sequence of Observer
@@ -284,12 +284,12 @@ class SimulatedModule:
 
     def _program_for(self, name: str) -> Program:
         """Return the program that contains an instantiation; clang instantiates the templates that the text names."""
-        name, at, line = name.partition("@")
+        name, separator, line = name.partition("@")
         instances = (name,) if is_instantiation(name) else ()
-        key = (*instances, at + line)
+        key = (*instances, separator + line)
         if key not in self._programs:
             text = self._source[0]
-            if at:
+            if separator:
                 if not (line.isascii() and line.isdigit()):
                     raise KernelError(f"{name}@{line} does not name a line: write a whole number, as in {name}@12.")
                 text = self._programs[()].alone(name, int(line))

@@ -100,7 +100,7 @@ class ControlFlow:
             case BlockMeeting(position):
                 self._give_way(MEETS, "waits at a barrier that other threads do not reach", position, "0")
             case ClusterMeeting(barrier):
-                self._meet_cluster(barrier)
+                self._cluster_barrier(barrier)
             case PlannedIf():
                 self._if(item)
             case PlannedLoop():
@@ -171,8 +171,8 @@ class ControlFlow:
                 self._memory.store(place, kind, self._expressions.value(item.frame, argument))
 
         if computed_per_thread:
-            apart = self._memory.apart(item.frame)
-            parallel = not any(touches_one(argument, apart) for argument in expression.arguments)
+            split_slots = self._memory.apart(item.frame)
+            parallel = not any(touches_one(argument, split_slots) for argument in expression.arguments)
             self._masks.each_thread(compute_arguments, parallel=parallel)
         lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, arguments)
         exchanges.write(lanes, expression.op, expression.type)
@@ -211,7 +211,7 @@ class ControlFlow:
                 POLLS, "waits for a phase of a barrier that does not end", expression.position, waiting_thread
             )
 
-    def _meet_cluster(self, barrier: ir.ClusterBarrier) -> None:
+    def _cluster_barrier(self, barrier: ir.ClusterBarrier) -> None:
         assert self._warp is not None
         if barrier.part == "arrive":
             self._warp.arrive()

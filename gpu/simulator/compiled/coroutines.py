@@ -17,7 +17,7 @@ from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.warp import WARP
 
 POLLS, MEETS, GATHERS = 1, 2, 3
-"""What a suspended warp waits for: to test a phase again, or for all other warps of its block, or of its cluster."""
+"""Reasons why a warp is suspended: it waits for a phase, or for all other warps of its block, or of its cluster."""
 
 _DEADLOCK = -1
 """Replaces the progress count to signal a deadlock: all warps that still wait have failed."""
@@ -197,7 +197,7 @@ class WarpCoroutine:
         asm.place(resumed)
 
     def _end(self) -> str:
-        """Declare the intrinsic that ends a coroutine, whose signature depends on LLVM's version; return its call."""
+        """Declare the intrinsic that ends a coroutine, with the signature of LLVM's version; return its call."""
         version = llvm.llvm_version_info[0]
         kind, token = ("void" if version >= 22 else "i1"), (version >= 17)
         self._asm.declare(f"{kind} @llvm.coro.end(ptr, i1{', token' if token else ''})")
@@ -228,38 +228,38 @@ class WarpTurns:
 
     def text(self, signature: str, asm: Assembly) -> str:
         """Return the function; it shares its metadata and declarations with the function `warp`."""
-        own = Assembly()
-        own.metadata, own.declared = asm.metadata, asm.declared
+        scheduler = Assembly()
+        scheduler.metadata, scheduler.declared = asm.metadata, asm.declared
         for each in ("void @llvm.coro.resume(ptr)", "void @llvm.coro.destroy(ptr)", "i1 @llvm.coro.done(ptr)"):
-            own.declare(each)
-        failed = own.value(f"load ptr, ptr {own.offset('%args', 8 * self.failed)}")
-        stride_address = own.value(f"load ptr, ptr {own.offset('%args', 8 * self.stride)}")
-        stride = own.value(f"load i64, ptr {stride_address}")
-        state = _TurnsState.new(own, self.blocks * self.warps, failed)
-        with own.loop("%blocks", "cluster", own.not_unrolled) as (index, _):
-            number = own.value(f"add nsw i64 %first, {index}")
-            state.clear(own)
-            with self._each_warp(own) as (block, warp, place):
-                scratch = own.offset("%scratch", own.value(f"mul i64 {place}, {self.scratch_bytes}"))
-                shared = own.offset("%shared", own.value(f"mul i64 {block}, {stride}"))
+            scheduler.declare(each)
+        failed = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.failed)}")
+        stride_address = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.stride)}")
+        stride = scheduler.value(f"load i64, ptr {stride_address}")
+        state = _TurnsState.new(scheduler, self.blocks * self.warps, failed)
+        with scheduler.loop("%blocks", "cluster", scheduler.not_unrolled) as (index, _):
+            number = scheduler.value(f"add nsw i64 %first, {index}")
+            state.clear(scheduler)
+            with self._each_warp(scheduler) as (block, warp, place):
+                scratch = scheduler.offset("%scratch", scheduler.value(f"mul i64 {place}, {self.scratch_bytes}"))
+                shared = scheduler.offset("%shared", scheduler.value(f"mul i64 {block}, {stride}"))
                 arguments = (
                     f"ptr {scratch}, ptr {shared}, ptr %args, i64 {number}, i64 {block}, i64 {warp}, "
-                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element(own, state.waits, place)}, ptr {state.progress}, "
-                    f"ptr {_element(own, state.arrivals, place)}, ptr {state.gathered}, ptr %shared, i64 {stride}"
+                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element(scheduler, state.waits, place)}, ptr {state.progress}, "
+                    f"ptr {_element(scheduler, state.arrivals, place)}, ptr {state.gathered}, ptr %shared, i64 {stride}"
                 )
-                handle = own.value(f"call ptr @warp({arguments})")
-                own.emit(f"store ptr {handle}, ptr {_element(own, state.handles, place)}")
-            own.place(self._write_rounds(own, state))
-            with self._each_warp(own) as (_, _, place):
-                handle = own.value(f"load ptr, ptr {_element(own, state.handles, place)}")
-                own.emit(f"call void @llvm.coro.destroy(ptr {handle})")
+                handle = scheduler.value(f"call ptr @warp({arguments})")
+                scheduler.emit(f"store ptr {handle}, ptr {_element(scheduler, state.handles, place)}")
+            scheduler.place(self._write_rounds(scheduler, state))
+            with self._each_warp(scheduler) as (_, _, place):
+                handle = scheduler.value(f"load ptr, ptr {_element(scheduler, state.handles, place)}")
+                scheduler.emit(f"call void @llvm.coro.destroy(ptr {handle})")
         lines = [
             f"define void @kernel({signature}) nounwind {{",
             "entry:",
-            *own.entry,
+            *scheduler.entry,
             "  br label %start",
             "start:",
-            *map(str, own.lines),
+            *map(str, scheduler.lines),
             "  ret void",
             "}",
         ]

@@ -134,8 +134,8 @@ def _vote(lanes: ExchangeLanes, op: str) -> None:
             answers = asm.value(f"and {_BITS} {answers}, {warp.holds(1)}")
         word = asm.value(f"bitcast {_BITS} {answers} to i32")
         if op in ("__any_sync", "__all_sync"):
-            found = asm.value(f"icmp {'ne' if op == '__any_sync' else 'eq'} i32 {word}, 0")
-            word = asm.value(f"zext i1 {found} to i32")
+            result = asm.value(f"icmp {'ne' if op == '__any_sync' else 'eq'} i32 {word}, 0")
+            word = asm.value(f"zext i1 {result} to i32")
         warp.give(word)
 
 
@@ -163,11 +163,11 @@ def _reduce(lanes: ExchangeLanes, operation: str, type: Scalar) -> None:
 def _takes_part(lanes: ExchangeLanes, thread: str, lane: str) -> str:
     """Return whether a lane is active, and named by the mask that it passes, if there is one."""
     asm = lanes.asm
-    here = lanes.here(thread)
+    is_active = lanes.here(thread)
     if not lanes.has(0):
-        return here
+        return is_active
     shifted = asm.value(f"lshr i32 {lanes.argument(0, thread)}, {asm.value(f'trunc i64 {lane} to i32')}")
-    return asm.value(f"and i1 {here}, {asm.value(f'trunc i32 {shifted} to i1')}")
+    return asm.value(f"and i1 {is_active}, {asm.value(f'trunc i32 {shifted} to i1')}")
 
 
 def _holds(lanes: ExchangeLanes, number: int, thread: str) -> str:
@@ -214,7 +214,7 @@ def _check_full_warps(lanes: ExchangeLanes) -> None:
 
 
 def _matrix_product(lanes: ExchangeLanes, type: Scalar) -> None:
-    """Write a matrix product per warp, whose lanes are all active or all inactive."""
+    """Write a matrix product per warp; its lanes are all active or all inactive."""
     asm = lanes.asm
     with asm.loop(lanes.threads // WARP, "warp", asm.not_unrolled) as (warp, after):
         first = "0" if warp == "0" else asm.value(f"mul nuw nsw i64 {warp}, {WARP}")

@@ -244,7 +244,7 @@ class ExpressionWriter:
 
     def _cluster_address(self, frame: PlannedFrame, expression: ir.ClusterAddress) -> str:
         asm, blocks = self._asm, prod(self._block.cluster)
-        pointer, rank = self.scalar(frame, expression.pointer), self._as_int64(frame, expression.rank)
+        pointer, rank = self.scalar(frame, expression.pointer), self._int64_value(frame, expression.rank)
         is_valid, is_invalid = asm.fresh("there"), asm.fresh("nowhere")
         asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), is_valid, is_invalid)
         asm.place(is_invalid)
@@ -341,7 +341,7 @@ class ExpressionWriter:
         return self._update_atomically(expression, address, values)
 
     def _update_plainly(self, op: str, type: Scalar, address: str, value: str) -> str:
-        """Write a non-atomic update of memory that only this block uses, whose threads share one processor thread."""
+        """Write a non-atomic update of memory that only this block uses: its threads share one processor thread."""
         asm, llvm_type = self._asm, memory_type(type)
         old = asm.value(f"load {llvm_type}, ptr {address}")
         asm.emit(f"store {llvm_type} {arithmetic.binary(asm, _PLAIN[op], type, old, value)}, ptr {address}")
@@ -380,14 +380,14 @@ class ExpressionWriter:
         return asm.value(f"atomicrmw {kind} ptr {address}, {llvm_type} {values[0]} monotonic")
 
     def _async_copy(self, frame: PlannedFrame, expression: ir.AsyncCopy) -> str:
-        """Copy immediately, which is allowed: code that waits for the copy cannot tell the difference."""
+        """Copy immediately, which is allowed: code that waits for the copy sees no difference."""
         asm = self._asm
         destination, source = self.scalar(frame, expression.to), self.scalar(frame, expression.source)
-        size = self._as_int64(frame, expression.bytes)
+        size = self._int64_value(frame, expression.bytes)
         source_size = size
         if expression.given is not None:
             asm.declare("i64 @llvm.umin.i64(i64, i64)")
-            requested = self._as_int64(frame, expression.given)
+            requested = self._int64_value(frame, expression.given)
             source_size = asm.value(f"call i64 @llvm.umin.i64(i64 {requested}, i64 {size})")
             asm.fill(destination, 0, size)
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
@@ -397,7 +397,7 @@ class ExpressionWriter:
     def _launch(self, frame: PlannedFrame, launch: ir.LaunchCall) -> str:
         """Pass a launch's record to the host, which runs the child after all blocks have finished."""
         asm, memory, block = self._asm, self._memory, self._block
-        stream, shared = self.scalar(frame, launch.stream), self._as_int64(frame, launch.shared_bytes)
+        stream, shared = self.scalar(frame, launch.stream), self._int64_value(frame, launch.shared_bytes)
         extents = [*self.value(frame, launch.grid), *self.value(frame, launch.block)]
         arguments = [self.value(frame, argument) for argument in launch.arguments]
         *offsets, size = parameter_offsets(launch.function)
@@ -420,7 +420,7 @@ class ExpressionWriter:
         asm.emit(f"call void {taker}(ptr {record})")
         return "0"
 
-    def _as_int64(self, frame: PlannedFrame, expression: ir.Expression) -> str:
+    def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
         return arithmetic.cast(self._asm, expression.type, INT64, self.scalar(frame, expression))
 

@@ -124,7 +124,7 @@ class ExchangeLanes:
 
     @contextmanager
     def each_warp(self) -> Iterator[WarpVector]:
-        """Execute the code written inside for every warp, whose lanes are the elements of vectors."""
+        """Execute the code written inside for every warp; its lanes are the elements of vectors."""
         with self.asm.loop(-(-self.threads // WARP), "warp", self.asm.not_unrolled) as (warp, _):
             yield WarpVector(self, "0" if warp == "0" else self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
 
@@ -185,8 +185,10 @@ class WarpVector:
             active = asm.value(f"icmp sgt <{WARP} x i32> {self._splat(remaining, 'i32')}, <{_NUMBERS}>")
         flags = lanes.flags(self.first)
         if flags is not None:
-            here = asm.value(f"load <{WARP} x i8>, ptr {flags}, align {WARP}")
-            active = asm.value(f"and {_BITS} {active}, {asm.value(f'icmp ne <{WARP} x i8> {here}, splat (i8 0)')}")
+            active_flags = asm.value(f"load <{WARP} x i8>, ptr {flags}, align {WARP}")
+            active = asm.value(
+                f"and {_BITS} {active}, {asm.value(f'icmp ne <{WARP} x i8> {active_flags}, splat (i8 0)')}"
+            )
         if lanes.has(0):
             shifted = asm.value(f"lshr <{WARP} x i32> {self.argument(0)}, <{_NUMBERS}>")
             active = asm.value(f"and {_BITS} {active}, {asm.value(f'trunc <{WARP} x i32> {shifted} to {_BITS}')}")

@@ -139,7 +139,7 @@ class MaskStack:
             rest = asm.value(f"sub i64 {self._block.threads}, {number}")
             for offset in (*mask.arrays, *((others.bytes,) if others is not None else ())):
                 asm.fill(asm.offset(self._scratch.address(offset), number), 0, rest)
-        with self._counted(mask) as count, self._block.each_thread(first=number):
+        with self._count_threads(mask) as count, self._block.each_thread(first=number):
             holds = condition()
             for offset in mask.arrays:
                 self._set(offset, holds)
@@ -156,7 +156,7 @@ class MaskStack:
     def _split_some(self, condition: Callable[[], str], mask: ThreadMask, others: ThreadMask | None) -> None:
         """Test for each thread whether it is active, and only then the condition."""
         asm = self._asm
-        with self._counted(mask) as count, self._block.each_thread():
+        with self._count_threads(mask) as count, self._block.each_thread():
             is_active = self.takes_part()
             holds = self._holds(condition, is_active)
             for offset in mask.arrays:
@@ -221,11 +221,11 @@ class MaskStack:
 
     def _count(self, mask: ThreadMask) -> None:
         asm = self._asm
-        with self._counted(mask) as count, self._block.each_number():
+        with self._count_threads(mask) as count, self._block.each_number():
             count(asm.value(f"icmp ne i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')}, 0"))
 
     @contextmanager
-    def _counted(self, mask: ThreadMask) -> Iterator[Callable[[str], None]]:
+    def _count_threads(self, mask: ThreadMask) -> Iterator[Callable[[str], None]]:
         """Yield a function that registers whether a thread is active in a mask; the count is stored at the end."""
         asm = self._asm
         total, top = asm.alloca(4, "total"), asm.alloca(4, "highest")
@@ -280,9 +280,9 @@ class MaskStack:
 
     def go_on(self) -> None:
         """Skip the code that follows if no thread is active; otherwise a loop might not end."""
-        here = self._asm.fresh("here")
-        self._asm.branch(self.is_someone(self._enclosing[-1]), here, self._enclosing[-1].skip)
-        self._asm.place(here)
+        not_empty = self._asm.fresh("here")
+        self._asm.branch(self.is_someone(self._enclosing[-1]), not_empty, self._enclosing[-1].skip)
+        self._asm.place(not_empty)
 
     def _first_take_part(self) -> tuple[str, str | None]:
         """Return whether the active threads are the first ones, and their number, None for all.
@@ -300,7 +300,7 @@ class MaskStack:
     # Loops over active threads.
 
     def each_thread(self, write: Callable[[], None], *, parallel: bool, strip: int = 0) -> None:
-        """Run code for the active threads, in a loop of its own for the case that these are the first ones."""
+        """Run code for the active threads, in a separate loop for the case that these are the first ones."""
         block = self._block
         if not self._enclosing:
             with block.each_thread(parallel=parallel, strip=strip):

@@ -323,15 +323,17 @@ class KernelMemory:
         return self._replacement.in_rows(self._frames[part.frame].function).get(part.slot)
 
     def in_row(self, part: Part, row: str) -> str:
-        """Return the address of a thread's value in a row, whose number is an i64."""
+        """Return the address of a thread's value in a row, by the row's number, an i64."""
         rows = self.rows(part)
         assert rows is not None
         start = self._scratch.take((part.frame, part.slot, "rows"), rows.count * rows.width)
-        before = self._asm.value(f"mul nsw i64 {row}, {self._scratch.stride}")
-        return self._scratch.element(start, rows.width, self._asm.value(f"add nsw i64 {before}, {self._block.thread}"))
+        row_start = self._asm.value(f"mul nsw i64 {row}, {self._scratch.stride}")
+        return self._scratch.element(
+            start, rows.width, self._asm.value(f"add nsw i64 {row_start}, {self._block.thread}")
+        )
 
     def apart(self, frame: PlannedFrame) -> set[int]:
-        """Return the slots of a frame whose memory is split."""
+        """Return the slots of a frame that hold split memory."""
         return {slot for slot in self._split_slots(frame.function) if (frame.path, slot) in self._wide}
 
     def _split_slots(self, function: ir.Function) -> set[int]:

@@ -145,7 +145,7 @@ def key_of(function: ir.Function, *what: Any) -> str:
 @cache
 def _linker() -> Any:
     _machine()
-    # RuntimeDyld ends the process if a fragmented address space puts code and its constants more than 2 GB apart;
+    # RuntimeDyld ends the process if a fragmented address space separates code and its constants by more than 2 GB;
     # JITLink allocates both together. It is not finished for Windows.
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 

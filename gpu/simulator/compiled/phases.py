@@ -1,6 +1,6 @@
 """Barrier objects in shared memory, and the operations on them, as LLVM instructions.
 
-Copies arrive when they are started, which is allowed: code that waits for the phase cannot tell the difference.
+Copies arrive when they are started, which is allowed: code that waits for the phase sees no difference.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class PhaseWriter:
 
     def change(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
         """Write any operation except a test, and return the parity of the phase before it."""
-        address, count = self._thread.scalar(frame, expression.pointer), self._as_int64(frame, expression.argument)
+        address, count = self._thread.scalar(frame, expression.pointer), self._int64_value(frame, expression.argument)
         match expression.op:
             case "init":
                 return self._init(address, count, expression)
@@ -85,7 +85,7 @@ class PhaseWriter:
         word = asm.value(f"load i64, ptr {self._thread.scalar(frame, expression.pointer)}")
         self._check(asm.value(f"icmp sgt i64 {word}, 0"), UNINITIALIZED, expression)
         parity = asm.value(f"lshr i64 {word}, {PARITY_BIT}")
-        differs = asm.value(f"xor i64 {parity}, {self._as_int64(frame, expression.argument)}")
+        differs = asm.value(f"xor i64 {parity}, {self._int64_value(frame, expression.argument)}")
         return asm.value(f"trunc i64 {differs} to i1")
 
     def bring(self, frame: PlannedFrame, copy: ir.BulkCopy) -> str:
@@ -94,7 +94,7 @@ class PhaseWriter:
         destination, source, size = (
             self._thread.scalar(frame, copy.to),
             self._thread.scalar(frame, copy.source),
-            self._as_int64(frame, copy.bytes),
+            self._int64_value(frame, copy.bytes),
         )
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
         asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {destination}, ptr {source}, i64 {size}, i1 false)")
@@ -138,6 +138,6 @@ class PhaseWriter:
         self._thread.memory.fail(failure, self._thread.block.thread_index)
         asm.place(valid)
 
-    def _as_int64(self, frame: PlannedFrame, expression: ir.Expression) -> str:
+    def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
         return arithmetic.cast(self._thread.asm, expression.type, INT64, self._thread.scalar(frame, expression))

@@ -58,7 +58,7 @@ def plan(
     block : sequence of int
         Threads per block along x, y and z.
     constants : frozenset of str
-        The names of `__constant__` variables, whose loads have the same value for all threads.
+        The names of `__constant__` variables; all threads load the same values from them.
     replacement : ScalarReplacement
         The local memory that is split into scalars.
 

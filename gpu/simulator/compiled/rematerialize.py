@@ -91,7 +91,7 @@ class Assignments:
     lasting : dict of int to expression
         The values of variables that are assigned only at their declaration.
     counting : dict of int to frozenset of int
-        By variable, the counters of the loops in whose bodies it is declared.
+        By variable, the counters of the loops that contain its declaration.
     """
 
     def __init__(self, function: ir.Function, nodes: list[Any]) -> None:
@@ -174,7 +174,7 @@ class Rematerializable:
 
 
 def _loop_counters(nodes: list[Any]) -> dict[int, frozenset[int]]:
-    """Return by variable the counters of the loops in whose bodies it is declared, if only the loops change them.
+    """Return by variable the counters of the loops that contain its declaration, if only the loops change them.
 
     They are constant during the variable's lifetime, because a loop's step runs after the end of the iteration's scope.
     """

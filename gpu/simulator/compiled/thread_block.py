@@ -134,8 +134,8 @@ class ThreadBlock:
     def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
         """Execute the code written inside for every thread, or for the `first` threads.
 
-        `parallel` means that their accesses are independent. `strip` divides the loop along x into strips of so many
-        threads.
+        `parallel` means that their accesses are independent. `strip` divides the loop along x into strips of this
+        many threads.
         """
         asm = self._asm
         marks = self._parallel_loop_marks() if parallel else []
@@ -160,8 +160,8 @@ class ThreadBlock:
         """Return the number of position `place` after `rows` rows of a length."""
         if rows == "0":
             return place
-        before = self._asm.value(f"mul nuw nsw i64 {rows}, {length}")
-        return before if place == "0" else self._asm.value(f"add nuw nsw i64 {before}, {place}", "t")
+        row_start = self._asm.value(f"mul nuw nsw i64 {rows}, {length}")
+        return row_start if place == "0" else self._asm.value(f"add nuw nsw i64 {row_start}, {place}", "t")
 
     @contextmanager
     def _along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -189,7 +189,7 @@ class ThreadBlock:
 
     @contextmanager
     def each_lane(self, count: str | int) -> Iterator[str]:
-        """Execute the code written inside for the first `count` numbers of threads, whose accesses are independent."""
+        """Execute the code written inside for the first `count` thread numbers, with independent accesses."""
         with self._asm.loop(count, "lane", *self._parallel_loop_marks()) as (thread, _):
             yield thread
         self.access = ""

@@ -17,7 +17,7 @@ class Uniformity:
     varying : set of (str, int)
         The variables that differ: the path of a frame, and the slot.
     constants : set of str
-        The names of `__constant__` variables, whose loads have the same value for all threads.
+        The names of `__constant__` variables; all threads load the same values from them.
     """
 
     def __init__(self, varying: Set[Key], constants: Set[str]) -> None:

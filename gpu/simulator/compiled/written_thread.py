@@ -1,4 +1,4 @@
-"""The context of the thread whose code is being written, shared by all writers."""
+"""The context of the current thread, shared by all writers of its code."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def _add_root(addressed: set[Cursor], cursor: Cursor) -> None:
 
 
 def _assignment_targets(cursor: Cursor) -> Iterator[Cursor]:
-    """Yield the inner place of an assignment or increment whose operand is itself a computed place."""
+    """Yield the inner place of an assignment or increment of a computed place."""
     if is_assignment(cursor) or cursor.operator in ("x++", "x--"):
         inner = _without_parentheses(cursor.children[0])
         if is_assignment(inner) or inner.kind == CursorKind.CONDITIONAL_OPERATOR:
@@ -107,7 +107,7 @@ _REFERRING: dict[CursorKind, Callable[[Cursor], Iterable[Cursor]]] = {
 
 
 def is_assignment(cursor: Cursor) -> bool:
-    """Return whether an expression is an assignment whose result is the assigned place."""
+    """Return whether an expression is an assignment that results in the assigned place."""
     if cursor.kind == CursorKind.BINARY_OPERATOR:
         return cursor.operator == "="
     if cursor.kind == CursorKind.UNARY_OPERATOR:

@@ -122,7 +122,7 @@ class _Assembly:
                     raise refuse(operand, "this output operand of asm")
                 if isinstance(place, ir.Element) and name in sums and constraint[0] == "+":
                     place = replace(place, sum=True)
-                held = place.type if isinstance(place.type, Scalar | Pointer) else _CONSTRAINT_TYPES["r"]
+                register_type = place.type if isinstance(place.type, Scalar | Pointer) else _CONSTRAINT_TYPES["r"]
                 initial: ir.Expression | None = None
                 if isinstance(place, ir.Element) and place.sum:
                     initial = ir.Load(place.type, place)
@@ -130,7 +130,7 @@ class _Assembly:
                     initial = self.lower.value(operand)
                 if initial is not None and name in sums:
                     self.sums[name], initial = initial, None
-                outputs.append((place, self._declare(name, held, initial)))
+                outputs.append((place, self._declare(name, register_type, initial)))
                 continue
             value = self.lower.value(operand)
             self.registers[name] = value if isinstance(value, ir.Const) else self._declare(name, value.type, value)
@@ -296,10 +296,12 @@ class _Assembly:
                 value = ir.Binary(type, ">>", self._value(source, type, instruction), shift)
                 self._store(part, convert(value, narrow, self.cursor), instruction)
         else:
-            held = self.registers.get(source)
-            keeps = held is not None and isinstance(held.type, Pointer) and type.size == 8
+            register = self.registers.get(source)
+            keeps_pointer = register is not None and isinstance(register.type, Pointer) and type.size == 8
             self._store(
-                target, held if keeps and held is not None else self._value(source, type, instruction), instruction
+                target,
+                register if keeps_pointer and register is not None else self._value(source, type, instruction),
+                instruction,
             )
 
     def _do_cvta(self, instruction: ptx.Instruction) -> None:
@@ -468,8 +470,10 @@ class _Assembly:
             [self._unpack(instruction, unpack, register, mma.packed, mma.sum) for register in registers]
             for unpack, registers in ((mma.unpack_a, factors[0]), (mma.unpack_b, factors[1]))
         )
-        unpack, held = ("half_at", 2) if mma.halves else ("", 1)
-        elements_c = [self._unpack(instruction, unpack, register, held, mma.sum) for register in factors[2]]
+        unpack, values_per_register = ("half_at", 2) if mma.halves else ("", 1)
+        elements_c = [
+            self._unpack(instruction, unpack, register, values_per_register, mma.sum) for register in factors[2]
+        ]
         sums = [one for register in elements_c for one in register]
         columns = [one for register in elements_b for one in register]
         results = []
@@ -552,8 +556,8 @@ class _Assembly:
 
     def _immediate(self, text: str) -> int | float | None:
         """Return an immediate operand, or a constant that is passed in as one."""
-        held = self.registers.get(text)
-        return int(held.value) if isinstance(held, ir.Const) else _parse_number(text)
+        register = self.registers.get(text)
+        return int(register.value) if isinstance(register, ir.Const) else _parse_number(text)
 
     def _read_sums(self, registers: list[str], accumulates: ir.Expression) -> None:
         """Read the accumulators if the product is added to them; otherwise they may be uninitialized."""
@@ -599,10 +603,14 @@ class _Assembly:
                 address = self._call(instruction, f"wgmma_{tile.factor}_turned", arguments)
             else:
                 address = ir.Member(Pointer(unit), start, place * unit.size) if place else start
-            held = ir.Load(unit, ir.Element(unit, address, None, start_of(self.cursor), is_led_to=True), reads_on=True)
-            value: ir.Expression = ir.Intrinsic(_FLOAT32, _FROM_HALF, (held,))
+            element = ir.Load(
+                unit, ir.Element(unit, address, None, start_of(self.cursor), is_led_to=True), reads_on=True
+            )
+            value: ir.Expression = ir.Intrinsic(_FLOAT32, _FROM_HALF, (element,))
             if wgmma.unpack != "half_at":
-                value = self._call(instruction, wgmma.unpack, [self._reinterpret(held, _UINT32), number_of(_UINT32, 0)])
+                value = self._call(
+                    instruction, wgmma.unpack, [self._reinterpret(element, _UINT32), number_of(_UINT32, 0)]
+                )
             elements.append(self._declare(f"lockstep {tile.factor}", _FLOAT32, value))
         return tuple(elements)
 
@@ -612,9 +620,11 @@ class _Assembly:
         """Return the elements that a register holds, in the type in which they are multiplied."""
         if not function:
             return (self._value(register, type, instruction),)
-        held = self._value(register, _UINT32, instruction)
+        register_value = self._value(register, _UINT32, instruction)
         return tuple(
-            self._declare(f"lockstep {register}.{position}", type, self._call(instruction, function, [held, index]))
+            self._declare(
+                f"lockstep {register}.{position}", type, self._call(instruction, function, [register_value, index])
+            )
             for position, index in enumerate(number_of(_UINT32, position) for position in range(count))
         )
 
@@ -815,8 +825,10 @@ class _Assembly:
         carry = self._carry()
         before: ir.Expression = carry if instruction.operation in ("addc", "subc", "madc") else number_of(_UINT32, 0)
         unsigned = "u" + type[1:]
-        held = [self._declare(f"lockstep {number}", value.type, value) for number, value in enumerate((first, second))]
-        operands = [*held, before]
+        addends = [
+            self._declare(f"lockstep {number}", value.type, value) for number, value in enumerate((first, second))
+        ]
+        operands = [*addends, before]
         value = self._call(instruction, f"{kind}_{unsigned}", operands)
         result = self._declare("lockstep result", value.type, value)
         if "cc" in instruction.modifiers:
@@ -888,16 +900,16 @@ class _Assembly:
 def _accumulators(parsed: list[ptx.Instruction]) -> frozenset[str]:
     """Return the registers that a statement uses only once, as the accumulator of a warpgroup's product."""
     sums: set[str] = set()
-    others: list[str] = []
+    other_registers: list[str] = []
     for each in parsed:
         is_product = each.words[:1] == ("mma_async",)
         names = [name for operand in each.operands[is_product:] for name in re.findall(r"%\d+", operand)]
         if is_product:
             accumulators = re.findall(r"%\d+", each.operands[0])
-            others += sums.intersection(accumulators)
+            other_registers += sums.intersection(accumulators)
             sums.update(accumulators)
-        others += names
-    return frozenset(sums.difference(others))
+        other_registers += names
+    return frozenset(sums.difference(other_registers))
 
 
 def _parse_number(text: str) -> int | float | None:

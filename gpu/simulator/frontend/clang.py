@@ -91,7 +91,7 @@ class Diagnosis:
     def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
         """Return the diagnostic as an error; `detail` lists the others too."""
         shown = others[:_LOGGED_ERRORS] or (self,)
-        log = "\n".join(found.excerpt for found in shown)
+        log = "\n".join(diagnosis.excerpt for diagnosis in shown)
         if (more := len(others) - len(shown)) > 0:
             log += f"\nand {more:,} more."
         return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)

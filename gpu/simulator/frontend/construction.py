@@ -57,10 +57,10 @@ def _construct(
 ) -> ir.Expression:
     function = lower.scope.function_called(constructor, position)
     this = ir.Temporary(Pointer(type), None)
-    held = ir.Local(this.type, lower.scope.new_slot(), "this")
-    call = ir.Call(function.type, function, (held, *arguments), position)
-    construction = ir.Sequence(VOID, ir.Assign(this.type, held, this), call)
-    return ir.Sequence(type, construction, ir.Load(type, ir.Element(type, held, None, position)))
+    this_pointer = ir.Local(this.type, lower.scope.new_slot(), "this")
+    call = ir.Call(function.type, function, (this_pointer, *arguments), position)
+    construction = ir.Sequence(VOID, ir.Assign(this.type, this_pointer, this), call)
+    return ir.Sequence(type, construction, ir.Load(type, ir.Element(type, this_pointer, None, position)))
 
 
 def braces(lower: Lowering, cursor: Cursor, type: Type, declared: ClangType | None = None) -> ir.Expression:
@@ -87,59 +87,61 @@ def array_values(
     return _elements(lower, type, declared or cursor.type, deque(expressions_of(cursor)))
 
 
-def _members(lower: Lowering, type: Struct, declared: ClangType | None, given: deque[Cursor]) -> ir.Expression:
+def _members(lower: Lowering, type: Struct, declared: ClangType | None, initializers: deque[Cursor]) -> ir.Expression:
     """Consume values for each member in turn."""
     declarations = member_declarations(declared)
     named = {}
-    if given and _has_designator(given[0]):
-        for value in given:
+    if initializers and _has_designator(initializers[0]):
+        for value in initializers:
             designator, inner = value.children
             named[designator.spelling] = inner
-        given.clear()
+        initializers.clear()
     parts: list[ir.Expression] = []
     for member in type.fields:
         source = declarations.get(member.name)
         if member.name in named:
-            given.append(named[member.name])
-        if not given or _is_omitted(given[0]):
-            if given:
-                given.popleft()
+            initializers.append(named[member.name])
+        if not initializers or _is_omitted(initializers[0]):
+            if initializers:
+                initializers.popleft()
             parts += [zero_of(member.type)] if source is None else _member_default(lower, source, member.type)
         elif member.is_reference:
-            parts.append(lower.address(given.popleft()))
+            parts.append(lower.address(initializers.popleft()))
         else:
-            parts += _consume_next(lower, member.type, None if source is None else source.type, given)
+            parts += _consume_next(lower, member.type, None if source is None else source.type, initializers)
     return ir.Construct(type, tuple(parts))
 
 
-def _elements(lower: Lowering, type: ArrayOf, declared: ClangType, given: deque[Cursor]) -> list[ir.Expression]:
+def _elements(lower: Lowering, type: ArrayOf, declared: ClangType, initializers: deque[Cursor]) -> list[ir.Expression]:
     """Consume values for each element of an array in turn."""
     inner = declared.canonical
     element = inner.element_type if inner.kind in ARRAYS else inner
     values: list[ir.Expression] = []
-    if given:
-        _has_designator(given[0])
+    if initializers:
+        _has_designator(initializers[0])
     for number in range(type.length):
-        if not given:
+        if not initializers:
             missing = (type.length - number) * (type.count // type.length)
             if isinstance(type.innermost, Struct):
                 return values + default_elements(lower, declared, type.innermost, missing)
             return values + [zero_of(type.innermost)] * missing
-        values += _consume_next(lower, type.element, element, given)
+        values += _consume_next(lower, type.element, element, initializers)
     return values
 
 
-def _consume_next(lower: Lowering, type: Type, declared: ClangType | None, given: deque[Cursor]) -> list[ir.Expression]:
+def _consume_next(
+    lower: Lowering, type: Type, declared: ClangType | None, initializers: deque[Cursor]
+) -> list[ir.Expression]:
     """Consume the next value; if inner braces are omitted, as many values as the member or element needs."""
-    first = given[0]
+    first = initializers[0]
     if isinstance(type, ArrayOf) and first.kind not in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL):
-        return _elements(lower, type, declared or first.type, given)
+        return _elements(lower, type, declared or first.type, initializers)
     is_plain = first.kind != CursorKind.INIT_LIST_EXPR
     if isinstance(type, Struct) and not type.is_union and is_plain and lower.type_of(first) != type:
         if declared is None or is_aggregate(declared):
-            return [_members(lower, type, declared, given)]
-        return [_construct_from_braces(lower, first, type, declared, [given.popleft()])]
-    given.popleft()
+            return [_members(lower, type, declared, initializers)]
+        return [_construct_from_braces(lower, first, type, declared, [initializers.popleft()])]
+    initializers.popleft()
     if isinstance(type, ArrayOf):
         return array_values(lower, first, type, declared)
     if not is_plain:
@@ -147,35 +149,35 @@ def _consume_next(lower: Lowering, type: Type, declared: ClangType | None, given
     return [lower.converted(first, type)]
 
 
-def _union(lower: Lowering, cursor: Cursor, type: Struct, given: deque[Cursor]) -> ir.Expression:
-    if not given or _is_omitted(given[0]):
+def _union(lower: Lowering, cursor: Cursor, type: Struct, initializers: deque[Cursor]) -> ir.Expression:
+    if not initializers or _is_omitted(initializers[0]):
         return zero_of(type)
-    held = ir.Local(Pointer(type), lower.scope.new_slot(), "a union")
+    union_pointer = ir.Local(Pointer(type), lower.scope.new_slot(), "a union")
     first = type.fields[0]
-    place = ir.Element(first.type, ir.Member(Pointer(decayed(first.type)), held, 0), None, start_of(cursor))
+    place = ir.Element(first.type, ir.Member(Pointer(decayed(first.type)), union_pointer, 0), None, start_of(cursor))
     if isinstance(first.type, ArrayOf):
         raise refuse(cursor, "braces for a union that starts with an array", instead="Assign its elements.")
-    fresh = ir.Assign(held.type, held, ir.Temporary(Pointer(type), zero_of(type)))
-    value = lower.converted(given[0], first.type)
+    fresh = ir.Assign(union_pointer.type, union_pointer, ir.Temporary(Pointer(type), zero_of(type)))
+    value = lower.converted(initializers[0], first.type)
     assignments = ir.Sequence(VOID, fresh, ir.Assign(first.type, place, value))
-    return ir.Sequence(type, assignments, ir.Load(type, ir.Element(type, held, None, start_of(cursor))))
+    return ir.Sequence(type, assignments, ir.Load(type, ir.Element(type, union_pointer, None, start_of(cursor))))
 
 
 def _construct_from_braces(
-    lower: Lowering, cursor: Cursor, type: Struct, declared: ClangType, given: list[Cursor]
+    lower: Lowering, cursor: Cursor, type: Struct, declared: ClangType, initializers: list[Cursor]
 ) -> ir.Expression:
     """Lower braces, or a value to convert, where clang does not name the constructor."""
-    if not given:
+    if not initializers:
         return _default_object(lower, declared, type)
     constructors = [
         member
         for member in shown_members(declared.canonical.declaration)
-        if member.kind == CursorKind.CONSTRUCTOR and len(member.arguments) == len(given)
+        if member.kind == CursorKind.CONSTRUCTOR and len(member.arguments) == len(initializers)
     ]
     if len(constructors) != 1 or constructors[0].definition is None or is_instantiated(declared.declaration):
         name = declared.canonical.spelling
         raise refuse(cursor, f"this value for a {name}", instead=f"Name the type: {name}(...).")
-    return _construct_from(lower, type, constructors[0], given)
+    return _construct_from(lower, type, constructors[0], initializers)
 
 
 def default(lower: Lowering, type: Struct, declared: ClangType, *, given: Collection[str] = ()) -> ir.Expression:

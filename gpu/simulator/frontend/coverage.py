@@ -1,4 +1,4 @@
-"""Line coverage: the lines of a file whose statements no thread reached."""
+"""Line coverage: the lines of a file with statements that no thread reached."""
 
 from __future__ import annotations
 

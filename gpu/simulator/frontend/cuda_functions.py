@@ -71,8 +71,10 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         lower.scope.function.has_phases |= bool(barrier)
         return ir.BulkCopy(VOID, destination, source, count, barrier[0] if barrier else None, start_of(cursor))
     if name == "__lockstep_async_copy":
-        destination, source, count, *given = (lower.value(each) for each in arguments if is_written_out(each))
-        return ir.AsyncCopy(VOID, destination, source, count, given[0] if given else None, start_of(cursor))
+        destination, source, count, *source_bytes = (lower.value(each) for each in arguments if is_written_out(each))
+        return ir.AsyncCopy(
+            VOID, destination, source, count, source_bytes[0] if source_bytes else None, start_of(cursor)
+        )
     if name == "__lockstep_async_commit":
         return ir.AsyncCommit(VOID)
     if name == "__lockstep_async_wait":
@@ -127,10 +129,10 @@ def _texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir
     name, position = cursor.spelling, start_of(cursor)
     type = lower.type_of(cursor)
     assert isinstance(type, Scalar)
-    texture, *arguments_lowered = (lower.value(each) for each in arguments)
+    texture, *lowered = (lower.value(each) for each in arguments)
     if name == "__lockstep_texels_are_filtered":
         return ir.TexelWeight(type, texture, 0, None, position)
-    number, *places = arguments_lowered
+    number, *places = lowered
     if not isinstance(number, ir.Const):
         raise refuse(cursor, "a texture with elements of unknown size")
     if name == "__lockstep_texel_weight":

@@ -1,4 +1,4 @@
-"""Kernels that host code instantiates with lambdas, whose types have no names: found by following the host's calls."""
+"""Kernels that host code instantiates with lambdas: found by following its calls, since lambda types have no names."""
 
 from __future__ import annotations
 

@@ -108,10 +108,10 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
         raise refuse(cursor, f"the member {cursor.spelling} of this expression")
     member = owner_value.type.field(cursor.spelling)
     if has_union(owner_value.type):
-        moved = ir.Member(
+        address = ir.Member(
             Pointer(decayed(member.type)), ir.Temporary(Pointer(owner_value.type), owner_value), member.offset
         )
-        return read(referred_place(member, moved, start_of(cursor)))
+        return read(referred_place(member, address, start_of(cursor)))
     first = next(n for n, (offset, _) in enumerate(leaves(owner_value.type)) if offset >= member.offset)
     return ir.Extract(member.type, owner_value, first)
 
@@ -138,8 +138,8 @@ def place_of_member(lower: Lowering, cursor: Cursor) -> ir.Element | None:
         return None
     # libclang does not name anonymous structs; their members belong to the enclosing struct.
     member = pointer.type.element.field(cursor.spelling)
-    moved = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
-    return referred_place(member, moved, start_of(cursor), volatile=is_volatile(cursor))
+    address = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
+    return referred_place(member, address, start_of(cursor), volatile=is_volatile(cursor))
 
 
 def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:

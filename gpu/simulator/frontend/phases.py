@@ -77,13 +77,13 @@ def phase_marks(text: str) -> tuple[PhaseMark, ...]:
         elif sign == "}":
             if depth == body:
                 until = _place(starts, token.start())
-                marks += [PhaseMark(_place(starts, at), until, name) for at, name in open_marks]
+                marks += [PhaseMark(_place(starts, offset), until, name) for offset, name in open_marks]
                 open_marks, body = [], 0
             depth = max(depth - 1, 0)
         previous = sign or token["word"] or "a literal"
     return tuple(marks)
 
 
-def _place(starts: list[int], at: int) -> Place:
-    line = bisect_right(starts, at)
-    return line, at - starts[line - 1] + 1
+def _place(starts: list[int], offset: int) -> Place:
+    line = bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1

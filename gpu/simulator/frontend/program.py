@@ -154,7 +154,7 @@ class Program:
     def unreached(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
     ) -> set[int]:
-        """Return those of the file's lines whose code no thread reached.
+        """Return those of the file's lines with code that no thread reached.
 
         Parameters
         ----------
@@ -522,7 +522,7 @@ def _space(cursor: Cursor) -> ir.VariableSpace | None:
 
 
 def _is_constant_table(declaration: Cursor) -> bool:
-    """Return whether an array's elements are const, which its canonical type does not tell."""
+    """Return whether an array's elements are const, which its canonical type does not show."""
     element = declaration.type
     while element.canonical.kind in ARRAYS:
         element = element.element_type

@@ -116,8 +116,12 @@ def instructions(template: str) -> list[Instruction] | None:
 def _register_names(text: str) -> list[str]:
     names = []
     for each in text.split(","):
-        many = _REGISTER_RANGE.fullmatch(each.strip())
-        names += [f"{many[1]}{number}" for number in range(int(many[2]))] if many is not None else [each.strip()]
+        register_range = _REGISTER_RANGE.fullmatch(each.strip())
+        names += (
+            [f"{register_range[1]}{number}" for number in range(int(register_range[2]))]
+            if register_range is not None
+            else [each.strip()]
+        )
     return names
 
 

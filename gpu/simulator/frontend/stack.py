@@ -12,7 +12,7 @@ T = TypeVar("T")
 _BYTES = 256 << 20
 """Stack size in bytes; memory is committed only when used. Clang needs about 3 KB per nesting level."""
 
-# Otherwise libclang parses on its own thread, whose stack has 8 MB.
+# Otherwise libclang parses on its own thread with a stack of 8 MB.
 os.environ["LIBCLANG_NOTHREADS"] = "1"
 
 _stack_size_lock = threading.Lock()

@@ -333,7 +333,7 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
     for part in parts:
         if len(semicolons) == 2:
             assigned[sum(part.start.offset > offset for offset in semicolons)] = part
-        else:  # a macro wrote the loop, whose text is not available: classify the parts by their kind
+        else:  # a macro wrote the loop, and its text is not available: classify the parts by their kind
             assigned[_likely_part(part, assigned)] = part
     return assigned[0], assigned[1], assigned[2], body
 
