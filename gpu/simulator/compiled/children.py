@@ -127,6 +127,6 @@ class LaunchRecords:
                 address = int.from_bytes(argument[offset : offset + leaf.size], "little")
                 if isinstance(leaf, Pointer) and any(start <= address < end for start, end in owned_ranges):
                     raise child.fails(
-                        f"its parameter {name} points to the parent's own memory.",
+                        f"its argument {name} points to the parent's own memory.",
                         "Pass a pointer to global memory, or the value itself.",
                     )

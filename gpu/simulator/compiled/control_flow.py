@@ -216,7 +216,7 @@ class ControlFlow:
         if barrier.part == "arrive":
             self._warp.arrive()
             return
-        failure_text = "waits at the barrier of its cluster, which other threads do not reach"
+        failure_text = "waits at the cluster barrier, which other threads do not reach"
         with self._asm.when(self._warp.is_ahead()):
             self._give_way(GATHERS, failure_text, barrier.position, "0")
 

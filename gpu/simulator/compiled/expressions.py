@@ -248,10 +248,8 @@ class ExpressionWriter:
         is_valid, is_invalid = asm.fresh("there"), asm.fresh("nowhere")
         asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), is_valid, is_invalid)
         asm.place(is_invalid)
-        failure_text = f"names a block of its cluster beyond the {blocks} that it has"
-        failure = ThreadFailure(
-            failure_text, expression.position, "out-of-bounds", "Ranks go from 0 to num_blocks() - 1."
-        )
+        failure_text = f"maps a rank beyond the {blocks} blocks of its cluster"
+        failure = ThreadFailure(failure_text, expression.position, "out-of-bounds", "Ranks are 0 to num_blocks() - 1.")
         self._memory.fail(failure, self._block.thread_index)
         asm.place(is_valid)
         if blocks == 1:

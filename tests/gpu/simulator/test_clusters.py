@@ -230,7 +230,7 @@ WAITS_FOR_EVER = """if (blockIdx.x) { cluster.sync(); } else {
     ("body", "reason"),
     [
         ("if (blockIdx.x) cluster.sync();", ""),
-        ("*cluster.map_shared_rank(s, 2) = 1;", "names a block of its cluster beyond the 2 that it has"),
+        ("*cluster.map_shared_rank(s, 2) = 1;", "maps a rank beyond the 2 blocks of its cluster"),
         (WAITS_FOR_EVER, "waits for a phase of a barrier that does not end"),
     ],
 )
