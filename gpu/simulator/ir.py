@@ -167,7 +167,7 @@ class Construct:
 
 @dataclass(frozen=True)
 class Extract:
-    """The part of a struct's value that starts at leaf number `first`."""
+    """The part of a struct's value that starts at the leaf with a number."""
 
     type: Type
     operand: Expression
@@ -187,9 +187,9 @@ class Distance:
 class Texel:
     """The index of the texel at coordinates x, or x and y; `size` is a texel's size in bytes.
 
-    `beside` is empty for the nearest texel; for filtered texels it selects, for each axis, the first (0) or the second
-    (1). For a surface, where x counts bytes, `boundary` is the behavior beyond an edge: 0 ignores the access, 1 clamps
-    to the last element, 2 ends the launch.
+    Nothing more is needed for the nearest texel; one of several filtered texels is selected, for each axis, as the
+    first (0) or the second (1). For a surface, where x counts bytes, `boundary` is the behavior beyond an edge: 0
+    ignores the access, 1 clamps to the last element, 2 ends the launch.
     """
 
     type: Scalar
@@ -217,8 +217,8 @@ class Element:
     """A place in memory: `pointer[index]`.
 
     An index into several dimensions is one number; `rows` are the lengths of all dimensions but the first, as declared.
-    `is_led_to` is true if the source dereferences a pointer, as in `*p`, rather than naming the variable. `sum` marks
-    the accumulator of an asynchronous matrix product.
+    Two flags mark a place that the source names by dereferencing a pointer, as in `*p`, and the accumulator of an
+    asynchronous matrix product.
     """
 
     type: Type
@@ -236,7 +236,7 @@ Place = Local | Element
 
 @dataclass(frozen=True)
 class Load:
-    """The value at a place in memory; `reads_on` marks an operand that an asynchronous product reads until a wait."""
+    """The value at a place in memory; a flag marks an operand that an asynchronous product reads until a wait."""
 
     type: Type
     place: Element
@@ -254,7 +254,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Update:
-    """`place op= value`, computed in type `compute`; evaluates to the new value, or to the old one (`x++`)."""
+    """`place op= value`, computed in a given type; evaluates to the new value, or to the old one (`x++`)."""
 
     type: Type
     place: Place
@@ -275,7 +275,7 @@ class Intrinsic:
 
 @dataclass(frozen=True)
 class Atomic:
-    """An atomic read-modify-write; evaluates to the old value, which is needed only if `used`."""
+    """An atomic read-modify-write; evaluates to the old value, unless it is not used."""
 
     type: Scalar
     op: str
@@ -313,7 +313,7 @@ AsyncKind = Literal["copy", "bulk", "product"]
 
 @dataclass(frozen=True)
 class AsyncCopy:
-    """An asynchronous copy; only the first `given` of its `bytes` are read, and the others become zeros."""
+    """An asynchronous copy; if fewer bytes are read than its size, the others become zeros."""
 
     type: Type
     to: Expression
@@ -333,7 +333,7 @@ class AsyncCommit:
 
 @dataclass(frozen=True)
 class AsyncWait:
-    """Wait until at most `left` of the thread's most recent groups are pending; None waits for all."""
+    """Wait until at most a number of the thread's most recent groups are pending; None waits for all."""
 
     type: Type
     left: Expression | None
@@ -447,7 +447,7 @@ class ClusterAddress:
 
 @dataclass(frozen=True)
 class Clock:
-    """A number that never decreases while a block runs; as a `handle` it only has to differ each time."""
+    """A number that never decreases while a block runs; a handle only has to differ each time."""
 
     type: Scalar
     handle: bool = False
@@ -550,8 +550,8 @@ class Declare:
 class DeclareMemory:
     """Declaration of local memory: an array, a struct, or a variable whose address is taken.
 
-    `values` are stored at their offsets in bytes; if `zeroed`, all other bytes become zero. The slot holds the address.
-    If `punned`, as for a union, bytes may be read in another size than they were written. `type` is the declared type.
+    `values` are stored at their offsets in bytes; all other bytes may become zero. The slot holds the address. Bytes of
+    punned memory, such as a union, may be read in another size than they were written. `type` is the declared type.
     """
 
     slot: int
@@ -566,7 +566,7 @@ class DeclareMemory:
 
 @dataclass(frozen=True)
 class Block:
-    """Statements in order; if they form a `scope`, the variables they declare end when lanes leave it."""
+    """Statements in order; if they form a scope, the variables they declare end when lanes leave it."""
 
     statements: tuple[Statement, ...]
     scope: bool = False
@@ -642,7 +642,7 @@ Statement = Evaluate | Declare | DeclareMemory | Block | If | Loop | Switch | Ju
 
 @dataclass(frozen=True, eq=False)
 class SharedVariable:
-    """A `__shared__` variable of `size` bytes per block, or, if `dynamic`, of as many bytes as the launch specifies.
+    """A `__shared__` variable of `size` bytes per block, or, if it is dynamic, of as many bytes as the launch specifies.
 
     `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have a variable
     with the same name.

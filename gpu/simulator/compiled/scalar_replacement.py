@@ -187,7 +187,7 @@ Note = Callable[[Reached, Type], None]
 
 
 def _visit(node: Any, offsets: dict[int, int], note: Note, depth: int) -> None:
-    """Call `note` for all accesses within a node; `known` are the offsets of variables that point to the memory."""
+    """Call `note` for all accesses within a node; `offsets` are those of variables that point to the memory."""
     match node:
         case ir.Element(type):
             target = place_reached(node)

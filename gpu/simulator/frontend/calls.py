@@ -179,7 +179,7 @@ def lowered_argument(lower: Lowering, argument: Cursor, parameter: Cursor) -> ir
 
 
 def default_argument(parameter: Cursor, call: Cursor, given: Cursor | None = None) -> Cursor:
-    """Return the default of a parameter that a call omits; without a default, the `given` argument."""
+    """Return the default of a parameter that a call omits; without a default, a fallback."""
     values = [child for child in parameter.children if child.is_expression] or ([given] if given is not None else [])
     if not values:
         raise refuse(call, f"a call without the argument {parameter.spelling}")

@@ -76,7 +76,7 @@ _EXCERPT_LENGTH = 160
 class Diagnosis:
     """An error or a warning of clang, with its source line and a caret, and the option that enables it.
 
-    `offset` is where a macro is used, `written` where one of its arguments is spelled.
+    For a macro, `offset` is where it is used; a second offset is where its argument is spelled.
     """
 
     message: str

@@ -183,7 +183,7 @@ def _construct_from_braces(
 def default(lower: Lowering, type: Struct, declared: ClangType, *, given: Collection[str] = ()) -> ir.Expression:
     """Return a struct's value without a constructor: default member initializers, else zeros.
 
-    Members in `given` are initialized elsewhere.
+    Some members may be initialized elsewhere.
     """
     if type.is_union:
         return zero_of(type)

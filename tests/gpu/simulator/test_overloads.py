@@ -58,7 +58,8 @@ def test_a_kernel_that_is_defined_twice_runs_by_its_line() -> None:
 def test_a_name_without_a_line_and_a_line_without_a_kernel_are_refused() -> None:
     module = SimulatedModule(SOURCE, Path("test.cu"), {}, tolerant=True)
     assert refusal(module, "f") == "test.cu has several kernels f, at lines 2 and 3: select one by its line, as in f@2."
-    assert "several kernels t<int>, at lines 4 and 6: select one by its line, as in t<int>@4." in refusal(module, "t<int>")
+    message = refusal(module, "t<int>")
+    assert "several kernels t<int>, at lines 4 and 6: select one by its line, as in t<int>@4." in message
     assert refusal(module, "f@5") == "test.cu has no kernel f at line 5; it has f@2, f@3."
     assert refusal(module, "g@5") == "test.cu has no kernel g at line 5; it has none of that name."
     assert "f@x does not name a line" in refusal(module, "f@x")
