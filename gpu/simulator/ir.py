@@ -642,7 +642,7 @@ Statement = Evaluate | Declare | DeclareMemory | Block | If | Loop | Switch | Ju
 
 @dataclass(frozen=True, eq=False)
 class SharedVariable:
-    """A `__shared__` variable of `size` bytes per block, or, if it is dynamic, of as many bytes as the launch specifies.
+    """A `__shared__` variable of `size` bytes per block, or, if it is dynamic, of the size that the launch specifies.
 
     `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have a variable
     with the same name.

@@ -235,7 +235,7 @@ class WarpTurns:
         failed = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.failed)}")
         stride_address = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.stride)}")
         stride = scheduler.value(f"load i64, ptr {stride_address}")
-        state = _TurnsState.new(scheduler, self.blocks * self.warps, failed)
+        state = _SchedulerState.new(scheduler, self.blocks * self.warps, failed)
         with scheduler.loop("%blocks", "cluster", scheduler.not_unrolled) as (index, _):
             number = scheduler.value(f"add nsw i64 %first, {index}")
             state.clear(scheduler)
@@ -277,71 +277,90 @@ class WarpTurns:
     def _place(self, asm: Assembly, block: str, warp: str) -> str:
         return asm.value(f"add i64 {asm.value(f'mul i64 {block}, {self.warps}')}, {warp}")
 
-    def _write_rounds(self, asm: Assembly, state: _TurnsState) -> str:
+    def _write_rounds(self, asm: Assembly, state: _SchedulerState) -> str:
         """Write rounds in which each warp that need not wait is resumed; return the label after the last round."""
-        again, over, judge = asm.fresh("again"), asm.fresh("over"), asm.fresh("judge")
-        left, here, meeting = (asm.alloca(8, name) for name in ("left", "here", "meeting"))
-        arrived = asm.alloca(8, "arrived")
-        asm.place(again)
-        for each in (left, arrived):
+        next_round, done, check = asm.fresh("again"), asm.fresh("over"), asm.fresh("judge")
+        unfinished, unfinished_in_block, waiting_in_block = (
+            asm.alloca(8, name) for name in ("left", "here", "meeting")
+        )
+        waiting_for_cluster = asm.alloca(8, "arrived")
+        asm.place(next_round)
+        for each in (unfinished, waiting_for_cluster):
             asm.emit(f"store i64 0, ptr {each}")
         with asm.loop(self.blocks, "rank", asm.not_unrolled) as (block, _):
-            for each in (here, meeting):
+            for each in (unfinished_in_block, waiting_in_block):
                 asm.emit(f"store i64 0, ptr {each}")
             with asm.loop(self.warps, "warp", asm.not_unrolled) as (warp, skip):
-                self._write_turn(asm, state, self._place(asm, block, warp), (here, meeting, arrived), skip, over)
-            alive = asm.value(f"load i64, ptr {here}")
-            asm.update(left, "i64", "add", alive)
+                self._write_turn(
+                    asm,
+                    state,
+                    self._place(asm, block, warp),
+                    (unfinished_in_block, waiting_in_block, waiting_for_cluster),
+                    skip,
+                    done,
+                )
+            block_count = asm.value(f"load i64, ptr {unfinished_in_block}")
+            asm.update(unfinished, "i64", "add", block_count)
             # Warps that have reached the barrier since then are counted in the next round.
-            all_waiting = asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {meeting}')}, {alive}")
-            with asm.when(asm.value(f"and i1 {all_waiting}, {asm.value(f'icmp ne i64 {alive}, 0')}")):
+            all_waiting = asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_in_block}')}, {block_count}")
+            with asm.when(asm.value(f"and i1 {all_waiting}, {asm.value(f'icmp ne i64 {block_count}, 0')}")):
                 asm.fill(_element(asm, state.waits, self._place(asm, block, "0")), 0, 8 * self.warps)
                 asm.update(state.progress, "i64", "add", "1")
-        all_left = asm.value(f"load i64, ptr {left}")
-        asm.branch(asm.value(f"icmp eq i64 {all_left}, 0"), over, judge)
-        asm.place(judge)
-        with asm.when(asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {arrived}')}, {all_left}")):
+        unfinished_count = asm.value(f"load i64, ptr {unfinished}")
+        asm.branch(asm.value(f"icmp eq i64 {unfinished_count}, 0"), done, check)
+        asm.place(check)
+        with asm.when(
+            asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_for_cluster}')}, {unfinished_count}")
+        ):
             asm.update(state.gathered, "i64", "add", "1")
             asm.update(state.progress, "i64", "add", "1")
-        progress, previous = asm.value(f"load i64, ptr {state.progress}"), asm.value(f"load i64, ptr {state.before}")
-        asm.emit(f"store i64 {progress}, ptr {state.before}")
-        count = asm.value(f"add i64 {asm.value(f'load i64, ptr {state.fruitless}')}, 1")
+        progress, previous = (
+            asm.value(f"load i64, ptr {state.progress}"),
+            asm.value(f"load i64, ptr {state.previous_progress}"),
+        )
+        asm.emit(f"store i64 {progress}, ptr {state.previous_progress}")
+        count = asm.value(f"add i64 {asm.value(f'load i64, ptr {state.fruitless_rounds}')}, 1")
         count = asm.value(f"select i1 {asm.value(f'icmp eq i64 {progress}, {previous}')}, i64 {count}, i64 0")
-        asm.emit(f"store i64 {count}, ptr {state.fruitless}")
+        asm.emit(f"store i64 {count}, ptr {state.fruitless_rounds}")
         with asm.when(asm.value(f"icmp sgt i64 {count}, {_MAXIMUM_FRUITLESS_ROUNDS}")):
             asm.fill(state.waits, 0, 8 * self.blocks * self.warps)
             asm.emit(f"store i64 {_DEADLOCK}, ptr {state.progress}")
-        asm.jump(again)
-        return over
+        asm.jump(next_round)
+        return done
 
     def _write_turn(
-        self, asm: Assembly, state: _TurnsState, place: str, counts: tuple[str, str, str], skip: str, over: str
+        self, asm: Assembly, state: _SchedulerState, place: str, counts: tuple[str, str, str], skip: str, done: str
     ) -> None:
         """Resume a warp, unless it has finished or waits for others."""
-        here, meeting, arrived = counts
+        unfinished_in_block, waiting_in_block, waiting_for_cluster = counts
         handle = asm.value(f"load ptr, ptr {_element(asm, state.handles, place)}")
-        alive, meets, gathers, goes = (asm.fresh(name) for name in ("alive", "meets", "gathers", "goes"))
+        alive, waits_for_block, waits_for_cluster, resumes = (
+            asm.fresh(name) for name in ("alive", "meets", "gathers", "goes")
+        )
         asm.branch(asm.value(f"call i1 @llvm.coro.done(ptr {handle})"), skip, alive)
         asm.place(alive)
-        asm.update(here, "i64", "add", "1")
+        asm.update(unfinished_in_block, "i64", "add", "1")
         own_count = asm.value(f"load i64, ptr {_element(asm, state.arrivals, place)}")
-        ahead = asm.value(f"icmp sgt i64 {own_count}, {asm.value(f'load i64, ptr {state.gathered}')}")
-        asm.update(arrived, "i64", "add", asm.value(f"zext i1 {ahead} to i64"))
+        is_ahead = asm.value(f"icmp sgt i64 {own_count}, {asm.value(f'load i64, ptr {state.gathered}')}")
+        asm.update(waiting_for_cluster, "i64", "add", asm.value(f"zext i1 {is_ahead} to i64"))
         reason = asm.value(f"load i64, ptr {_element(asm, state.waits, place)}")
-        asm.emit(f"switch i64 {reason}, label %{goes} [ i64 {MEETS}, label %{meets} i64 {GATHERS}, label %{gathers} ]")
+        asm.emit(
+            f"switch i64 {reason}, label %{resumes} "
+            f"[ i64 {MEETS}, label %{waits_for_block} i64 {GATHERS}, label %{waits_for_cluster} ]"
+        )
         asm.ended = True
-        asm.place(meets)
-        asm.update(meeting, "i64", "add", "1")
+        asm.place(waits_for_block)
+        asm.update(waiting_in_block, "i64", "add", "1")
         asm.jump(skip)
-        asm.place(gathers)
-        asm.branch(ahead, skip, goes)
-        asm.place(goes)
+        asm.place(waits_for_cluster)
+        asm.branch(is_ahead, skip, resumes)
+        asm.place(resumes)
         asm.emit(f"call void @llvm.coro.resume(ptr {handle})")
-        asm.branch(asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {state.failed}')}, 0"), skip, over)
+        asm.branch(asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {state.failed}')}, 0"), skip, done)
 
 
 @dataclass(frozen=True)
-class _TurnsState:
+class _SchedulerState:
     """Addresses of the scheduling state of a cluster's warps."""
 
     handles: str
@@ -350,13 +369,13 @@ class _TurnsState:
     gathered: str
     """The number of completed cluster barriers."""
     progress: str
-    before: str
-    fruitless: str
+    previous_progress: str
+    fruitless_rounds: str
     failed: str
     warps: int
 
     @classmethod
-    def new(cls, asm: Assembly, warps: int, failed: str) -> _TurnsState:
+    def new(cls, asm: Assembly, warps: int, failed: str) -> _SchedulerState:
         handles, waits, arrivals = (asm.alloca(8 * warps, name) for name in ("handles", "waits", "arrivals"))
         gathered, progress, before, fruitless = (
             asm.alloca(8, name) for name in ("gathered", "progress", "before", "fruitless")
@@ -367,7 +386,7 @@ class _TurnsState:
         """Reset the state before the warps start."""
         for each in (self.waits, self.arrivals):
             asm.fill(each, 0, 8 * self.warps)
-        for each in (self.gathered, self.progress, self.before, self.fruitless):
+        for each in (self.gathered, self.progress, self.previous_progress, self.fruitless_rounds):
             asm.emit(f"store i64 0, ptr {each}")
 
 

@@ -92,7 +92,7 @@ def _makes_object(expression: ir.Expression) -> bool:
 
 
 class _Planner:
-    """Plans for an assumed set of varying variables; collects those that turn out to vary too."""
+    """Plans for an assumed set of varying variables, and collects those that turn out to vary too."""
 
     def __init__(
         self,
