@@ -23,7 +23,7 @@ from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 _PLAIN = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
 _UNSUPPORTED = {
     "Print": "printf",
-    "Warp": "an exchange between threads in a lazy place",
+    "Warp": "an exchange between threads in a conditional operand",
     "IndirectCall": "a call through a function pointer",
     "GridBarrier": "a barrier of the whole grid",
     "Clock": "a clock",

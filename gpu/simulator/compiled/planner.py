@@ -423,7 +423,7 @@ class _Planner:
             if (construction := self._plan_construction(frame, expression, planned)) is not None:
                 return construction
             if _makes_object(expression):
-                raise NotCompiled("an exchange between threads while an object is made")
+                raise NotCompiled("an exchange between threads in the construction of an object")
             first = self._hoist(frame, expression.first, planned)
             self._run(frame, ir.Evaluate(first, position), planned)
             return self._hoist(frame, expression.second, planned)

@@ -171,7 +171,9 @@ class Statements:
         variable, sequence, body = cursor.children
         type = self._expressions.type_of(sequence)
         if not isinstance(type, ArrayOf):
-            raise refuse(cursor, "a range-based for over anything but an array", instead="Use a loop over an index.")
+            raise refuse(
+                cursor, "a range-based for loop over anything but an array", instead="Use a loop over an index."
+            )
         position = start_of(cursor)
         pointer = self._expressions.value(sequence)
         index = ir.Local(INT32, self._scope.new_slot(), "index")
