@@ -1,7 +1,7 @@
-"""The folder of what can be made again: machine code, and headers that are parsed already.
+"""The cache folder on disk: compiled machine code and parsed headers, which can be generated again.
 
-What lies there is run, or read by clang, so only this user may have written it. An entry is bound to its key: one
-that is damaged, cut off, somebody else's or another key's is none. A folder that cannot be used is left as it is.
+Entries are executed, or read by clang, so only this user may have written them. An entry is bound to its key: one that
+is damaged, truncated, written by another user or stored for another key is ignored. An unusable folder is not changed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from functools import cache
 from pathlib import Path
 
 LARGEST = 64 << 20
-"""Bytes of the largest entry that is read or written; the parsed header has some 3 MB, machine code some 100 KB."""
+"""Bytes of the largest entry that is read or written; the parsed header has about 3 MB, machine code about 100 KB."""
 
 MOST = 512 << 20
-"""Bytes of all entries together; the ones that were not asked for the longest go first."""
+"""Bytes of all entries together; the least recently used entries are removed first."""
 
-_HALF_WRITTEN = "unfinished-"
-_FORGOTTEN_S = 3600
-"""After so long a file that is half written will never be whole."""
+_UNFINISHED_PREFIX = "unfinished-"
+_ABANDONED_S = 3600
+"""Age in seconds after which an incomplete file is considered abandoned."""
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def folder() -> Path:
-    """Return the folder where the platform keeps what can be made again."""
+    """Return the platform's folder for caches, or the one that LOCKSTEP_CACHE names."""
     if "LOCKSTEP_CACHE" in os.environ:
         return Path(os.environ["LOCKSTEP_CACHE"])
     if sys.platform == "win32":
@@ -42,32 +42,32 @@ def folder() -> Path:
 
 
 def complaint() -> str:
-    """Return why nothing is kept in the folder, as a sentence; "" where it is used, or will be made."""
-    where = folder()
+    """Return why the folder cannot be used, as a sentence; "" if it is usable or does not exist yet."""
+    path = folder()
     try:
-        about = where.stat()
+        status = path.stat()
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        return f"The cache folder {where} is not used: {getattr(error, 'strerror', None) or error}."
-    if not stat.S_ISDIR(about.st_mode):
-        return f"The cache folder {where} is not used: it is no folder."
-    if not _is_ours(about):
-        return f"The cache folder {where} is not used: it belongs to another user."
-    if _others_may_write(about):
-        return f"The cache folder {where} is not used: other users may write to it."
-    if not os.access(where, os.R_OK | os.W_OK | os.X_OK):
-        return f"The cache folder {where} is not used: this user may not read and write there."
+        return f"The cache folder {path} is not used: {getattr(error, 'strerror', None) or error}."
+    if not stat.S_ISDIR(status.st_mode):
+        return f"The cache folder {path} is not used: it is not a folder."
+    if not _is_owned(status):
+        return f"The cache folder {path} is not used: it belongs to another user."
+    if _others_may_write(status):
+        return f"The cache folder {path} is not used: other users may write to it."
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return f"The cache folder {path} is not used: this user may not read and write it."
     return ""
 
 
 def keep(path: Path, key: str, content: bytes) -> None:
-    """Write an entry, or none where that cannot be. Two processes may do so at once: it appears whole."""
+    """Write an entry atomically, so that two processes may write it at once; do nothing if it cannot be written."""
     write(path, hashlib.sha256(key.encode() + content).digest() + content)
 
 
 def kept(path: Path, key: str) -> bytes | None:
-    """Return what `keep` wrote to a file under this key; None where that is not there, whole and this user's own."""
+    """Return the content that `keep` wrote under this key; None if it is missing, damaged or not this user's own."""
     sealed = read(path)
     if sealed is None:
         return None
@@ -76,7 +76,7 @@ def kept(path: Path, key: str) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file of the folder, or none where that cannot be; nothing half written stays behind."""
+    """Write a file of the folder atomically; do nothing if it cannot be written, and leave no incomplete file."""
     if len(content) > LARGEST:
         return
     with suppress(OSError, ValueError):
@@ -84,7 +84,7 @@ def write(path: Path, content: bytes) -> None:
         if not usable():
             return
         _make_room(path.parent, len(content))
-        handle, name = tempfile.mkstemp(prefix=_HALF_WRITTEN, dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=_UNFINISHED_PREFIX, dir=path.parent)
         try:
             with open(handle, "wb") as file:
                 file.write(content)
@@ -96,69 +96,69 @@ def write(path: Path, content: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return a file's content; None where it is not there, no regular file, too large, or not only this user's."""
+    """Return a file's content; None if it is missing, not a regular file, too large, or writable by other users."""
     if not usable():
         return None
-    # Neither a link nor what another process holds open at its other end is waited for.
+    # Do not follow links, and do not block on a pipe that another process holds open.
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         handle = os.open(path, flags)
     except (OSError, ValueError):
         return None
     with suppress(OSError), open(handle, "rb") as file:
-        about = os.fstat(handle)
-        whole = stat.S_ISREG(about.st_mode) and about.st_size <= LARGEST
-        if whole and _is_ours(about) and not _others_may_write(about):
+        status = os.fstat(handle)
+        is_readable = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST
+        if is_readable and _is_owned(status) and not _others_may_write(status):
             content = file.read(LARGEST)
             with suppress(OSError):
-                os.utime(path)  # it was asked for, which is what _make_room goes by
+                os.utime(path)  # _make_room removes the least recently used entries
             return content
     return None
 
 
 @cache
-def _say(reason: str) -> None:
-    """Say once in a process why nothing is kept: all works without, only slower."""
+def _warn_once(reason: str) -> None:
+    """Log once per process why the folder is not used; everything works without it, only slower."""
     logging.getLogger(__name__).warning("lockstep: %s", reason)
 
 
 def usable() -> bool:
-    """Whether entries are read and written; where not, the reason is said once."""
+    """Return whether entries are read and written; if not, log the reason once."""
     reason = complaint()
     if reason:
-        _say(reason)
+        _warn_once(reason)
     return not reason
 
 
 def holds(path: Path) -> bool:
-    """Whether a regular file is there; what is in it is not looked at."""
+    """Return whether a regular file exists at the path; its content is not checked."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except (OSError, ValueError):
         return False
 
 
-def _is_ours(about: os.stat_result) -> bool:
-    return sys.platform == "win32" or about.st_uid == os.geteuid()
+def _is_owned(status: os.stat_result) -> bool:
+    return sys.platform == "win32" or status.st_uid == os.geteuid()
 
 
-def _others_may_write(about: os.stat_result) -> bool:
-    return sys.platform != "win32" and bool(about.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+def _others_may_write(status: os.stat_result) -> bool:
+    return sys.platform != "win32" and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
-def _make_room(where: Path, wanted: int) -> None:
-    """Remove what was not asked for the longest until `wanted` bytes fit, and what will never be whole."""
+def _make_room(folder_path: Path, needed: int) -> None:
+    """Remove abandoned incomplete files, and the least recently used entries until `needed` bytes fit."""
     entries = []
-    for path in where.iterdir():
+    for path in folder_path.iterdir():
         with suppress(OSError):
-            about = path.lstat()
-            if not stat.S_ISREG(about.st_mode):
+            status = path.lstat()
+            if not stat.S_ISREG(status.st_mode):
                 continue
-            if path.name.startswith(_HALF_WRITTEN) and about.st_mtime < time.time() - _FORGOTTEN_S:
+            if path.name.startswith(_UNFINISHED_PREFIX) and status.st_mtime < time.time() - _ABANDONED_S:
                 path.unlink()
             else:
-                entries.append((about.st_mtime, about.st_size, path))
-    excess = sum(size for _, size, _ in entries) + wanted - MOST
+                entries.append((status.st_mtime, status.st_size, path))
+    excess = sum(size for _, size, _ in entries) + needed - MOST
     for _, size, path in sorted(entries, key=lambda entry: entry[:2]):
         if excess <= 0:
             return

@@ -1,4 +1,4 @@
-"""The functions that CUDA gives a kernel, by the names the shim declares: what each computes on NumPy values."""
+"""CUDA's device functions, by the names that the shim declares, as functions on NumPy values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _larger(left: Value, right: Value) -> Value:
 
 
 def _fused_multiply_add(x: Value, y: Value, z: Value) -> Value:
-    """Round once: a float32 product is exact in float64."""
+    """Round once: the product of two float32 values is exact in float64."""
     if x.dtype == np.float64:
         return x * y + z
     return (x.astype(np.float64) * y + z).astype(np.float32)
@@ -30,9 +30,11 @@ def _reciprocal_root(x: Value) -> Value:
 
 
 def _round_away(x: Value) -> Value:
-    """Round halves away from zero, as C's `round`; exact also where adding a half would not be."""
-    whole = np.trunc(x)
-    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(x.dtype.type(1), x), whole).astype(x.dtype)[()]
+    """Round halves away from zero, as C's `round`; exact also where adding 0.5 would not be."""
+    integral = np.trunc(x)
+    return np.where(np.abs(x - integral) >= 0.5, integral + np.copysign(x.dtype.type(1), x), integral).astype(x.dtype)[
+        ()
+    ]
 
 
 def _bit_length(x: Value) -> Value:
@@ -54,13 +56,13 @@ def _first_set(x: Value) -> Value:
 
 def _reversed_bits(x: Value) -> Value:
     for shift, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF)):
-        keep, by = np.uint32(mask), np.uint32(shift)
-        x = ((x >> by) & keep) | ((x & keep) << by)
+        kept_bits, distance = np.uint32(mask), np.uint32(shift)
+        x = ((x >> distance) & kept_bits) | ((x & kept_bits) << distance)
     return x
 
 
 def _bit_length_64(x: Value) -> Value:
-    """A float64 holds 53 bits, so that the halves are looked at one by one."""
+    """Return the bit length, from 32-bit halves because a float64 holds only 53 bits."""
     high, low = (x >> np.uint64(32)).astype(np.uint32), x.astype(np.uint32)
     return np.where(high != 0, _bit_length(high) + 32, _bit_length(low))
 
@@ -79,7 +81,7 @@ def _leading_zeros_64(x: Value) -> Value:
 
 
 def _low_24(x: Value) -> Value:
-    """Sign-extend the low 24 bits of a signed number, or take them of an unsigned one."""
+    """Sign-extend the low 24 bits of a signed number, or zero-extend those of an unsigned one."""
     if x.dtype.kind == "u":
         return x & np.uint32(0xFFFFFF)
     return (x << np.int32(8)) >> np.int32(8)
@@ -104,20 +106,20 @@ def _saturate_to_one(x: Value) -> Value:
 
 def _special_function(name: str) -> Callable[[Value], Value]:
     def function(x: Value) -> Value:
-        from scipy import special  # slow to import, and few kernels want it
+        from scipy import special  # slow to import, and few kernels need it
 
         return getattr(special, name)(x).astype(x.dtype)
 
     return function
 
 
-def _rounded(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    """Return a function for which NumPy's of float32 is further off than a GPU's may be: the double's, rounded."""
+def _via_float64(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """Return a function that computes in float64 and rounds: NumPy's float32 result is less exact than a GPU's."""
 
-    def rounded(x: Value) -> Value:
+    def via_float64(x: Value) -> Value:
         return function(x.astype(np.float64)).astype(x.dtype)
 
-    return rounded
+    return via_float64
 
 
 def _power_of_ten(x: Value) -> Value:
@@ -129,33 +131,33 @@ def _positive_difference(x: Value, y: Value) -> Value:
 
 
 OF_TEXTURES = "__lockstep_between"
-"""What a texture unit does with the elements around a place: no operation of the kernel's."""
+"""Linear interpolation between two texels; the texture unit computes it, so it is not an operation of the kernel."""
 
 
-def _between(first: Value, second: Value, weight: Value) -> Value:
+def _interpolate(first: Value, second: Value, weight: Value) -> Value:
     return (1 - weight) * first + weight * second
 
 
 _FLOAT_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sqrt": np.sqrt,
     "rsqrt": _reciprocal_root,
-    "cbrt": _rounded(np.cbrt),
-    "exp": _rounded(np.exp),
+    "cbrt": _via_float64(np.cbrt),
+    "exp": _via_float64(np.exp),
     "exp2": np.exp2,
     "exp10": _power_of_ten,
-    "expm1": _rounded(np.expm1),
-    "log": _rounded(np.log),
-    "log2": _rounded(np.log2),
-    "log10": _rounded(np.log10),
-    "log1p": _rounded(np.log1p),
+    "expm1": _via_float64(np.expm1),
+    "log": _via_float64(np.log),
+    "log2": _via_float64(np.log2),
+    "log10": _via_float64(np.log10),
+    "log1p": _via_float64(np.log1p),
     "sin": np.sin,
     "cos": np.cos,
-    "tan": _rounded(np.tan),
-    "asin": _rounded(np.arcsin),
-    "acos": _rounded(np.arccos),
+    "tan": _via_float64(np.tan),
+    "asin": _via_float64(np.arcsin),
+    "acos": _via_float64(np.arccos),
     "atan": np.arctan,
-    "sinh": _rounded(np.sinh),
-    "cosh": _rounded(np.cosh),
+    "sinh": _via_float64(np.sinh),
+    "cosh": _via_float64(np.cosh),
     "tanh": np.tanh,
     "erf": _special_function("erf"),
     "erfc": _special_function("erfc"),
@@ -213,7 +215,7 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
     "__fdiv_rn": np.true_divide,
     "__fmaf_rn": _fused_multiply_add,
     "__saturatef": _saturate_to_one,
-    OF_TEXTURES: _between,
+    OF_TEXTURES: _interpolate,
     "isnan": np.isnan,
     "isinf": np.isinf,
     "isfinite": np.isfinite,
@@ -261,13 +263,13 @@ ATOMICS = {
 }
 
 WHOLE_WARP = "__lockstep_whole_warp"
-"""What fails where not all lanes of a warp are; nothing else comes of it."""
+"""Fails unless all lanes of a warp are active; has no other effect."""
 
 MATRIX_PRODUCT = "__lockstep_mma"
-"""One result of a product of tiles by a warp, as `shim/lockstep/tensor.h` says."""
+"""One result of a warp's product of tiles; see `shim/lockstep/tensor.h`."""
 
 WARPGROUP_PRODUCT = "__lockstep_wgmma"
-"""The same of a warp of four that multiply together."""
+"""One result of a warpgroup's product of tiles, in one of its four warps."""
 
 MATRIX_PRODUCTS = (MATRIX_PRODUCT, WARPGROUP_PRODUCT)
 
@@ -282,7 +284,7 @@ WARP_OPERATIONS = frozenset(
     }
 )
 
-# What gives the same bits, or the same number, in another type.
+# Functions that return the same bits, or the same number, in another type.
 CONVERSIONS = frozenset(
     {
         "__float_as_int",
@@ -298,5 +300,5 @@ CONVERSIONS = frozenset(
 
 BLOCK_VOTES = frozenset({"__syncthreads_count", "__syncthreads_and", "__syncthreads_or"})
 
-# What orders memory between threads. A batch's lanes go together, so there is nothing left to order.
+# Functions that order memory between threads. The lanes of a batch run in lockstep, so no order is left to enforce.
 FENCES = frozenset({"__threadfence", "__threadfence_block", "__threadfence_system", "__syncwarp", "__nanosleep"})

@@ -1,8 +1,8 @@
-"""The typed IR that the front end makes and executors run.
+"""The typed IR that the front end produces and the executors run.
 
-Expressions know their type, and the operands of a binary node already agree in theirs, so an executor never infers one.
-Assignments and atomics are expressions, because C lets them stand inside of conditions and `&&`, where they must stay
-lazy; a statement that is an expression is an `Evaluate`.
+Expressions carry their type, and both operands of a binary node have the same type, so executors infer no types.
+Assignments and atomics are expressions, because C allows them inside conditions and `&&`, where they must be evaluated
+lazily; an expression used as a statement is an `Evaluate`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Null:
 
 @dataclass(frozen=True)
 class Local:
-    """A variable of the running function, by its slot. For an array this is the pointer to its first element."""
+    """A variable of the running function, identified by its slot; for an array, the pointer to its first element."""
 
     type: Type
     slot: int
@@ -69,9 +69,9 @@ class Unary:
 
 @dataclass(frozen=True)
 class Binary:
-    """An arithmetic, bitwise or comparing operator, both operands of one type (a shift's may differ).
+    """An arithmetic, bitwise or comparison operator; both operands have one type (except a shift's).
 
-    Pointers are compared as the numbers that a `Cast` makes of them.
+    Pointers are compared as numbers, which a `Cast` produces.
     """
 
     type: Scalar
@@ -111,7 +111,7 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Cast:
-    """A conversion between scalars, between pointers (the address stays), or between a pointer and a 64-bit number."""
+    """A conversion between scalars, between pointers (the address is unchanged), or between a pointer and 64 bits."""
 
     type: Type
     operand: Expression
@@ -119,7 +119,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class SharedAddress:
-    """A pointer into shared memory as the number, below 2^32, that PTX has for it; or, of pointer type, back again."""
+    """A pointer into shared memory as the 32-bit address that PTX uses; with a pointer type, the conversion back."""
 
     type: Scalar | Pointer
     operand: Expression
@@ -128,9 +128,10 @@ class SharedAddress:
 
 @dataclass(frozen=True)
 class Offset:
-    """`pointer + index`, in elements; `rows` are lengths where that is the address of a row of an array, as of Element.
+    """`pointer + index`, in elements.
 
-    The last of them is the elements of the row itself.
+    If the result is the address of a row of an array, `rows` are the lengths of the array's dimensions, as in Element;
+    the last is the length of the row.
     """
 
     type: Pointer
@@ -141,7 +142,7 @@ class Offset:
 
 @dataclass(frozen=True)
 class Member:
-    """The address of a member: `pointer` moved by so many bytes."""
+    """The address of a member: `pointer` plus an offset in bytes."""
 
     type: Pointer
     pointer: Expression
@@ -158,7 +159,7 @@ class Temporary:
 
 @dataclass(frozen=True)
 class Construct:
-    """A struct's value from those of its parts, each a scalar, a pointer or a struct, in the order of its leaves."""
+    """A struct's value from its parts, each a scalar, a pointer or a struct, in the order of the struct's leaves."""
 
     type: Type
     parts: tuple[Expression, ...]
@@ -166,7 +167,7 @@ class Construct:
 
 @dataclass(frozen=True)
 class Extract:
-    """The part of a struct's value that starts at a leaf."""
+    """The part of a struct's value that starts at the leaf with a number."""
 
     type: Type
     operand: Expression
@@ -184,11 +185,11 @@ class Distance:
 
 @dataclass(frozen=True)
 class Texel:
-    """Which element of a texture lies at coordinates: x, or x and y; `size` is that of an element in bytes.
+    """The index of the texel at coordinates x, or x and y; `size` is a texel's size in bytes.
 
-    `beside` is empty for the nearest one; of those that are filtered it says of each axis whether it is the first or
-    the second one. Of a surface, whose x counts bytes, `boundary` says what is done beyond an edge: 0 nothing, 1 the
-    last element is taken, 2 the launch ends.
+    Nothing more is needed for the nearest texel; one of several filtered texels is selected, for each axis, as the
+    first (0) or the second (1). For a surface, where x counts bytes, `boundary` is the behavior beyond an edge: 0
+    ignores the access, 1 clamps to the last element, 2 ends the launch.
     """
 
     type: Scalar
@@ -202,7 +203,7 @@ class Texel:
 
 @dataclass(frozen=True)
 class TexelWeight:
-    """How much of the second of two elements a fetch takes along an axis; without a place whether it is filtered."""
+    """The weight of the second of two texels along an axis; without a coordinate, whether the texture is filtered."""
 
     type: Scalar
     pointer: Expression
@@ -215,9 +216,9 @@ class TexelWeight:
 class Element:
     """A place in memory: `pointer[index]`.
 
-    An index into several dimensions is one number; `rows` are the lengths of all but the first, as the text counts
-    them. `is_led_to` is whether the text has a pointer that leads here, as in `*p`, rather than the place's own name.
-    A `sum` is what a product that a thread starts is added to.
+    An index into several dimensions is one number; `rows` are the lengths of all dimensions but the first, as declared.
+    Two flags mark a place that the source names by dereferencing a pointer, as in `*p`, and the accumulator of an
+    asynchronous matrix product.
     """
 
     type: Type
@@ -235,7 +236,7 @@ Place = Local | Element
 
 @dataclass(frozen=True)
 class Load:
-    """The value at a place in memory; for a product that a thread starts, which `reads_on` until it is waited for."""
+    """The value at a place in memory; a flag marks an operand that an asynchronous product reads until a wait."""
 
     type: Type
     place: Element
@@ -244,7 +245,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Assign:
-    """`place = value`; its own value is what was stored."""
+    """`place = value`; evaluates to the stored value."""
 
     type: Type
     place: Place
@@ -253,7 +254,7 @@ class Assign:
 
 @dataclass(frozen=True)
 class Update:
-    """`place op= value`, computed in `compute`; its own value is the new one, or the old (`x++`)."""
+    """`place op= value`, computed in a given type; evaluates to the new value, or to the old one (`x++`)."""
 
     type: Type
     place: Place
@@ -265,7 +266,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """A function of CUDA's that the executor knows, such as `sqrtf`: its arguments are values."""
+    """A built-in function of CUDA that the executors implement, such as `sqrtf`; its arguments are values."""
 
     type: Scalar
     name: str
@@ -274,7 +275,7 @@ class Intrinsic:
 
 @dataclass(frozen=True)
 class Atomic:
-    """A read-modify-write that nothing comes between; its value is the old one, needed only where `used`."""
+    """An atomic read-modify-write; evaluates to the old value, unless it is not used."""
 
     type: Scalar
     op: str
@@ -285,7 +286,7 @@ class Atomic:
 
 @dataclass(frozen=True)
 class Warp:
-    """An exchange between the lanes of a warp, such as "shfl_down" or "ballot", or the vote of a block at a barrier."""
+    """An exchange between the lanes of a warp, such as "shfl_down" or "ballot", or a block's vote at a barrier."""
 
     type: Scalar
     op: str
@@ -295,9 +296,9 @@ class Warp:
 
 @dataclass(frozen=True)
 class Fence:
-    """What orders memory between threads: the executor goes on, observers are told.
+    """A memory fence: observers are notified, and execution continues.
 
-    Of `__syncwarp` the lanes that it names, a mask; None for all.
+    For `__syncwarp`, `lanes` is the mask of the lanes it names; None for all.
     """
 
     type: Type
@@ -307,12 +308,12 @@ class Fence:
 
 
 AsyncKind = Literal["copy", "bulk", "product"]
-"""What goes on while threads do: copies, those in bulk, and products of tiles by warpgroups."""
+"""Kinds of asynchronous operations: copies, bulk copies, and matrix products of warpgroups."""
 
 
 @dataclass(frozen=True)
 class AsyncCopy:
-    """A copy that a thread starts; of its `bytes` only the first `given` are read, and zeros stand for the others."""
+    """An asynchronous copy; if fewer bytes are read than its size, the others become zeros."""
 
     type: Type
     to: Expression
@@ -324,7 +325,7 @@ class AsyncCopy:
 
 @dataclass(frozen=True)
 class AsyncCommit:
-    """The end of a group of what the thread has started; of each kind there are groups of their own."""
+    """The end of a group of asynchronous operations of a thread; each kind has separate groups."""
 
     type: Type
     kind: AsyncKind = "copy"
@@ -332,7 +333,7 @@ class AsyncCommit:
 
 @dataclass(frozen=True)
 class AsyncWait:
-    """What the thread started is done, but for so many groups that ended last; None for all of it."""
+    """Wait until at most a number of the thread's most recent groups are pending; None waits for all."""
 
     type: Type
     left: Expression | None
@@ -341,7 +342,7 @@ class AsyncWait:
 
 @dataclass(frozen=True)
 class BulkCopy:
-    """A copy of any number of times 16 bytes that a thread starts, and that a `barrier` waits for, or a group."""
+    """An asynchronous copy of a multiple of 16 bytes, completed by a `barrier` in shared memory or by a group."""
 
     type: Type
     to: Expression
@@ -353,10 +354,11 @@ class BulkCopy:
 
 @dataclass(frozen=True)
 class BarrierPhase:
-    """What a thread does with a barrier that is an object in shared memory, at a pointer.
+    """A thread's operation on a barrier object in shared memory, at a pointer.
 
-    "init", "arrive", "drop", "expect" and "complete" take how many arrivals or bytes, "test" takes a parity, and "bind"
-    says whether an arrival when the thread's copies are there is one that was not expected.
+    The argument of "init", "arrive", "drop", "expect" and "complete" is a number of arrivals or bytes, that of "test" a
+    parity. For "bind", the arrival when the thread's copies are complete, it is whether that arrival adds to the
+    expected number.
     """
 
     type: Type
@@ -368,7 +370,7 @@ class BarrierPhase:
 
 @dataclass(frozen=True)
 class HeapChange:
-    """What observers are told of the heap: `size` bytes have been allocated at an address, or, without, it is freed."""
+    """A change of the heap, for observers: `size` bytes were allocated at an address; without a size they are freed."""
 
     type: Type
     pointer: Expression
@@ -378,7 +380,7 @@ class HeapChange:
 
 @dataclass(frozen=True)
 class Print:
-    """`printf`: a text for each lane. An argument may be a string that is written out."""
+    """`printf`: one text per lane; a string argument is printed as it is."""
 
     type: Scalar
     format: str
@@ -387,7 +389,7 @@ class Print:
 
 @dataclass(frozen=True)
 class Assertion:
-    """`assert`: the launch fails where a lane finds the condition false."""
+    """`assert`: the launch fails if the condition is false in any lane."""
 
     type: Type
     condition: Expression
@@ -407,7 +409,7 @@ class Call:
 
 @dataclass(frozen=True)
 class IndirectCall:
-    """A call through a pointer, which is the number of one of `functions`: of all whose address is taken."""
+    """A call through a function pointer, which is the number of one of `functions`: all whose address is taken."""
 
     type: Type
     function: Expression
@@ -426,7 +428,7 @@ class GridBarrier:
 
 @dataclass(frozen=True)
 class ClusterBarrier:
-    """A barrier of all threads of a cluster of blocks: each of them arrives at it, and then waits for the others."""
+    """A barrier of all threads of a cluster: each thread arrives, and later waits for the others."""
 
     type: Type
     part: Literal["arrive", "wait"]
@@ -435,7 +437,7 @@ class ClusterBarrier:
 
 @dataclass(frozen=True)
 class ClusterAddress:
-    """The pointer to where what a pointer into shared memory leads to is in the cluster's block of a rank."""
+    """A pointer into shared memory, mapped to the shared memory of the cluster's block with the given rank."""
 
     type: Pointer
     pointer: Expression
@@ -445,7 +447,7 @@ class ClusterAddress:
 
 @dataclass(frozen=True)
 class Clock:
-    """A number that only grows while a block runs; of a `handle` it matters only that it is another one each time."""
+    """A number that never decreases while a block runs; a handle only has to differ each time."""
 
     type: Scalar
     handle: bool = False
@@ -467,7 +469,7 @@ class LaunchCall:
 
 @dataclass(frozen=True)
 class WaitForChildren:
-    """`cudaDeviceSynchronize()`: the kernels that the blocks have launched so far run before anything else does."""
+    """`cudaDeviceSynchronize()`: run all kernels that the blocks have launched so far before continuing."""
 
     type: Type
     position: SourcePosition
@@ -524,7 +526,7 @@ Expression = (
 class Evaluate:
     """An expression as a statement.
 
-    `text`, here and in other statements, is what the source has for the expression; of an assignment, for its value.
+    `text`, here and in other statements, is the source text of the expression; for an assignment, of its value.
     """
 
     expression: Expression
@@ -534,7 +536,7 @@ class Evaluate:
 
 @dataclass(frozen=True)
 class Declare:
-    """A variable comes to life, with a value or without. Before a reference's `name` there is an "&"."""
+    """Declaration of a variable, with or without a value. The `name` of a reference starts with "&"."""
 
     slot: int
     type: Type
@@ -546,10 +548,10 @@ class Declare:
 
 @dataclass(frozen=True)
 class DeclareMemory:
-    """Memory of each thread's own comes to life: an array, a struct, or a variable whose address is taken.
+    """Declaration of local memory: an array, a struct, or a variable whose address is taken.
 
-    `values` are stored at their offsets in bytes, and zeros elsewhere where `zeroed`. The slot holds the address. Where
-    it is `punned`, as a union is, its bytes may be read in another size than written. `type` is what the text declares.
+    `values` are stored at their offsets in bytes; all other bytes may become zero. The slot holds the address. Bytes of
+    punned memory, such as a union, may be read in another size than they were written. `type` is the declared type.
     """
 
     slot: int
@@ -564,7 +566,7 @@ class DeclareMemory:
 
 @dataclass(frozen=True)
 class Block:
-    """Statements in order; where they are a `scope`, what they declare is gone when lanes leave it."""
+    """Statements in order; if they form a scope, the variables they declare end when lanes leave it."""
 
     statements: tuple[Statement, ...]
     scope: bool = False
@@ -572,7 +574,7 @@ class Block:
 
 @dataclass(frozen=True)
 class If:
-    """Lanes where `condition` holds run `then`, the rest `orelse`."""
+    """Lanes with a true `condition` run `then`, the others `orelse`."""
 
     condition: Expression
     then: Statement
@@ -583,7 +585,7 @@ class If:
 
 @dataclass(frozen=True)
 class Loop:
-    """`for`, `while` and `do`: lanes stay as long as `condition` holds; a `do` tests after the first round."""
+    """`for`, `while` and `do`: lanes stay while `condition` is true; a `do` tests it after the first iteration."""
 
     condition: Expression | None
     step: Expression | None
@@ -595,7 +597,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Section:
-    """The statements behind one or more labels of a switch; `values` are its cases."""
+    """The statements after one or more labels of a switch; `values` are its cases."""
 
     values: tuple[int, ...]
     is_default: bool
@@ -640,10 +642,10 @@ Statement = Evaluate | Declare | DeclareMemory | Block | If | Loop | Switch | Ju
 
 @dataclass(frozen=True, eq=False)
 class SharedVariable:
-    """A `__shared__` variable: `size` bytes for each block, or, where it is `dynamic`, as many as the launch gives.
+    """A `__shared__` variable of `size` bytes per block, or, if it is dynamic, of the size that the launch specifies.
 
-    `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have one of the
-    same name.
+    `shape` is that of an array of known size, else empty. Equal only to itself: two functions may each have a variable
+    with the same name.
     """
 
     slot: int
@@ -677,7 +679,7 @@ VariableSpace = Literal["constant", "global", "texture"]
 class GlobalVariable:
     """A `__constant__` or `__device__` variable, or a texture reference.
 
-    It has a type, and the constants it starts with, by offset in bytes.
+    `initial` are the constants of its initializer, by offset in bytes.
     """
 
     name: str

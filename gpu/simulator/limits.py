@@ -1,4 +1,4 @@
-"""What a GPU takes of a launch, in one place; a simulated launch is refused where a real one is."""
+"""Limits that a GPU sets on launches, in one place; the simulator refuses the launches that a GPU refuses."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ class Limits:
     Parameters
     ----------
     grid, block : tuple of int
-        The most blocks of a grid and threads of a block along x, y and z.
+        The most blocks of a grid, and threads of a block, along x, y and z.
     threads : int
         The most threads of a block.
     shared_bytes : int
-        The most shared memory of a block, static and dynamic, without an opt-in.
+        The most shared memory per block in bytes, static and dynamic, without an opt-in.
     constant_bytes : int
-        All `__constant__` variables of a program together.
+        The most bytes of all `__constant__` variables of a program together.
     resident_threads : int
-        Those of a grid that has a barrier of its own, which are on the device together.
-
+        The most threads of a grid with a grid barrier, which are all resident at once.
     cluster_blocks : int
-        The most blocks of a cluster; beyond 8 the host has to allow it.
+        The most blocks of a cluster; more than 8 need the host's permission.
 
-    Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Up to `constant_bytes` they
-    have been the same since compute capability 3.0.
+    Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". The limits up to
+    `constant_bytes` have been the same since compute capability 3.0.
     """
 
     grid: tuple[int, int, int] = (2**31 - 1, 65_535, 65_535)
@@ -40,7 +39,7 @@ class Limits:
     cluster_blocks: int = 16
 
     def of_cluster(self, grid: Sequence[int], cluster: Sequence[int]) -> str:
-        """Return what is wrong with clusters of a grid, as the rest of a sentence; "" where nothing is."""
+        """Return why a grid cannot have clusters of this size, as the rest of a sentence; "" if it can."""
         if min(cluster) < 1:
             return f"a cluster of {tuple(cluster)} blocks is empty."
         if prod(cluster) > self.cluster_blocks:
@@ -48,22 +47,22 @@ class Limits:
                 f"a cluster of {prod(cluster)} blocks; at most 8 are possible on every GPU, and {self.cluster_blocks} "
                 "where the host allows them."
             )
-        for axis, extent, of in zip("xyz", grid, cluster, strict=True):
-            if extent % of:
-                return f"a grid of {extent} blocks along {axis}, which is no multiple of its clusters' {of}."
+        for axis, extent, size in zip("xyz", grid, cluster, strict=True):
+            if extent % size:
+                return f"a grid of {extent} blocks along {axis}, which is not a multiple of the cluster's {size}."
         return ""
 
     def obstacle(self, grid: Sequence[int], block: Sequence[int]) -> str:
-        """Return what is wrong with the extents of a launch, as the rest of a sentence; "" where nothing is."""
+        """Return why a grid and block size cannot be launched, as the rest of a sentence; "" if they can."""
         if min(*grid, *block) < 1:
             return f"a grid of {tuple(grid)} blocks of {tuple(block)} threads is empty."
         if prod(block) > self.threads:
             return f"a block of {prod(block)} threads; at most {self.threads} are possible."
-        for what, extents, limits in (("block", block, self.block), ("grid", grid, self.grid)):
+        for group, extents, limits in (("block", block, self.block), ("grid", grid, self.grid)):
             for axis, extent, most in zip("xyz", extents, limits, strict=True):
                 if extent > most:
-                    unit = "threads" if what == "block" else "blocks"
-                    return f"a {what} of {extent} {unit} along {axis}; at most {most} are possible."
+                    unit = "threads" if group == "block" else "blocks"
+                    return f"a {group} of {extent} {unit} along {axis}; at most {most} are possible."
         return ""
 
 

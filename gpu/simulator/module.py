@@ -1,4 +1,4 @@
-"""Kernel files on the simulator: their kernels, the memory of their variables, and launches that are recorded."""
+"""Kernel files on the simulator: their kernels, the memory of their variables, and recorded launches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Cluster = tuple[int, int, int]
 class SimulatedModule:
     """A kernel file, with the memory of its `__constant__` and `__device__` variables.
 
-    A `tolerant` one lets an error in one function spare the kernels that do not call it.
+    If `tolerant`, an error in one function does not affect the kernels that do not call it.
     """
 
     def __init__(
@@ -59,24 +59,24 @@ class SimulatedModule:
         self._include_dirs = tuple(include_dirs)
         self._tolerant = tolerant
         self._programs: dict[tuple[str, ...], Program] = {(): self._parse((), text)}
-        # What lowering adds, such as strings, has a bank of its own on a GPU.
+        # Constants that lowering adds, such as strings, are in another bank on a GPU and do not count.
         self._constant_bytes = _constant_bytes(self._programs[()])
         self._kernels: dict[str, SimulatedKernel] = {}
-        self._in_clusters: dict[tuple[str, Cluster], SimulatedKernel] = {}
+        self._cluster_kernels: dict[tuple[str, Cluster], SimulatedKernel] = {}
         self._compiled: dict[tuple[str, Cluster | None], CompiledKernel] = {}
         self._variables: dict[str, PointerValue] = {}
-        self._set: set[str] = set()
+        self._assigned: set[str] = set()
         self._heaps = HeapRecords()
 
     def unreached(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
     ) -> set[int]:
-        """Return those of the file's lines that hold code which no thread came to; arguments as of a Program's."""
+        """Return those of the file's lines with code that no thread reached; parameters as for `Program.unreached`."""
         return self._programs[()].unreached(lines, reached, kernels)
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of the `__global__` functions, templates left out."""
+        """The names of the `__global__` functions, without templates."""
         return self._programs[()].kernels
 
     @property
@@ -86,20 +86,22 @@ class SimulatedModule:
 
     @property
     def overloads(self) -> tuple[str, ...]:
-        """The `__global__` functions that share their names, each with its line: "reduce@12"."""
+        """The `__global__` functions that share a name, each with its line: "reduce@12"."""
         return self._programs[()].overloads
 
     @property
     def symbols(self) -> dict[str, str]:
-        """The kernels by the names that a linker knows them by: of `extern "C"` ones their own."""
+        """The kernels by linker symbol; the symbol of an `extern "C"` kernel is its name."""
         return self._programs[()].symbols
 
     @property
     def variables(self) -> dict[str, Type]:
         """The types of the `__constant__` and `__device__` variables, by name."""
-        found = self._programs[()].variables.items()
-        # What lowering adds, strings and constant tables, has other names than the text can.
-        return {name: each.type for name, each in found if re.fullmatch(r"[\w:]+", name) and each.space != "texture"}
+        variables = self._programs[()].variables.items()
+        # Strings and constant tables, which lowering adds, have names that C++ does not allow.
+        return {
+            name: each.type for name, each in variables if re.fullmatch(r"[\w:]+", name) and each.space != "texture"
+        }
 
     @property
     def constant_bytes(self) -> int:
@@ -112,7 +114,7 @@ class SimulatedModule:
         return tuple(name for name, each in self._programs[()].variables.items() if each.space == "texture")
 
     def set_texture(self, name: str, texture: Texture) -> None:
-        """Bind a texture reference to what it reads.
+        """Bind a texture reference to a texture.
 
         Raises
         ------
@@ -120,39 +122,39 @@ class SimulatedModule:
             There is no texture reference of that name.
         """
         if name not in self.textures:
-            has = ", ".join(self.textures) or "none"
-            raise KernelError(f"There is no texture reference {name!r}; the file has {has}.")
+            names = ", ".join(self.textures) or "none"
+            raise KernelError(f"There is no texture reference {name!r}; the file has {names}.")
         self._variables[name] = PointerValue(texture.memory(name))
 
     def kernel(self, name: str, cluster: Cluster | None = None) -> SimulatedKernel:
         """Return a kernel, or an instantiation of a template: "reduce<float, 256>".
 
-        Of several with one name, a line tells which: "reduce@12", "reduce<float>@12". A launch may put its blocks into
-        clusters of so many along x, y and z.
+        A line selects one of several kernels with the same name: "reduce@12", "reduce<float>@12". `cluster` is the
+        number of blocks per cluster along x, y and z.
 
         Raises
         ------
         KernelError
             There is no kernel of that name.
         CompileError
-            It uses something that the simulator does not support.
+            The kernel uses something that the simulator does not support.
         """
         if name not in self._kernels:
             program = self._program_for(name)
             function = program.kernel(name.partition("@")[0])
             for variable in program.variables.values():
                 if variable.name not in self._variables:
-                    self._variables[variable.name] = PointerValue(_memory_of(variable))
+                    self._variables[variable.name] = PointerValue(_allocate_variable(variable))
             self._kernels[name] = SimulatedKernel(function, LockstepCompiler(), self._variables)
         if cluster is None:
             return self._kernels[name]
-        if (name, cluster) not in self._in_clusters:
-            self._in_clusters[name, cluster] = self._kernels[name].in_clusters(cluster)
-        return self._in_clusters[name, cluster]
+        if (name, cluster) not in self._cluster_kernels:
+            self._cluster_kernels[name, cluster] = self._kernels[name].in_clusters(cluster)
+        return self._cluster_kernels[name, cluster]
 
     def compiled(self, name: str, cluster: Cluster | None = None) -> CompiledKernel:
-        """Return a kernel that runs as machine code, on the same variables as `kernel`; raises as that does."""
-        from gpu.simulator.compiled.launch import CompiledKernel  # LLVM, which lockstep does without
+        """Return a kernel that runs as machine code, on the same variables as `kernel`; raises the same errors."""
+        from gpu.simulator.compiled.launch import CompiledKernel  # imports LLVM, which lockstep does not need
 
         if (name, cluster) not in self._compiled:
             function = self.kernel(name, cluster).function
@@ -192,36 +194,36 @@ class SimulatedModule:
         grid, block, arguments, shared_bytes, on_print, max_rounds, max_seconds, schedule, blocks
             As for a launch.
         max_lane_events : int
-            How many statements of single lanes are recorded at most. A larger launch runs to its end all the same;
-            `Trace.stopped` then says where the recording ended.
+            The most statements of single lanes to record. A larger launch still runs to its end; `Trace.stopped` is
+            then the position where the recording ended.
         checked : bool
-            Whether the checkers watch: `Trace.findings`.
+            Whether the checkers run; their findings are `Trace.findings`.
         uninitialized : collection of str
-            The parameters whose arrays start without values.
+            The parameters whose arrays start uninitialized.
         observers : sequence of Observer
-            Who else watches the launch.
+            Additional observers of the launch.
         cluster : (int, int, int) or None
-            As of `kernel`.
+            As for `kernel`.
 
         Returns
         -------
         Trace
-            Of a launch that ends at a mistake of the kernel's, what came before; `Trace.failure` says which, and so
-            does the last of `Trace.findings`.
+            If an error of the kernel ends the launch, the steps before it; `Trace.failure` and the last of
+            `Trace.findings` describe the error.
         """
-        plain = self.kernel(name, cluster)
+        kernel = self.kernel(name, cluster)
         recorder = Recorder(max_lane_events)
         checkers = every_checker(uninitialized, self._heaps) if checked else ()
-        dated = FindingEvents(recorder, checkers)
+        finding_events = FindingEvents(recorder, checkers)
         message = ""
         failure: tuple[TraceFinding, ...] = ()
         try:
-            plain.executed_by(LockstepCompiler(TracedValues(recorder))).launch(
+            kernel.executed_by(LockstepCompiler(TracedValues(recorder))).launch(
                 grid,
                 block,
                 arguments,
                 shared_bytes=shared_bytes,
-                observers=(recorder, *checkers, dated, *observers) if checked else (recorder, *observers),
+                observers=(recorder, *checkers, finding_events, *observers) if checked else (recorder, *observers),
                 on_print=on_print,
                 max_rounds=max_rounds,
                 max_seconds=max_seconds,
@@ -235,21 +237,21 @@ class SimulatedModule:
             failure = (TraceFinding(recorder.running_event, finding_of(error)),)
         source, file, defines = self._source
         macros = {key: str(value) for key, value in defines.items()}
-        findings = (*dated.findings, *failure)
+        findings = (*finding_events.findings, *failure)
         return Trace(gather(recorder, LaunchRecord(name, source, str(file), macros, schedule, message, findings)))
 
     def warnings(self, name: str) -> Iterator[Diagnosis]:
-        """Yield what clang warns of in the text that a kernel is made of."""
+        """Yield clang's warnings about a kernel and the functions it calls."""
         return self._program_for(name).warnings(name)
 
     def outputs(self, name: str) -> dict[str, SourcePosition]:
-        """Return the parameters through which a kernel may write, and where they stand."""
+        """Return the parameters through which a kernel may write, and where they are declared."""
         return self._program_for(name).outputs(name)
 
     def unset_constants(self, name: str) -> dict[str, SourcePosition]:
-        """Return the `__constant__` variables that a kernel finds without a value, and where they are declared."""
+        """Return the `__constant__` variables that a kernel uses and nothing has set, and where they are declared."""
         unset = self._program_for(name).unset_constants
-        return {constant: place for constant, place in unset.items() if constant not in self._set}
+        return {constant: place for constant, place in unset.items() if constant not in self._assigned}
 
     def variable(self, name: str) -> FlatMemory:
         """Return the memory of a `__constant__` or `__device__` variable, for the host to write to.
@@ -260,15 +262,15 @@ class SimulatedModule:
             There is no variable of that name.
         """
         if name not in self._variables and name in self._programs[()].variables:
-            self._variables[name] = PointerValue(_memory_of(self._programs[()].variables[name]))
+            self._variables[name] = PointerValue(_allocate_variable(self._programs[()].variables[name]))
         memory = self._variables[name].memory if name in self._variables else None
         if not isinstance(memory, FlatMemory):
             raise KernelError(f"There is no __constant__ variable {name!r}.")
-        self._set.add(name)
+        self._assigned.add(name)
         return memory
 
     def values(self) -> dict[str, Array]:
-        """Return the bytes of the `__constant__` and `__device__` variables, as far as anything has asked for them."""
+        """Return the bytes of the `__constant__` and `__device__` variables that a launch or the host has used."""
         memories = {name: address.memory for name, address in self._variables.items()}
         return {name: memory.data for name, memory in memories.items() if isinstance(memory, FlatMemory)}
 
@@ -281,15 +283,15 @@ class SimulatedModule:
         memory.data[: data.size] = data
 
     def _program_for(self, name: str) -> Program:
-        """Return the program with an instantiation in it; clang instantiates what the text names."""
-        name, at, line = name.partition("@")
+        """Return the program that contains an instantiation; clang instantiates the templates that the text names."""
+        name, separator, line = name.partition("@")
         instances = (name,) if is_instantiation(name) else ()
-        key = (*instances, at + line)
+        key = (*instances, separator + line)
         if key not in self._programs:
             text = self._source[0]
-            if at:
+            if separator:
                 if not (line.isascii() and line.isdigit()):
-                    raise KernelError(f"{name}@{line} names no line: it is a whole number, as in {name}@12.")
+                    raise KernelError(f"{name}@{line} does not name a line: write a whole number, as in {name}@12.")
                 text = self._programs[()].alone(name, int(line))
             self._programs[key] = self._parse(instances, text)
         return self._programs[key]
@@ -300,8 +302,9 @@ class SimulatedModule:
         constant = _constant_bytes(program)
         if constant > LIMITS.constant_bytes:
             raise CompileError(
-                f"{path.name} has {constant} bytes of __constant__ variables; {LIMITS.constant_bytes} are there.",
-                advice="Put what is larger into global memory, as a const pointer with __restrict__.",
+                f"{path.name} has {constant} bytes of __constant__ variables; "
+                f"at most {LIMITS.constant_bytes} are possible.",
+                advice="Put larger arrays into global memory, as a const pointer with __restrict__.",
             )
         return program
 
@@ -310,7 +313,7 @@ def _constant_bytes(program: Program) -> int:
     return sum(each.type.size for each in program.variables.values() if each.space == "constant")
 
 
-def _memory_of(variable: ir.GlobalVariable) -> FlatMemory:
+def _allocate_variable(variable: ir.GlobalVariable) -> FlatMemory:
     data = np.full(variable.type.size, 0, np.uint8)
     for offset, constant in variable.initial:
         size = constant.type.size

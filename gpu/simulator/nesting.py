@@ -1,19 +1,19 @@
-"""How deep a kernel's text may be nested: all that walks through it, or through what is kept of it, calls itself."""
+"""Recursion limits for the parser and the IR walkers: how deep a kernel's code may be nested."""
 
 from __future__ import annotations
 
 import sys
 
 STATEMENTS = 1000
-"""Statements within each other, such as an else-if in the one before."""
+"""Statements nested in each other, such as an else-if in the one before."""
 
 EXPRESSIONS = 400
-"""Expressions within each other, conversions too; of a sum each term is in the one that follows it."""
+"""Expressions nested in each other, including conversions; each term of a sum nests one level deeper."""
 
 _CALLS = 12_000
-"""Python's calls within each other: up to seven for a level, and a kernel's functions may call each other."""
+"""Nested Python calls: up to seven per level, and a kernel's functions may call each other."""
 
 
 def make_room() -> None:
-    """Let Python's calls nest as deep as that takes, in all of the process."""
+    """Raise Python's recursion limit for this process as far as the deepest allowed code requires."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _CALLS))

@@ -1,7 +1,7 @@
-"""C's operators on NumPy values (scalars, or arrays of one value a lane), as a GPU computes them.
+"""C's operators on NumPy values (scalars, or arrays with one value per lane), as a GPU computes them.
 
 Integers wrap, signed ones too; division rounds toward zero; a float that does not fit an integer of 32 or 64 bits
-saturates; a shift by the width or more leaves nothing.
+saturates; a shift by the width or more results in 0 (or -1 for negative numbers shifted right).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def binary(op: str, type: Scalar) -> Operation:
     return _BINARY[op]
 
 
-# Python's operators do what NumPy's functions do, and on scalars, which loop counters are, twenty times faster.
+# On scalars, such as loop counters, Python's operators are twenty times faster than NumPy's functions.
 _BINARY: dict[str, Operation] = {
     "+": operator.add,
     "-": operator.sub,
@@ -70,7 +70,7 @@ def _remainder_unsigned(left: Value, right: Value) -> Value:
 
 
 def _unless_zero(divisor: Value, result: Value) -> Value:
-    """Dividing by zero sets all bits, of the remainder too: seen on a GPU, where CUDA leaves it open."""
+    """Set all bits of the quotient or remainder where the divisor is 0, as a GPU does; CUDA leaves it undefined."""
     if np.all(divisor):
         return result
     return np.where(divisor == 0, np.array(-1).astype(result.dtype), result).astype(result.dtype)[()]
@@ -85,7 +85,7 @@ def cast(source: Scalar, target: Scalar) -> Callable[[Value], Value]:
     if target == BOOL:
         return lambda value: value != 0
     if source.is_float and not target.is_float:
-        if target.size < 4:  # by way of 32 bits, whose low ones stay
+        if target.size < 4:  # convert to 32 bits, and keep the low ones
             wide = np.dtype(np.int32 if target.is_signed else np.uint32)
             return lambda value: _saturate(value, wide).astype(dtype)
         return lambda value: _saturate(value, dtype)

@@ -1,4 +1,4 @@
-"""The types of the IR: scalars are NumPy's, so that C's and the GPU's arithmetic is NumPy's."""
+"""The types of the IR: scalars are NumPy's dtypes, so that NumPy's arithmetic matches C's and the GPU's."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Scalar:
-    """An arithmetic type, named as NumPy names it; bool is one byte."""
+    """An arithmetic type, by its NumPy name; bool is one byte."""
 
     name: str
 
     def __reduce__(self) -> tuple[type[Scalar], tuple[str]]:
-        # Pickled, equal types are the same bytes, whatever has been asked of them.
+        # Equal types pickle to the same bytes, whatever properties are cached.
         return Scalar, (self.name,)
 
     @cached_property
@@ -53,7 +53,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class ArrayOf:
-    """`length` elements in a row. An extern __shared__ array has length 0: its launch decides."""
+    """`length` consecutive elements. An extern __shared__ array has length 0: the launch determines it."""
 
     element: Type
     length: int
@@ -69,12 +69,12 @@ class ArrayOf:
 
     @property
     def innermost(self) -> Type:
-        """The type of the elements after every dimension is taken off."""
+        """The type of the elements after all dimensions are removed."""
         return self.element.innermost if isinstance(self.element, ArrayOf) else self.element
 
     @property
     def count(self) -> int:
-        """How many innermost elements the array has, over every dimension."""
+        """The number of innermost elements, over all dimensions."""
         return self.size // self.innermost.size
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class ArrayOf:
 class Field:
     """A member of a struct, `offset` bytes from its beginning.
 
-    A reference is kept as a pointer, and `refers_to` says what it is a reference to.
+    A reference is stored as a pointer; `refers_to` is the type that it refers to.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Field:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether this is a base class, or a struct or union whose members are those of the one around it."""
+        """Whether this is a base class, or a struct or union whose members belong to the enclosing one."""
         return not self.name or "(anonymous " in self.name
 
 
@@ -107,8 +107,8 @@ class Field:
 class Struct:
     """A struct, class or union; base classes are fields without a name.
 
-    Equal only to itself. `fields` and `size` are filled in after the object exists, so that a struct may hold pointers
-    to its own kind.
+    Equal only to itself. `fields` and `size` are filled in after the object exists, so that a struct may contain
+    pointers to its own type.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Struct:
     is_union: bool = False
 
     def field(self, name: str) -> Field:
-        """Return the member of that name, of a base class too, with its offset from the beginning of this struct."""
+        """Return the member of that name, also of a base class, with its offset from the beginning of this struct."""
         for member in self.fields:
             if member.name == name:
                 return member
@@ -148,14 +148,14 @@ Type = Scalar | Pointer | ArrayOf | Struct | Void
 
 
 def vector_size(type: Type) -> int:
-    """Return the bytes of a type that one instruction loads or stores as a whole, such as float4; 0 for any other."""
-    whole = isinstance(type, Struct) and type.size == type.alignment and type.size in (2, 4, 8, 16)
-    return type.size if whole else 0
+    """Return the size in bytes of a type that one instruction loads or stores, such as float4; 0 for any other."""
+    is_vector = isinstance(type, Struct) and type.size == type.alignment and type.size in (2, 4, 8, 16)
+    return type.size if is_vector else 0
 
 
 @lru_cache(maxsize=4096)
 def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
-    """Return the scalars and pointers that a value of a type is made of, each with its offset in bytes."""
+    """Return the scalars and pointers that a value of a type consists of, each with its offset in bytes."""
     match type:
         case Scalar() | Pointer():
             return ((0, type),)
@@ -163,7 +163,7 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
             inner = leaves(element)
             return tuple((number * element.size + offset, leaf) for number in range(length) for offset, leaf in inner)
         case Struct(is_union=True):
-            # Words, whatever the members are: a copy of a union copies all of its bytes.
+            # Words, whatever the members are, so that a copy of a union copies all of its bytes.
             word = Scalar(f"uint{8 * min(type.alignment, 8)}")
             return tuple((offset, word) for offset in range(0, type.size, word.size))
         case Struct():
@@ -175,7 +175,7 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar | Pointer], ...]:
 
 
 def has_union(type: Type) -> bool:
-    """Whether a value is a union or has one in it, so that its bytes may be read in another size than written."""
+    """Return whether a type is or contains a union, so that bytes may be read in another size than written."""
     if isinstance(type, ArrayOf):
         return has_union(type.innermost)
     return isinstance(type, Struct) and (type.is_union or any(has_union(member.type) for member in type.fields))
@@ -186,5 +186,5 @@ BOOL = Scalar("bool")
 INT32 = Scalar("int32")
 INT64 = Scalar("int64")
 
-#: A pointer to a function, which is the function's number; 0 is null.
+#: A pointer to a function, stored as the function's number; 0 is null.
 FUNCTION_POINTER = Scalar("uint64")

@@ -1,15 +1,16 @@
-"""The second executor: the IR becomes machine code through LLVM, blocks in parallel, threads as the vectorized loop.
+"""The compiled executor: the IR becomes machine code through LLVM; blocks run in parallel, threads in vectorized loops.
 
-How a kernel becomes LLVM's text, from what is known of it to what is written:
+How a kernel becomes LLVM text, from analysis to output:
 
-- `planner` cuts it into a `plan`, with what `waiting`, `uniformity`, `rematerialize` and `local_memory` find in its IR.
-- `thread_block` loops over threads, `scratch` and `memory` say where their variables are, `masks` who takes part, and
-  `corners` that all do.
-- `strips` finds threads whose places lie side by side though masks take their numbers apart.
-- `places`, `expressions` and `statements` write what one thread runs, `lanes` and `exchanges` what threads exchange,
-  `warp_vectors` what a vote's lanes compute at once.
-- `control_flow` writes the plan's items, and `kernel` the function around them; `outlining` cuts it where it is long.
-- `children` are the records that launches of other kernels leave.
+- `planner` divides it into a `plan`, with the results of `waiting`, `uniformity`, `rematerialize` and
+  `scalar_replacement`.
+- `thread_block` loops over threads, `scratch` and `memory` place their variables, `masks` track the active threads, and
+  `corners` test whether all of them are active.
+- `strips` finds threads that access neighboring elements although masks split their numbers.
+- `accesses`, `expressions` and `statements` write the code of one thread, `lanes` and `exchanges` the exchanges between
+  threads, `warp_vectors` the arithmetic of a whole warp.
+- `control_flow` writes the plan's items, and `kernel` the function around them; `outlining` splits long functions.
+- `children` are the records of launches of other kernels.
 
-`native` makes machine code of the text, and `launch` runs it.
+`native` compiles the text to machine code, and `launch` runs it.
 """

@@ -1,4 +1,4 @@
-"""Where the places are that expressions read and write, also in memory that is taken apart."""
+"""Addresses of the places that expressions read and write, including memory that is split into scalars."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SUBSCRIPT = {"+": "add nsw", "-": "sub nsw", "*": "mul nsw"}
 
 
 class AccessWriter:
-    """Writes addresses, and what is read from them and written to them.
+    """Writes addresses, loads and stores.
 
     Parameters
     ----------
     thread : WrittenThread
     along : callable
-        (frame, index) -> the index in 64 bits, where it goes along a strip of threads; None of any other.
+        (frame, index) -> the index in 64 bits if it is a progression along a strip of threads; None otherwise.
     """
 
     def __init__(self, thread: WrittenThread, along: Callable[[PlannedFrame, ir.Expression], str | None]) -> None:
@@ -31,12 +31,12 @@ class AccessWriter:
 
     def read(self, frame: PlannedFrame, place: ir.Place, type: Type) -> Value:
         """Return the value at a place."""
-        if isinstance(place, ir.Local) and (known := self._thread.memory.value(frame, place.slot)) is not None:
-            return known
-        apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
-        if apart is None or isinstance(type, Scalar | Pointer):
+        if isinstance(place, ir.Local) and (value := self._thread.memory.value(frame, place.slot)) is not None:
+            return value
+        target = self._split_target(frame, place_reached(place)) if isinstance(place, ir.Element) else None
+        if target is None or isinstance(type, Scalar | Pointer):
             return self._thread.memory.load(self.address(frame, place), type)
-        member = self._members(frame, *apart)
+        member = self._members(frame, *target)
         values: list[str] = []
         for offset, leaf in leaves(type):
             value = self._thread.memory.load(member(offset, leaf.size), leaf)
@@ -46,56 +46,56 @@ class AccessWriter:
 
     def write(self, frame: PlannedFrame, place: ir.Place, type: Type, value: Value) -> None:
         """Write a value to a place."""
-        apart = self._apart(frame, place_reached(place)) if isinstance(place, ir.Element) else None
-        if apart is None or isinstance(type, Scalar | Pointer):
+        target = self._split_target(frame, place_reached(place)) if isinstance(place, ir.Element) else None
+        if target is None or isinstance(type, Scalar | Pointer):
             self._thread.memory.store(self.address(frame, place), type, value)
         else:
-            self._write_members(self._members(frame, *apart), type, value)
+            self._write_members(self._members(frame, *target), type, value)
 
     def write_part(self, part: Part, type: Type, value: Value) -> None:
-        """Write a value to memory that is taken apart."""
+        """Write a value to memory that is split."""
         self._write_members(self._members_of(part), type, value)
 
     def address(self, frame: PlannedFrame, place: ir.Place) -> str:
-        """Return where a place is."""
+        """Return the address of a place."""
         if isinstance(place, ir.Local):
             return self._thread.memory.variable(frame, place.slot, place.type)
-        apart = self._apart(frame, place_reached(place))
-        if apart is not None:
-            return self._members(frame, *apart)(0, place.type.size)
+        target = self._split_target(frame, place_reached(place))
+        if target is not None:
+            return self._members(frame, *target)(0, place.type.size)
         start = self._thread.scalar(frame, place.pointer)
         return self.moved(frame, start, place.index, place.type.size) if place.index is not None else start
 
     def moved(self, frame: PlannedFrame, start: str, index: ir.Expression, size: int) -> str:
-        """Return an address so many elements further, of so many bytes each."""
-        at = self._subscript(frame, index)
+        """Return an address moved by `index` elements of `size` bytes."""
+        offset = self._subscript(frame, index)
         if size in (1, 2, 4, 8):
-            return self._thread.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {at}", "p")
-        return self._thread.asm.offset(start, self._thread.asm.value(f"mul nsw i64 {at}, {size}"))
+            return self._thread.asm.value(f"getelementptr i{8 * size}, ptr {start}, i64 {offset}", "p")
+        return self._thread.asm.offset(start, self._thread.asm.value(f"mul nsw i64 {offset}, {size}"))
 
     def alias(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> bool:
-        """Make a parameter an alias of memory that is taken apart, where its argument is; return whether it is."""
-        apart = self._apart(frame, reached(argument)) if isinstance(argument.type, Pointer) else None
-        if apart is None:
+        """Make a parameter an alias of the split memory that its argument points to; return whether it does."""
+        target = self._split_target(frame, reached(argument)) if isinstance(argument.type, Pointer) else None
+        if target is None:
             return False
-        self._thread.memory.alias_to(inner, slot, apart[0])
+        self._thread.memory.alias_to(inner, slot, target[0])
         return True
 
-    def _apart(self, frame: PlannedFrame, found: Reached | None) -> tuple[Part, Reached] | None:
-        """Return the part of memory that is taken apart and that a pointer leads to."""
-        part = self._thread.memory.part(frame, found.slot) if found is not None else None
-        return (part.moved(found.offset), found) if part is not None and found is not None else None
+    def _split_target(self, frame: PlannedFrame, target: Reached | None) -> tuple[Part, Reached] | None:
+        """Return the part of split memory that a pointer points to."""
+        part = self._thread.memory.part(frame, target.slot) if target is not None else None
+        return (part.moved(target.offset), target) if part is not None and target is not None else None
 
-    def _members(self, frame: PlannedFrame, part: Part, found: Reached) -> Callable[[int, int], str]:
-        """Return what gives the address of a member, so many bytes further and so many bytes long."""
-        if not found.indices:
+    def _members(self, frame: PlannedFrame, part: Part, target: Reached) -> Callable[[int, int], str]:
+        """Return a function from a member's offset and size in bytes to its address."""
+        if not target.indices:
             return self._members_of(part)
         rows = self._thread.memory.rows(part)
         assert rows is not None
         row = str(part.offset // rows.width)
-        for index, by in found.indices:
-            at = self._thread.asm.value(f"mul nsw i64 {self._subscript(frame, index)}, {by // rows.width}")
-            row = self._thread.asm.value(f"add nsw i64 {row}, {at}")
+        for index, stride in target.indices:
+            offset = self._thread.asm.value(f"mul nsw i64 {self._subscript(frame, index)}, {stride // rows.width}")
+            row = self._thread.asm.value(f"add nsw i64 {row}, {offset}")
         width = rows.width
         return lambda offset, size: self._thread.memory.in_row(
             part, self._thread.asm.value(f"add nsw i64 {row}, {offset // width}") if offset else row
@@ -105,20 +105,22 @@ class AccessWriter:
         return lambda offset, size: self._thread.memory.member(part.moved(offset), size)
 
     def _write_members(self, member: Callable[[int, int], str], type: Type, value: Value) -> None:
-        given = value if isinstance(value, tuple) else (value,)
-        for (offset, leaf), each in zip(leaves(type), given, strict=True):
+        values = value if isinstance(value, tuple) else (value,)
+        for (offset, leaf), each in zip(leaves(type), values, strict=True):
             self._thread.memory.store(member(offset, leaf.size), leaf, each)
 
     def _subscript(self, frame: PlannedFrame, index: ir.Expression) -> str:
-        """Return an index in 64 bits. Sums and products of indices that fit no 32 bits point outside of any array, so
-        they are computed in 64 bits at once: LLVM then sees that neighboring threads access neighboring elements.
+        """Return an index in 64 bits.
+
+        Sums and products of indices that do not fit into 32 bits point outside of any array, so compute them in 64
+        bits; LLVM then detects that neighboring threads access neighboring elements.
         """
-        along = self._along(frame, index)
-        if along is not None:
-            return along
+        strip_index = self._along(frame, index)
+        if strip_index is not None:
+            return strip_index
         match index:
-            case ir.Const(_, known):
-                return str(int(known))
+            case ir.Const(_, number):
+                return str(int(number))
             case ir.Local(_, slot, _) if (computed := self._thread.memory.computed(frame, slot)) is not None:
                 return self._subscript(frame, computed)
             case ir.Binary() if (quotient := self._thread.block.quotient(frame, index)) is not None:

@@ -1,4 +1,4 @@
-"""C's operators and CUDA's functions as LLVM instructions, with the results that `gpu.simulator.operations` gives."""
+"""C's operators and CUDA's functions as LLVM instructions, with the same results as `gpu.simulator.operations`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu.simulator.types import BOOL, INT64, Pointer, Scalar
 
 _INTEGER = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _FLOAT = {"+": "fadd contract", "-": "fsub contract", "*": "fmul contract", "/": "fdiv"}
-_COMPARED = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
+_COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
 
 _LLVM_FLOAT_FUNCTIONS = {
     **{name: name for name in ("sqrt", "sin", "cos", "exp", "exp2", "log", "log2", "log10", "pow", "fabs", "floor")},
@@ -45,11 +45,17 @@ _FAST = {
     "__frsqrt_rn": "rsqrtf",
     "__fmaf_rn": "fmaf",
 }
-_ROUNDED = {"__fadd_rn": "fadd", "__fsub_rn": "fsub", "__fmul_rn": "fmul", "__fdiv_rn": "fdiv", "__fdividef": "fdiv"}
+_ROUNDED_OPERATIONS = {
+    "__fadd_rn": "fadd",
+    "__fsub_rn": "fsub",
+    "__fmul_rn": "fmul",
+    "__fdiv_rn": "fdiv",
+    "__fdividef": "fdiv",
+}
 
 
 def literal(type: Scalar, value: np.generic) -> str:
-    """Return a constant as LLVM writes it."""
+    """Return a constant in LLVM syntax."""
     if type == BOOL:
         return "true" if value else "false"
     if type.is_float:
@@ -58,9 +64,9 @@ def literal(type: Scalar, value: np.generic) -> str:
 
 
 def binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags: str = "") -> str:
-    """Return `left op right` of operands of a type; a comparison gives one bit."""
+    """Return `left op right` for operands of a type; a comparison results in one bit."""
     name = value_type(type)
-    if op in _COMPARED:
+    if op in _COMPARISONS:
         return asm.value(f"{_comparison(op, type)} {name} {left}, {right}", "c")
     if type.is_float:
         return asm.value(f"{_FLOAT[op]} {name} {left}, {right}")
@@ -72,27 +78,27 @@ def binary(asm: Assembly, op: str, type: Scalar, left: str, right: str, *, flags
 
 
 def _comparison(op: str, type: Scalar) -> str:
-    kind = _COMPARED[op]
+    kind = _COMPARISONS[op]
     if type.is_float:
         return f"fcmp {'une' if kind == 'ne' else 'o' + kind}"
     return f"icmp {kind if kind in ('eq', 'ne') else ('s' if type.is_signed else 'u') + kind}"
 
 
 def _shift(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
-    """Shift; by the width or more leaves nothing, or the sign."""
+    """Shift; a shift by the width or more results in 0, or in the sign for signed right shifts."""
     name, bits = value_type(type), 8 * type.size
     kind = "shl" if op == "<<" else "ashr" if type.is_signed else "lshr"
     if right.isdigit() and int(right) < bits:
         return asm.value(f"{kind} {name} {left}, {right}")
     inside = asm.value(f"icmp ult {name} {right}, {bits}")
-    by = asm.value(f"select i1 {inside}, {name} {right}, {name} 0")
-    shifted = asm.value(f"{kind} {name} {left}, {by}")
+    amount = asm.value(f"select i1 {inside}, {name} {right}, {name} 0")
+    shifted = asm.value(f"{kind} {name} {left}, {amount}")
     rest = asm.value(f"ashr {name} {left}, {bits - 1}") if kind == "ashr" else "0"
     return asm.value(f"select i1 {inside}, {name} {shifted}, {name} {rest}")
 
 
 def _divide(asm: Assembly, op: str, type: Scalar, left: str, right: str) -> str:
-    """Divide; by zero sets all bits, and the smallest number by -1 wraps, where a processor would stop."""
+    """Divide without trapping: division by 0 sets all bits, and the smallest number divided by -1 wraps."""
     name, sign = value_type(type), "s" if type.is_signed else "u"
     kind = f"{sign}{'div' if op == '/' else 'rem'}"
     if right.isdigit() and int(right):
@@ -149,21 +155,21 @@ def cast(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
     if source.size == target.size and source != BOOL:
         return operand
     if operand.lstrip("-").isdigit():
-        return str(_wrapped(_wrapped(int(operand), source), target))
+        return str(_wrap(_wrap(int(operand), source), target))
     if source != BOOL and target.size < source.size:
         return asm.value(f"trunc {before} {operand} to {after}")
     return asm.value(f"{'sext' if source.is_signed else 'zext'} {before} {operand} to {after}")
 
 
-def _wrapped(number: int, type: Scalar) -> int:
-    """Return what a type makes of a whole number."""
+def _wrap(number: int, type: Scalar) -> int:
+    """Return an integer wrapped to a type."""
     bits = 8 * type.size
     low = number & ((1 << bits) - 1)
     return low - (1 << bits) if type.is_signed and low >> (bits - 1) else low
 
 
 def _saturate(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> str:
-    if target.size < 4:  # by way of 32 bits, whose low ones stay
+    if target.size < 4:  # convert to 32 bits, and keep the low ones
         wide = Scalar("int32" if target.is_signed else "uint32")
         return cast(asm, wide, target, _saturate(asm, source, wide, operand))
     before, after = value_type(source), value_type(target)
@@ -177,7 +183,7 @@ def _saturate(asm: Assembly, source: Scalar, target: Scalar, operand: str) -> st
 
 
 def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Pointer], values: list[str]) -> str:
-    """Return what a function of CUDA's gives."""
+    """Return the result of a CUDA function."""
     kind = kinds[0]
     assert isinstance(kind, Scalar)
     name = _FAST.get(name, name)
@@ -193,12 +199,12 @@ def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Point
         return asm.value(f"fpext half {asm.value(f'bitcast i16 {values[0]} to half')} to float")
     if name == "__lockstep_to_half":
         return asm.value(f"bitcast half {asm.value(f'fptrunc float {values[0]} to half')} to i16")
-    if name in _ROUNDED:
-        return asm.value(f"{_ROUNDED[name]} float {values[0]}, {values[1]}")
+    if name in _ROUNDED_OPERATIONS:
+        return asm.value(f"{_ROUNDED_OPERATIONS[name]} float {values[0]}, {values[1]}")
     if name in ("min", "max", "abs", "llabs") and not kind.is_float:
         sign = "s" if kind.is_signed else "u"
-        what = "abs" if "abs" in name else f"{sign}{name}"
-        return _llvm(asm, what, kind, values + (["i1 false"] if what == "abs" else []))
+        function = "abs" if "abs" in name else f"{sign}{name}"
+        return _llvm(asm, function, kind, values + (["i1 false"] if function == "abs" else []))
     base = name[:-1] if name.endswith("f") and name not in ("erf",) else name
     base = {"min": "fmin", "max": "fmax", "abs": "fabs"}.get(base, base)
     if kind.is_float and base == "rsqrt":
@@ -207,32 +213,34 @@ def intrinsic(asm: Assembly, name: str, type: Scalar, kinds: list[Scalar | Point
     if kind.is_float and base in _LLVM_FLOAT_FUNCTIONS:
         return _llvm(asm, _LLVM_FLOAT_FUNCTIONS[base], kind, values)
     if kind.is_float and base in _C_FUNCTIONS:
-        what, suffix = value_type(kind), "f" if kind.size == 4 else ""
-        asm.declare(f"{what} @{base}{suffix}({', '.join([what] * len(values))}) nounwind willreturn memory(none)")
-        given = ", ".join(f"{what} {value}" for value in values)
-        return asm.value(f"call {what} @{base}{suffix}({given})")
+        llvm_type, suffix = value_type(kind), "f" if kind.size == 4 else ""
+        asm.declare(
+            f"{llvm_type} @{base}{suffix}({', '.join([llvm_type] * len(values))}) nounwind willreturn memory(none)"
+        )
+        arguments = ", ".join(f"{llvm_type} {value}" for value in values)
+        return asm.value(f"call {llvm_type} @{base}{suffix}({arguments})")
     return _bits(asm, name, type, kind, values)
 
 
 def _llvm(asm: Assembly, name: str, kind: Scalar, values: list[str]) -> str:
-    what = value_type(kind)
-    suffix = f"f{8 * kind.size}" if kind.is_float else what
-    typed = [value if " " in value else f"{what} {value}" for value in values]
-    asm.declare(f"{what} @llvm.{name}.{suffix}({', '.join(each.split()[0] for each in typed)})")
-    return asm.value(f"call {what} @llvm.{name}.{suffix}({', '.join(typed)})")
+    llvm_type = value_type(kind)
+    suffix = f"f{8 * kind.size}" if kind.is_float else llvm_type
+    typed = [value if " " in value else f"{llvm_type} {value}" for value in values]
+    asm.declare(f"{llvm_type} @llvm.{name}.{suffix}({', '.join(each.split()[0] for each in typed)})")
+    return asm.value(f"call {llvm_type} @llvm.{name}.{suffix}({', '.join(typed)})")
 
 
 def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str]) -> str:
-    """Return the functions that look at bits."""
-    what, unsigned = value_type(kind), Scalar(f"uint{8 * kind.size}")
+    """Return the result of a function on bits."""
+    llvm_type, unsigned = value_type(kind), Scalar(f"uint{8 * kind.size}")
     if name in ("__popc", "__popcll"):
         return cast(asm, unsigned, type, _llvm(asm, "ctpop", kind, values))
     if name in ("__clz", "__clzll"):
         return cast(asm, unsigned, type, _llvm(asm, "ctlz", kind, [*values, "i1 false"]))
     if name in ("__ffs", "__ffsll"):
-        first = asm.value(f"add {what} {_llvm(asm, 'cttz', kind, [*values, 'i1 false'])}, 1")
-        none = asm.value(f"icmp eq {what} {values[0]}, 0")
-        return cast(asm, unsigned, type, asm.value(f"select i1 {none}, {what} 0, {what} {first}"))
+        first = asm.value(f"add {llvm_type} {_llvm(asm, 'cttz', kind, [*values, 'i1 false'])}, 1")
+        none = asm.value(f"icmp eq {llvm_type} {values[0]}, 0")
+        return cast(asm, unsigned, type, asm.value(f"select i1 {none}, {llvm_type} 0, {llvm_type} {first}"))
     if name == "__brev":
         return _llvm(asm, "bitreverse", kind, values)
     if name in ("__mul24", "__umul24"):
@@ -245,15 +253,15 @@ def _bits(asm: Assembly, name: str, type: Scalar, kind: Scalar, values: list[str
     if name in ("__float_as_int", "__float_as_uint", "__int_as_float", "__uint_as_float") or name.startswith(
         ("__double_as", "__longlong_as")
     ):
-        return asm.value(f"bitcast {what} {values[0]} to {value_type(type)}")
+        return asm.value(f"bitcast {llvm_type} {values[0]} to {value_type(type)}")
     if name in ("isnan", "isinf", "isfinite") and kind.is_float:
         if name == "isnan":
-            found = asm.value(f"fcmp uno {what} {values[0]}, 0.0")
+            result = asm.value(f"fcmp uno {llvm_type} {values[0]}, 0.0")
         else:
             infinity = "0x7FF0000000000000"
-            how = "oeq" if name == "isinf" else "one"
-            found = asm.value(f"fcmp {how} {what} {_llvm(asm, 'fabs', kind, values)}, {infinity}")
-        return cast(asm, BOOL, type, found)
+            comparison = "oeq" if name == "isinf" else "one"
+            result = asm.value(f"fcmp {comparison} {llvm_type} {_llvm(asm, 'fabs', kind, values)}, {infinity}")
+        return cast(asm, BOOL, type, result)
     raise NotCompiled(f"the function {name}")
 
 
@@ -264,5 +272,5 @@ def _low_24(asm: Assembly, name: str, value: str) -> str:
 
 
 def pointer_number(asm: Assembly, operand: str, target: Scalar) -> str:
-    """Return a pointer as a number."""
+    """Convert a pointer to an integer."""
     return cast(asm, INT64, target, asm.value(f"ptrtoint ptr {operand} to i64"))

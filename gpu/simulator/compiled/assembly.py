@@ -1,4 +1,4 @@
-"""The text of one LLVM function while it is written: values, labels, loops. It knows nothing of kernels."""
+"""The text of one LLVM function under construction: values, labels, loops. It is independent of kernels."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _FLOATS = {"float32": "float", "float64": "double"}
 
 
 class NotCompiled(Exception):  # noqa: N818  # not an error: the lockstep executor takes over
-    """What this executor leaves to the other one, and why."""
+    """Raised for a construct that the compiled executor does not support; the lockstep executor takes over."""
 
 
 def value_type(type: Scalar | Pointer) -> str:
-    """Return LLVM's type of a value: a bool is one bit."""
+    """Return LLVM's type of a value; a bool is one bit."""
     return "i1" if type == Scalar("bool") else memory_type(type)
 
 
 def memory_type(type: Scalar | Pointer) -> str:
-    """Return LLVM's type of a value in memory."""
+    """Return LLVM's type of a value in memory; a bool is one byte."""
     if isinstance(type, Pointer):
         return "ptr"
     if type.is_float:
@@ -32,20 +32,20 @@ def memory_type(type: Scalar | Pointer) -> str:
 
 
 class Assembly:
-    """A function's text. Variables live in allocas of the entry block, which LLVM makes registers of.
+    """A function's text. Variables are allocas in the entry block, which LLVM promotes to registers.
 
     Attributes
     ----------
     mark : str
-        Stands behind each instruction: of which line it is, where somebody wants to know.
+        Suffix of each instruction, such as debug metadata with its source line; usually "".
     way_out : str
         The instruction that ends the function.
     kept : set of str
-        The addresses of variables that hold their values for longer than what is written at one place runs.
+        The addresses of variables whose values outlive one execution of the code that declares them.
     in_parts : bool
-        Whether long runs of lines may become functions of their own.
+        Whether long runs of lines may be outlined to separate functions.
     instructions : int
-        How many there are so far.
+        The number of instructions so far.
     """
 
     def __init__(self) -> None:
@@ -63,12 +63,12 @@ class Assembly:
         self._not_unrolled = ""
 
     def fresh(self, hint: str) -> str:
-        """Return a name that nothing has yet."""
+        """Return a new name."""
         self._count += 1
         return f"{hint}.{self._count}"
 
     def emit(self, line: str) -> None:
-        """Add an instruction. What follows a jump is a block that nothing reaches, and LLVM drops it."""
+        """Add an instruction. Instructions after a jump form an unreachable block, which LLVM removes."""
         if self.ended:
             self.lines.append(f"{self.fresh('dead')}:")
             self.ended = False
@@ -82,7 +82,7 @@ class Assembly:
         return name
 
     def outline(self, start: int) -> int:
-        """Make a part of the lines from a number on, where they are long enough; return where what follows starts."""
+        """Outline the lines from `start` on if they are long enough; return where the next lines start."""
         if not self.in_parts or len(self.lines) - start < LONG or self.ended:
             return start
         lines = self.lines[start:]
@@ -93,30 +93,30 @@ class Assembly:
 
     @contextmanager
     def inserted(self, place: int) -> Iterator[None]:
-        """Put the lines that are written inside, which go straight on, before the line of a number."""
+        """Insert the lines written inside, which contain no jumps, before line `place`."""
         lines, self.lines = self.lines, []
         yield
         lines[place:place] = self.lines
         self.lines = lines
 
     def alloca(self, size: int, hint: str = "slot") -> str:
-        """Return the address of memory of the function's own."""
+        """Allocate memory in the function's frame and return its address."""
         name = f"%{self.fresh(hint)}"
         self.entry.append(f"  {name} = alloca [{max(size, 1)} x i8], align 16")
         return name
 
     def fill(self, address: str, byte: int, count: str | int, *, align: int = 1) -> None:
-        """Write so many times the same byte."""
+        """Fill `count` bytes with the same value."""
         self.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         aligned = f" align {align}" if align > 1 else ""
         self.emit(f"call void @llvm.memset.p0.i64(ptr{aligned} {address}, i8 {byte}, i64 {count}, i1 false)")
 
     def declare(self, signature: str) -> None:
-        """Declare a function of LLVM's or of the C library's."""
+        """Declare a function of LLVM or the C library."""
         self.declared.add(f"declare {signature}")
 
     def define(self, function: str) -> None:
-        """Add another function of the same module, once."""
+        """Add another function to the module, once."""
         self.declared.add(function)
 
     def node(self, content: str, *, distinct: bool = False) -> str:
@@ -126,7 +126,7 @@ class Assembly:
         return name
 
     def described(self, content: str) -> str:
-        """Add a metadata node of a kind that LLVM knows, and return its name."""
+        """Add a specialized metadata node, such as debug information, and return its name."""
         name = f"!{len(self.metadata)}"
         self.metadata.append(f"{name} = {content}")
         return name
@@ -134,25 +134,25 @@ class Assembly:
     # Control flow.
 
     def place(self, label: str) -> None:
-        """Begin a basic block; what came before falls into it."""
+        """Begin a basic block; the code before it falls through."""
         if not self.ended:
             self.lines.append(f"  br label %{label}")
         self.lines.append(f"{label}:")
         self.ended = False
 
     def jump(self, label: str, suffix: str = "") -> None:
-        """Go on elsewhere."""
+        """Jump to a label."""
         self.emit(f"br label %{label}{suffix}")
         self.ended = True
 
     def branch(self, condition: str, then: str, otherwise: str) -> None:
-        """Go on at one of two places."""
+        """Jump to one of two labels."""
         self.emit(f"br i1 {condition}, label %{then}, label %{otherwise}")
         self.ended = True
 
     @contextmanager
     def when(self, condition: str) -> Iterator[None]:
-        """Run what is written inside where a condition holds."""
+        """Execute the code written inside only if a condition holds."""
         inside, after = self.fresh("when"), self.fresh("after")
         self.branch(condition, inside, after)
         self.place(inside)
@@ -161,9 +161,9 @@ class Assembly:
 
     @contextmanager
     def loop(self, count: str | int, hint: str = "i", *marks: str) -> Iterator[tuple[str, str]]:
-        """Run what is written inside `count` times; gives the i64 index, and the label of the next round.
+        """Execute the code written inside `count` times; yield the i64 index and the label of the next iteration.
 
-        `marks` are metadata nodes of the loop's.
+        `marks` are the loop's metadata nodes.
         """
         if count in (1, "1"):
             latch = self.fresh(f"{hint}.next")
@@ -184,20 +184,20 @@ class Assembly:
         self.place(after)
 
     def update(self, address: str, type: str, operation: str, value: str) -> None:
-        """Change what is at an address by an operation with a value."""
+        """Apply an operation with a value to the number at an address."""
         before = self.value(f"load {type}, ptr {address}")
         self.emit(f"store {type} {self.value(f'{operation} {type} {before}, {value}')}, ptr {address}")
 
     @property
     def not_unrolled(self) -> str:
-        """The mark of a loop whose rounds are not written out one after the other.
+        """The metadata of a loop that must not be unrolled.
 
-        LLVM takes many times as long where it may do that to everything, and gains little.
+        Unrolling everything would multiply LLVM's compile time for little gain.
         """
         if not self._not_unrolled:
             self._not_unrolled = self.node('!"llvm.loop.unroll.disable"')
         return self._not_unrolled
 
     def offset(self, address: str, by: str | int) -> str:
-        """Return an address so many bytes further."""
+        """Return an address moved by a number of bytes."""
         return address if by == 0 else self.value(f"getelementptr i8, ptr {address}, i64 {by}", "p")

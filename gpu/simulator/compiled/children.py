@@ -1,7 +1,7 @@
-"""Kernels that compiled kernels launch: the record that a launch leaves with the host, and the child it becomes.
+"""Child launches of compiled kernels: the record that a launch passes to the host, and the child it becomes.
 
 The children of a block run in the order in which its threads launched them. Threads run one after the other between two
-barriers, so that this order is another one than in lockstep; streams allow both.
+barriers, so this order differs from the lockstep executor's; streams allow both.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ Array = npt.NDArray[Any]
 
 WORD = 8
 ARGUMENTS = 17 * WORD
-"""Where arguments begin in a record, in bytes. Before them stand, in words of 8 bytes: the number of the statement,
-threadIdx, blockIdx, the grid, the block, the bytes of shared memory, the stream, and from where to where the variables
-of the thread are."""
+"""Offset of the arguments in a record, in bytes. The words of 8 bytes before them are the number of the launch site,
+threadIdx, blockIdx, the grid, the block, the bytes of shared memory, the stream, and the begin and end of the thread's
+local variables."""
 
-_taker = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_CALLBACK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 @dataclass(frozen=True)
 class LaunchSite:
-    """Where a kernel launches another one: what it launches, and the place in the text."""
+    """A launch of another kernel in a kernel's code: the launched function, and the source position."""
 
     function: ir.Function
     position: SourcePosition
 
 
 def launch_sites(kernel: ir.Function) -> list[LaunchSite]:
-    """Return the places where a kernel, and what it calls, launches others."""
-    found: dict[tuple[int, SourcePosition], LaunchSite] = {}
+    """Return the launch sites in a kernel and the functions that it calls."""
+    sites: dict[tuple[int, SourcePosition], LaunchSite] = {}
     for function in reachable(kernel):
         for node in walk(function.body):
             if isinstance(node, ir.LaunchCall):
-                found[id(node.function), node.position] = LaunchSite(node.function, node.position)
-    return list(found.values())
+                sites[id(node.function), node.position] = LaunchSite(node.function, node.position)
+    return list(sites.values())
 
 
 def parameter_offsets(function: ir.Function) -> list[int]:
-    """Return where each argument of a kernel is in a record, and where the record ends, in bytes."""
+    """Return the byte offset of each argument of a kernel in a record, and the record's size."""
     offsets = [ARGUMENTS]
     for _, type in function.parameters:
         offsets.append(offsets[-1] + -(-type.size // WORD) * WORD)
@@ -68,7 +68,7 @@ class _NamedThread:
 
 
 class LaunchRecords:
-    """What the blocks of one launch have launched.
+    """The launches by the blocks of one launch.
 
     Parameters
     ----------
@@ -77,29 +77,29 @@ class LaunchRecords:
     Attributes
     ----------
     taker : array
-        The address of what machine code calls with the address of a record.
+        The address of the callback that machine code calls with the address of a record.
     """
 
     def __init__(self, sites: Sequence[LaunchSite]) -> None:
         self._sites = sites
         self._sizes = [parameter_offsets(site.function)[-1] for site in sites]
         self._records: list[bytes] = []
-        self._own: list[tuple[int, int]] = []
+        self._owned_ranges: list[tuple[int, int]] = []
         self.taker = np.zeros(1, np.int64)
         if sites:
-            self._callback = _taker(self._take)
+            self._callback = _CALLBACK_TYPE(self._record_launch)
             self.taker[0] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
 
     def owned(self, *memories: Array) -> None:
-        """Take note of memory that is gone when the blocks have ended."""
-        self._own += [(memory.ctypes.data, memory.ctypes.data + memory.nbytes) for memory in memories]
+        """Register memory that ends with the blocks, which children must not use."""
+        self._owned_ranges += [(memory.ctypes.data, memory.ctypes.data + memory.nbytes) for memory in memories]
 
-    def _take(self, place: int) -> None:
-        number = ctypes.c_int64.from_address(place).value
-        self._records.append(ctypes.string_at(place, self._sizes[number]))
+    def _record_launch(self, address: int) -> None:
+        number = ctypes.c_int64.from_address(address).value
+        self._records.append(ctypes.string_at(address, self._sizes[number]))
 
     def children(self, grid: Sequence[int]) -> Iterator[ChildLaunch]:
-        """Yield the children, block after block; an argument is its bytes, words of 8."""
+        """Yield the children block by block; each argument is its bytes, in words of 8 bytes."""
         heads = [(np.frombuffer(each, np.int64, ARGUMENTS // WORD).tolist(), each) for each in self._records]
         self._records = []
         for head, record in sorted(heads, key=lambda pair: (pair[0][6] * grid[1] + pair[0][5]) * grid[0] + pair[0][4]):
@@ -121,12 +121,12 @@ class LaunchRecords:
             yield child
 
     def _refuse_own_memory(self, child: ChildLaunch, frame: tuple[int, int]) -> None:
-        own = (*self._own, frame)
-        for (name, type), given in zip(child.function.parameters, child.arguments, strict=True):
+        owned_ranges = (*self._owned_ranges, frame)
+        for (name, type), argument in zip(child.function.parameters, child.arguments, strict=True):
             for offset, leaf in leaves(type):
-                address = int.from_bytes(given[offset : offset + leaf.size], "little")
-                if isinstance(leaf, Pointer) and any(start <= address < end for start, end in own):
+                address = int.from_bytes(argument[offset : offset + leaf.size], "little")
+                if isinstance(leaf, Pointer) and any(start <= address < end for start, end in owned_ranges):
                     raise child.fails(
-                        f"it is given {name}, which is in the parent's own memory.",
+                        f"its argument {name} points to the parent's own memory.",
                         "Pass a pointer to global memory, or the value itself.",
                     )

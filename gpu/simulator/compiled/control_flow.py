@@ -1,4 +1,4 @@
-"""The control flow of a block: the items of a kernel's plan, one after the other, under the masks around them."""
+"""The control flow of a block: write the items of a kernel's plan, one after the other, under the enclosing masks."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.warp_vectors import WarpVectors
 from gpu.simulator.types import Scalar
 
-_ADVICE = "Count the arrivals of each phase, and the bytes of its copies; every thread that it counts must come."
+_ADVICE = "Check the arrivals and bytes of copies that each phase expects; every counted thread must arrive."
 
 
 class ControlFlow:
-    """Writes what a block runs.
+    """Writes the code of a block.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class ControlFlow:
     memory : KernelMemory
     masks : MaskStack
     warp : WarpCoroutine or None
-        What is written, where it is no whole block.
+        The warp to write, if warps run separately instead of a whole block.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class ControlFlow:
         self._corners = Corners(self._expressions.thread)
 
     def run(self, items: Plan) -> None:
-        """Write items of a plan."""
+        """Write the items of a plan."""
         start = len(self._asm.lines)
-        goes_on = not self._asm.ended
+        can_outline = not self._asm.ended
         for item in items:
             self._item(item)
             if self._masks.parted and takes_out(item):
                 self._masks.go_on()
-            if goes_on:
+            if can_outline:
                 start = self._asm.outline(start)
 
     def _item(self, item: Item) -> None:
@@ -98,17 +98,17 @@ class ControlFlow:
             case PhaseTest():
                 self._phase_test(item)
             case BlockMeeting(position):
-                self._give_way(MEETS, "waits at a barrier to which others do not come", position, "0")
+                self._give_way(MEETS, "waits at a barrier that other threads do not reach", position, "0")
             case ClusterMeeting(barrier):
-                self._meet_cluster(barrier)
+                self._cluster_barrier(barrier)
             case PlannedIf():
                 self._if(item)
             case PlannedLoop():
                 self._loop(item)
             case PlannedCall():
-                self._called(item)
+                self._call(item)
 
-    # What threads run by themselves.
+    # Code that each thread runs independently.
 
     def _region(self, region: Region) -> None:
         parallel = not any(
@@ -129,14 +129,14 @@ class ControlFlow:
             self._masks.recount()
 
     def _run_in_strips(self, region: Region, run: Callable[[], None]) -> str:
-        """Write loops over strips, before the one for all other cases; return where they go on, "" of none."""
+        """Write loops over strips before the general loop; return the label after both, or "" if there are none."""
         asm, strips = self._asm, self._expressions.strips
         versions = strips.versions(region) if asm.instructions <= LONG and not takes_out(region) else []
         after = asm.fresh("after") if versions else ""
         for version in versions:
-            asked, inside, other = (asm.fresh(part) for part in ("asked", "strips", "other"))
-            asm.branch(self._masks.everyone_takes_part(), asked, other)
-            asm.place(asked)
+            test, inside, other = (asm.fresh(part) for part in ("asked", "strips", "other"))
+            asm.branch(self._masks.everyone_takes_part(), test, other)
+            asm.place(test)
             asm.branch(strips.holds(version), inside, other)
             asm.place(inside)
             with strips.within(version), self._block.each_thread(strip=version.threads):
@@ -146,86 +146,88 @@ class ControlFlow:
         return after
 
     def _exchange(self, item: Exchange) -> None:
-        """Let each thread compute its arguments, then exchange them."""
+        """Write the computation of each thread's arguments, then their exchange."""
         expression = item.expression
-        given: list[Given] = []
-        by_itself: list[tuple[ir.Expression, Scalar, int]] = []
+        arguments: list[Given] = []
+        computed_per_thread: list[tuple[ir.Expression, Scalar, int]] = []
         for number, argument in enumerate(expression.arguments):
             kind = argument.type
             assert isinstance(kind, Scalar)
-            kept = self._memory.kept_at(item.frame, argument)
+            array_offset = self._memory.kept_at(item.frame, argument)
             if item.agreed[number] and not exchanges.takes_places(expression.op, number):
-                given.append(Given(kind, self._expressions.scalar(item.frame, argument)))
+                arguments.append(Given(kind, self._expressions.scalar(item.frame, argument)))
             elif self._is_vector(item, number):
-                given.append(Given(kind, partial(self._vectors.value, item.frame, argument)))
-            elif kept is not None:
-                given.append(Given(kind, kept))
+                arguments.append(Given(kind, partial(self._vectors.value, item.frame, argument)))
+            elif array_offset is not None:
+                arguments.append(Given(kind, array_offset))
             else:
                 offset = self._scratch.take((item, number), kind.size)
-                given.append(Given(kind, offset))
-                by_itself.append((argument, kind, offset))
+                arguments.append(Given(kind, offset))
+                computed_per_thread.append((argument, kind, offset))
 
-        def give_arguments() -> None:
-            for argument, kind, offset in by_itself:
+        def compute_arguments() -> None:
+            for argument, kind, offset in computed_per_thread:
                 place = self._scratch.element(offset, kind.size, self._block.thread)
                 self._memory.store(place, kind, self._expressions.value(item.frame, argument))
 
-        if by_itself:
-            apart = self._memory.apart(item.frame)
-            parallel = not any(touches_one(argument, apart) for argument in expression.arguments)
-            self._masks.each_thread(give_arguments, parallel=parallel)
-        lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, given)
+        if computed_per_thread:
+            split_slots = self._memory.apart(item.frame)
+            parallel = not any(touches_one(argument, split_slots) for argument in expression.arguments)
+            self._masks.each_thread(compute_arguments, parallel=parallel)
+        lanes = ExchangeLanes(self._asm, self._block, self._scratch, self._memory, self._masks, item, arguments)
         exchanges.write(lanes, expression.op, expression.type)
 
     def _is_vector(self, item: Exchange, number: int) -> bool:
-        """Whether all lanes of a warp compute an argument at once, in the exchange itself."""
+        """Return whether the exchange computes an argument for all lanes of a warp at once."""
         if self._warp is not None or not exchanges.takes_vectors(item.expression.op):
             return False
         return self._vectors.holds(item.frame, item.expression.arguments[number])
 
     def _phase_test(self, item: PhaseTest) -> None:
-        """Let each thread ask once; where some do so in vain, others go on before these may ask again."""
+        """Write one test per thread; if any fails, other warps run before the next test."""
         asm, expression = self._asm, item.expression
         assert self._warp is not None
         waiting = asm.alloca(8, "waiting")
         asm.emit(f"store i64 -1, ptr {waiting}")
 
-        def ask() -> None:
+        def test_phase() -> None:
             assert self._warp is not None
-            over = self._expressions.phases.is_over(item.frame, expression)
+            is_complete = self._expressions.phases.is_over(item.frame, expression)
             place = self._memory.variable(item.frame, item.slot, expression.type)
-            self._memory.store(place, expression.type, over)
-            found, waits, after = asm.fresh("found"), asm.fresh("waits"), asm.fresh("after")
-            asm.branch(over, found, waits)
-            asm.place(found)
+            self._memory.store(place, expression.type, is_complete)
+            succeeds, waits, after = asm.fresh("found"), asm.fresh("waits"), asm.fresh("after")
+            asm.branch(is_complete, succeeds, waits)
+            asm.place(succeeds)
             self._warp.goes_on()
             asm.jump(after)
             asm.place(waits)
             asm.emit(f"store i64 {self._block.thread}, ptr {waiting}")
             asm.place(after)
 
-        self._masks.each_thread(ask, parallel=False)
-        who = asm.value(f"load i64, ptr {waiting}")
-        with asm.when(asm.value(f"icmp sge i64 {who}, 0")):
-            self._give_way(POLLS, "waits for a phase of a barrier that does not end", expression.position, who)
+        self._masks.each_thread(test_phase, parallel=False)
+        waiting_thread = asm.value(f"load i64, ptr {waiting}")
+        with asm.when(asm.value(f"icmp sge i64 {waiting_thread}, 0")):
+            self._give_way(
+                POLLS, "waits for a phase of a barrier that does not end", expression.position, waiting_thread
+            )
 
-    def _meet_cluster(self, barrier: ir.ClusterBarrier) -> None:
+    def _cluster_barrier(self, barrier: ir.ClusterBarrier) -> None:
         assert self._warp is not None
         if barrier.part == "arrive":
             self._warp.arrive()
             return
-        what = "waits at the barrier of its cluster, to which others do not come"
+        failure_text = "waits at the cluster barrier, which other threads do not reach"
         with self._asm.when(self._warp.is_ahead()):
-            self._give_way(GATHERS, what, barrier.position, "0")
+            self._give_way(GATHERS, failure_text, barrier.position, "0")
 
-    def _give_way(self, reason: int, what: str, position: SourcePosition, thread: str) -> None:
-        """Let other warps go on; where that never helps, the launch ends with what a thread does."""
+    def _give_way(self, reason: int, failure_text: str, position: SourcePosition, thread: str) -> None:
+        """Let other warps run; if that cannot help, end the launch with a failure of a thread."""
         asm = self._asm
         assert self._warp is not None
         with asm.when(self._warp.give_way(reason)):
-            self._memory.fail(ThreadFailure(what, position, "endless", _ADVICE), self._block.index_of(thread))
+            self._memory.fail(ThreadFailure(failure_text, position, "endless", _ADVICE), self._block.index_of(thread))
 
-    # What the block runs, for all of its threads or under a mask.
+    # Code that the block runs, for all of its threads or under a mask.
 
     def _if(self, item: PlannedIf) -> None:
         asm, masks = self._asm, self._masks
@@ -288,7 +290,7 @@ class ControlFlow:
             asm.jump(test)
             asm.place(end)
 
-    def _called(self, item: PlannedCall) -> None:
+    def _call(self, item: PlannedCall) -> None:
         mask = self._masks.new(self._asm.fresh("returned"), function=item.frame.path)
         self._masks.inherit(mask)
         with self._masks.within(mask):
@@ -296,6 +298,6 @@ class ControlFlow:
         self._asm.place(mask.skip)
 
     def _holds(self, item: PlannedIf | PlannedLoop) -> str:
-        """Return whether the condition of an item holds for the thread that is written."""
+        """Return whether an item's condition is true for the current thread."""
         assert item.condition is not None
         return self._expressions.scalar(item.frame, item.condition)

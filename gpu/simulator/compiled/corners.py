@@ -1,7 +1,7 @@
-"""Conditions that hold for all threads of a block where they hold for those at its corners.
+"""Affine conditions, evaluated only at the corners of a block's index space.
 
-`i < n` for an `i` that rises along the block holds for every thread where it does for the last one: two threads are
-asked instead of all, and where both say yes nobody's mask changes. So do several such conditions at once, `&&`.
+If `i < n` holds for the last thread and `i` increases along the block, it holds for every thread. So two threads are
+tested instead of all; if the condition holds for both, no mask changes. The same works for several conditions and `&&`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import BOOL, Scalar
 
 Slope = tuple[int, int, int]
-"""By how much a value rises from a thread to the next along x, y and z."""
+"""The increase of a value from one thread to the next along x, y and z."""
 
-_LEVEL: Slope = (0, 0, 0)
+_CONSTANT: Slope = (0, 0, 0)
 _ORDERS = ("<", "<=", ">", ">=")
-_PLAIN = ("+", "-", "*", "&", "|", "^", "<<", ">>")
+_AFFINE = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
 
 class Corners:
-    """Finds such conditions, and writes them.
+    """Finds such conditions and writes their tests.
 
     Parameters
     ----------
@@ -37,16 +37,16 @@ class Corners:
         self._intervals = Intervals(thread.block.shape)
 
     def everywhere(self, frame: PlannedFrame, condition: ir.Expression) -> Callable[[], str] | None:
-        """Return what writes whether a condition surely holds for all threads, None where corners do not tell."""
+        """Return a function that writes whether a condition holds for all threads; None if it is not affine."""
         comparisons = self._comparisons(frame, condition)
         if comparisons is None:
             return None
 
         def write() -> str:
-            found = "true"
+            result = "true"
             for comparison in comparisons:
-                found = self._thread.asm.value(f"and i1 {found}, {self._holds(frame, comparison)}")
-            return found
+                result = self._thread.asm.value(f"and i1 {result}, {self._holds(frame, comparison)}")
+            return result
 
         return write
 
@@ -57,85 +57,86 @@ class Corners:
                 return None if first is None or second is None else first + second
             case ir.Binary(_, op, left, right) if op in _ORDERS and isinstance(left.type, Scalar):
                 slopes = self._slope(frame, left), self._slope(frame, right)
-                if _LEVEL not in slopes or None in slopes or left.type.size not in (4, 8):
+                if _CONSTANT not in slopes or None in slopes or left.type.size not in (4, 8):
                     return None
-                # Where the whole block is apart by less than that, a value that wraps is seen at the corners.
+                # If the whole block's values span less than this, wraparound shows at the corners.
                 span = max(self._span(slope) for slope in slopes if slope is not None)
                 return [condition] if span < 2 ** (8 * left.type.size - 1) else None
         return None
 
     def _span(self, slope: Slope) -> int:
-        return sum(abs(by) * (threads - 1) for by, threads in zip(slope, self._thread.block.shape, strict=True))
+        return sum(abs(step) * (threads - 1) for step, threads in zip(slope, self._thread.block.shape, strict=True))
 
     def _holds(self, frame: PlannedFrame, comparison: ir.Binary) -> str:
-        """Write a comparison at the corners where its sides are least and greatest, and that nothing wraps between."""
+        """Write a comparison at the corners where its sides are extreme, and a test that nothing wraps between them."""
         asm, side = self._thread.asm, comparison.left
         slope = self._slope(frame, side)
-        if slope == _LEVEL:
+        if slope == _CONSTANT:
             side = comparison.right
             slope = self._slope(frame, side)
         assert slope is not None
         ends = [
             tuple(
-                (threads - 1) * ((by > 0) == last) for by, threads in zip(slope, self._thread.block.shape, strict=True)
+                (threads - 1) * ((step > 0) == last)
+                for step, threads in zip(slope, self._thread.block.shape, strict=True)
             )
             for last in (False, True)
         ]
-        values, found = [], "true"
-        for end in ends if slope != _LEVEL else ends[:1]:
+        values, result = [], "true"
+        for end in ends if slope != _CONSTANT else ends[:1]:
             with self._thread.block.at(end):
-                found = asm.value(f"and i1 {found}, {self._thread.scalar(frame, comparison)}")
+                result = asm.value(f"and i1 {result}, {self._thread.scalar(frame, comparison)}")
                 values.append(self._thread.scalar(frame, side))
         if len(values) == 2:
             assert isinstance(side.type, Scalar)
             order = "sle" if side.type.is_signed else "ule"
             rises = asm.value(f"icmp {order} {value_type(side.type)} {values[0]}, {values[1]}")
-            found = asm.value(f"and i1 {found}, {rises}")
-        return found
+            result = asm.value(f"and i1 {result}, {rises}")
+        return result
 
     def _slope(self, frame: PlannedFrame, expression: ir.Expression) -> Slope | None:
-        """Return how a value rises along the block, None where it does not evenly, or is more than plain arithmetic."""
+        """Return a value's increase along the block; None if it is not affine."""
         match expression:
             case ir.Const(type):
-                return None if type.is_float else _LEVEL
+                return None if type.is_float else _CONSTANT
             case ir.Special(_, "threadIdx", axis):
                 return (int(axis == 0), int(axis == 1), int(axis == 2))
             case ir.Special():
-                return _LEVEL
+                return _CONSTANT
             case ir.Local(type, slot, _):
                 if (computed := self._thread.memory.computed(frame, slot)) is not None:
                     return self._slope(frame, computed)
-                return _LEVEL if _is_integer(type) and not self._thread.memory.differs(frame, slot) else None
+                return _CONSTANT if _is_integer(type) and not self._thread.memory.differs(frame, slot) else None
             case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
                 inner = self._slope(frame, operand)
                 keeps = target.size == operand.type.size or self._intervals.of(frame, operand) is not None
-                return inner if keeps or inner == _LEVEL else None
+                return inner if keeps or inner == _CONSTANT else None
             case ir.Unary(_, "-", operand):
-                return _scaled(self._slope(frame, operand), -1)
-            case ir.Binary(type, op, left, right) if _is_integer(type) and op in _PLAIN:
-                return self._of_both(op, left, right, self._slope(frame, left), self._slope(frame, right))
+                return _scale(self._slope(frame, operand), -1)
+            case ir.Binary(type, op, left, right) if _is_integer(type) and op in _AFFINE:
+                return self._combine_slopes(op, left, right, self._slope(frame, left), self._slope(frame, right))
         return None
 
     @staticmethod
-    def _of_both(
+    def _combine_slopes(
         op: str, left: ir.Expression, right: ir.Expression, first: Slope | None, second: Slope | None
     ) -> Slope | None:
         if first is None or second is None:
             return None
-        if first == second == _LEVEL:
-            return _LEVEL
+        if first == second == _CONSTANT:
+            return _CONSTANT
         if op in "+-":
-            turned = second if op == "+" else tuple(-by for by in second)
-            x, y, z = (one + other for one, other in zip(first, turned, strict=True))
+            signed = second if op == "+" else tuple(-step for step in second)
+            x, y, z = (one + other for one, other in zip(first, signed, strict=True))
             return x, y, z
         if op == "*":
             for slope, factor in ((first, constant(right, {})), (second, constant(left, {}))):
-                if slope != _LEVEL and factor is not None:
-                    return _scaled(slope, factor)
+                if slope != _CONSTANT and factor is not None:
+                    return _scale(slope, factor)
         return None
 
 
-def _scaled(slope: Slope | None, factor: int) -> Slope | None:
+def _scale(slope: Slope | None, factor: int) -> Slope | None:
     return None if slope is None else (slope[0] * factor, slope[1] * factor, slope[2] * factor)
 
 

@@ -1,7 +1,7 @@
-"""Warps that go their own ways: each is a coroutine of LLVM's, which gives way where it waits for others of its block.
+"""Warps that run independently: each is an LLVM coroutine that suspends while it waits for other warps of its block.
 
-The function `warp` is the kernel for the lanes of one warp; `kernel` lets the warps of a block go on in turns until all
-have come to their end.
+The function `warp` is the kernel for the lanes of one warp; `kernel` resumes the warps of a block in turn until all are
+done.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.warp import WARP
 
 POLLS, MEETS, GATHERS = 1, 2, 3
-"""What a warp waits for: it asks for a phase again, or all other warps of its block, or of its cluster, come too."""
+"""Reasons why a warp is suspended: it waits for a phase, or for all other warps of its block, or of its cluster."""
 
-_STUCK = -1
-"""In the place of what is counted of progress: whoever still waits does so for ever."""
-_FRUITLESS = 1 << 16
-"""So often all warps may ask in vain: a loop that asks may do something else after some times."""
+_DEADLOCK = -1
+"""Replaces the progress count to signal a deadlock: all warps that still wait have failed."""
+_MAXIMUM_FRUITLESS_ROUNDS = 1 << 16
+"""Rounds without progress before a deadlock is assumed; a polling loop may do something else after some tests."""
 
 _SIGNATURE = (
     "ptr noalias %scratch, ptr %shared, ptr %args, i64 %number, i64 %rank, i64 %warp, i32 %gx, i32 %gy, i32 %gz, "
@@ -32,14 +32,14 @@ _ENDS, _CLEANS, _SUSPENDED = "ends", "cleans", "suspended"
 
 
 class WarpThreads(ThreadBlock):
-    """The lanes of one warp of a block; the number of a thread is that of its lane.
+    """The lanes of one warp of a block; a thread's number is that of its lane.
 
     Parameters
     ----------
     asm, shape
-        As of a block.
+        As for a block.
     cluster : sequence of int
-        How many blocks a cluster has along x, y and z.
+        Blocks per cluster along x, y and z.
     """
 
     def __init__(self, asm: Assembly, shape: Sequence[int], cluster: Sequence[int]) -> None:
@@ -52,24 +52,24 @@ class WarpThreads(ThreadBlock):
 
     @property
     def warps(self) -> int:
-        """The warps of a block."""
+        """The number of warps of a block."""
         return -(-self.of_block // WARP)
 
     @property
     def count(self) -> str | None:
-        """How many lanes are threads, an i64; None for all, in every warp."""
+        """The number of lanes that are threads, an i64; None if all are, in every warp."""
         if not self.of_block % WARP:
             return None
         self._asm.declare("i64 @llvm.smin.i64(i64, i64)")
-        left = self._asm.value(f"sub i64 {self.of_block}, {self._asm.value(f'mul i64 %warp, {WARP}')}")
-        return self._asm.value(f"call i64 @llvm.smin.i64(i64 {left}, i64 {WARP})")
+        remaining = self._asm.value(f"sub i64 {self.of_block}, {self._asm.value(f'mul i64 %warp, {WARP}')}")
+        return self._asm.value(f"call i64 @llvm.smin.i64(i64 {remaining}, i64 {WARP})")
 
     def begin(self, number: str) -> None:
-        """Write what finds blockIdx from a cluster's number in the grid, and the block's rank in it."""
+        """Write the computation of blockIdx from a cluster's number in the grid and the block's rank in the cluster."""
         asm = self._asm
         across, down = (
-            asm.value(f"udiv i64 {asm.value(f'zext i32 %g{axis} to i64')}, {self.cluster[at]}")
-            for at, axis in enumerate("xy")
+            asm.value(f"udiv i64 {asm.value(f'zext i32 %g{axis} to i64')}, {self.cluster[axis_index]}")
+            for axis_index, axis in enumerate("xy")
         )
         row = asm.value(f"udiv i64 {number}, {across}")
         corner = (f"urem i64 {number}, {across}", f"urem i64 {row}, {down}", f"udiv i64 {row}, {down}")
@@ -77,9 +77,9 @@ class WarpThreads(ThreadBlock):
         inner = asm.value(f"udiv i64 %rank, {x}")
         inside = (f"urem i64 %rank, {x}", f"urem i64 {inner}, {y}", f"udiv i64 {inner}, {y}")
         places = []
-        for box, of, at in zip(corner, self.cluster, inside, strict=True):
-            start = asm.value(f"mul i64 {asm.value(box)}, {of}")
-            places.append(asm.value(f"add i64 {start}, {asm.value(at)}"))
+        for box, extent, position in zip(corner, self.cluster, inside, strict=True):
+            start = asm.value(f"mul i64 {asm.value(box)}, {extent}")
+            places.append(asm.value(f"add i64 {start}, {asm.value(position)}"))
         self._block_index = [asm.value(f"trunc i64 {place} to i32", "bid") for place in places]
         self._first_index = super().index_of(asm.value(f"mul nuw nsw i64 %warp, {WARP}")) if self._in_row else None
 
@@ -88,7 +88,7 @@ class WarpThreads(ThreadBlock):
         return str(self.cluster[axis]) if name == "clusterDim" else super().special(name, axis)
 
     def index_of(self, thread: str) -> list[str]:
-        """Return threadIdx of a lane."""
+        """Return threadIdx of a lane, three i32."""
         if self._first_index is not None:
             x, *others = self._first_index
             lane = self._asm.value(f"trunc nuw nsw i64 {thread} to i32")
@@ -97,13 +97,13 @@ class WarpThreads(ThreadBlock):
         return super().index_of(self._asm.value(f"add nuw nsw i64 {first}, {thread}"))
 
     def strip(self, statements: object) -> int:
-        """Return 0: a warp is no row of its block."""
+        """Return 0: a warp need not be a row of its block."""
         return 0
 
     @contextmanager
     def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
-        """Run what is written inside for every lane, or for so many of the first ones."""
-        marks = self._independently() if parallel else []
+        """Execute the code written inside for every lane, or for the `first` lanes."""
+        marks = self._parallel_loop_marks() if parallel else []
         outer = (self.thread, self._thread_index, self.latch)
         with self._asm.loop(first if first is not None else WARP, "lane", *marks) as (lane, latch):
             self.thread, self.latch = lane, latch
@@ -114,7 +114,7 @@ class WarpThreads(ThreadBlock):
 
 
 class WarpCoroutine:
-    """The function `warp`, while it is written."""
+    """Writes the function `warp`."""
 
     def __init__(self, asm: Assembly) -> None:
         self._asm = asm
@@ -122,34 +122,34 @@ class WarpCoroutine:
         self.end = _ENDS
 
     def give_way(self, reason: int) -> str:
-        """Let other warps go on, and return whether what this one waits for can never come, an i1."""
+        """Suspend the warp; return whether it resumes because of a deadlock, an i1."""
         asm = self._asm
         asm.emit(f"store i64 {reason}, ptr %state")
         self._suspend()
         asm.emit("store i64 0, ptr %state")
-        return asm.value(f"icmp eq i64 {asm.value('load i64, ptr %progress')}, {_STUCK}")
+        return asm.value(f"icmp eq i64 {asm.value('load i64, ptr %progress')}, {_DEADLOCK}")
 
     def goes_on(self) -> None:
-        """Take note that somebody has found what was waited for."""
+        """Count progress: a thread has found the phase it waits for complete."""
         self._asm.update("%progress", "i64", "add", "1")
 
     def arrive(self) -> None:
-        """Take note that the warp is at the barrier of its cluster."""
+        """Count the warp's arrival at its cluster's barrier."""
         self._asm.update("%arrivals", "i64", "add", "1")
         self.goes_on()
 
     def is_ahead(self) -> str:
-        """Return whether the warp has arrived there and others have not, an i1."""
+        """Return whether the warp has arrived at the cluster's barrier before others, an i1."""
         asm = self._asm
-        own, all_of = asm.value("load i64, ptr %arrivals"), asm.value("load i64, ptr %gathered")
-        return asm.value(f"icmp sgt i64 {own}, {all_of}")
+        arrivals, completed = asm.value("load i64, ptr %arrivals"), asm.value("load i64, ptr %gathered")
+        return asm.value(f"icmp sgt i64 {arrivals}, {completed}")
 
     def begin(self) -> None:
-        """Wait for the first turn."""
+        """Suspend until the first turn."""
         self._suspend()
 
     def text(self, parameters: Sequence[str]) -> str:
-        """Return the function; `parameters` are the instructions that fetch them."""
+        """Return the function; `parameters` are the instructions that load the kernel's parameters."""
         asm = self._asm
         for signature in (
             "token @llvm.coro.id(i32, ptr, ptr, ptr)",
@@ -191,13 +191,13 @@ class WarpCoroutine:
     def _suspend(self) -> None:
         asm = self._asm
         resumed = asm.fresh("resumed")
-        how = asm.value("call i8 @llvm.coro.suspend(token none, i1 false)")
-        asm.emit(f"switch i8 {how}, label %{_SUSPENDED} [ i8 0, label %{resumed} i8 1, label %{_CLEANS} ]")
+        action = asm.value("call i8 @llvm.coro.suspend(token none, i1 false)")
+        asm.emit(f"switch i8 {action}, label %{_SUSPENDED} [ i8 0, label %{resumed} i8 1, label %{_CLEANS} ]")
         asm.ended = True
         asm.place(resumed)
 
     def _end(self) -> str:
-        """Declare what marks a coroutine's end, which LLVM has changed twice, and return its call."""
+        """Declare the intrinsic that ends a coroutine, with the signature of LLVM's version; return its call."""
         version = llvm.llvm_version_info[0]
         kind, token = ("void" if version >= 22 else "i1"), (version >= 17)
         self._asm.declare(f"{kind} @llvm.coro.end(ptr, i1{', token' if token else ''})")
@@ -206,18 +206,18 @@ class WarpCoroutine:
 
 @dataclass(frozen=True)
 class WarpTurns:
-    """What lets the warps of a cluster's blocks go on in turns: the function `kernel`.
+    """Writes the function `kernel`, which resumes the warps of a cluster's blocks in turn.
 
     Parameters
     ----------
     blocks, warps : int
-        How many blocks a cluster has, and warps a block.
+        Blocks per cluster, and warps per block.
     scratch_bytes : int
-        What each warp has.
+        Scratch memory per warp.
     failed : int
-        Which of the arguments is the variable that takes word of a failure.
+        The index of the argument that points to the failure record.
     stride : int
-        Which is the one that says how far the blocks' shared memories are apart.
+        The index of the argument that points to the distance between the blocks' shared memories.
     """
 
     blocks: int
@@ -227,148 +227,167 @@ class WarpTurns:
     stride: int
 
     def text(self, signature: str, asm: Assembly) -> str:
-        """Return the function, whose metadata and declarations are those of another one too."""
-        own = Assembly()
-        own.metadata, own.declared = asm.metadata, asm.declared
+        """Return the function; it shares its metadata and declarations with the function `warp`."""
+        scheduler = Assembly()
+        scheduler.metadata, scheduler.declared = asm.metadata, asm.declared
         for each in ("void @llvm.coro.resume(ptr)", "void @llvm.coro.destroy(ptr)", "i1 @llvm.coro.done(ptr)"):
-            own.declare(each)
-        failed = own.value(f"load ptr, ptr {own.offset('%args', 8 * self.failed)}")
-        told = own.value(f"load ptr, ptr {own.offset('%args', 8 * self.stride)}")
-        stride = own.value(f"load i64, ptr {told}")
-        state = _TurnsState.new(own, self.blocks * self.warps, failed)
-        with own.loop("%blocks", "cluster", own.not_unrolled) as (index, _):
-            number = own.value(f"add nsw i64 %first, {index}")
-            state.clear(own)
-            with self._each_warp(own) as (block, warp, place):
-                scratch = own.offset("%scratch", own.value(f"mul i64 {place}, {self.scratch_bytes}"))
-                shared = own.offset("%shared", own.value(f"mul i64 {block}, {stride}"))
-                given = (
+            scheduler.declare(each)
+        failed = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.failed)}")
+        stride_address = scheduler.value(f"load ptr, ptr {scheduler.offset('%args', 8 * self.stride)}")
+        stride = scheduler.value(f"load i64, ptr {stride_address}")
+        state = _SchedulerState.new(scheduler, self.blocks * self.warps, failed)
+        with scheduler.loop("%blocks", "cluster", scheduler.not_unrolled) as (index, _):
+            number = scheduler.value(f"add nsw i64 %first, {index}")
+            state.clear(scheduler)
+            with self._each_warp(scheduler) as (block, warp, place):
+                scratch = scheduler.offset("%scratch", scheduler.value(f"mul i64 {place}, {self.scratch_bytes}"))
+                shared = scheduler.offset("%shared", scheduler.value(f"mul i64 {block}, {stride}"))
+                arguments = (
                     f"ptr {scratch}, ptr {shared}, ptr %args, i64 {number}, i64 {block}, i64 {warp}, "
-                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element(own, state.waits, place)}, ptr {state.progress}, "
-                    f"ptr {_element(own, state.arrivals, place)}, ptr {state.gathered}, ptr %shared, i64 {stride}"
+                    f"i32 %gx, i32 %gy, i32 %gz, ptr {_element(scheduler, state.waits, place)}, ptr {state.progress}, "
+                    f"ptr {_element(scheduler, state.arrivals, place)}, ptr {state.gathered}, ptr %shared, i64 {stride}"
                 )
-                handle = own.value(f"call ptr @warp({given})")
-                own.emit(f"store ptr {handle}, ptr {_element(own, state.handles, place)}")
-            own.place(self._rounds(own, state))
-            with self._each_warp(own) as (_, _, place):
-                handle = own.value(f"load ptr, ptr {_element(own, state.handles, place)}")
-                own.emit(f"call void @llvm.coro.destroy(ptr {handle})")
+                handle = scheduler.value(f"call ptr @warp({arguments})")
+                scheduler.emit(f"store ptr {handle}, ptr {_element(scheduler, state.handles, place)}")
+            scheduler.place(self._write_rounds(scheduler, state))
+            with self._each_warp(scheduler) as (_, _, place):
+                handle = scheduler.value(f"load ptr, ptr {_element(scheduler, state.handles, place)}")
+                scheduler.emit(f"call void @llvm.coro.destroy(ptr {handle})")
         lines = [
             f"define void @kernel({signature}) nounwind {{",
             "entry:",
-            *own.entry,
+            *scheduler.entry,
             "  br label %start",
             "start:",
-            *map(str, own.lines),
+            *map(str, scheduler.lines),
             "  ret void",
             "}",
         ]
         return "\n".join(lines)
 
     @contextmanager
-    def _each_warp(self, own: Assembly) -> Iterator[tuple[str, str, str]]:
-        """Give the block, the warp in it, and its number among those of the cluster."""
+    def _each_warp(self, asm: Assembly) -> Iterator[tuple[str, str, str]]:
+        """Yield the block, the warp in it, and its number in the cluster."""
         with (
-            own.loop(self.blocks, "rank", own.not_unrolled) as (block, _),
-            own.loop(self.warps, "warp", own.not_unrolled) as (warp, _),
+            asm.loop(self.blocks, "rank", asm.not_unrolled) as (block, _),
+            asm.loop(self.warps, "warp", asm.not_unrolled) as (warp, _),
         ):
-            yield block, warp, self._place(own, block, warp)
+            yield block, warp, self._place(asm, block, warp)
 
-    def _place(self, own: Assembly, block: str, warp: str) -> str:
-        return own.value(f"add i64 {own.value(f'mul i64 {block}, {self.warps}')}, {warp}")
+    def _place(self, asm: Assembly, block: str, warp: str) -> str:
+        return asm.value(f"add i64 {asm.value(f'mul i64 {block}, {self.warps}')}, {warp}")
 
-    def _rounds(self, own: Assembly, state: _TurnsState) -> str:
-        """Let each warp go on that need not wait, again and again; return where to go on when none is left."""
-        again, over, judge = own.fresh("again"), own.fresh("over"), own.fresh("judge")
-        left, here, meeting = (own.alloca(8, name) for name in ("left", "here", "meeting"))
-        arrived = own.alloca(8, "arrived")
-        own.place(again)
-        for each in (left, arrived):
-            own.emit(f"store i64 0, ptr {each}")
-        with own.loop(self.blocks, "rank", own.not_unrolled) as (block, _):
-            for each in (here, meeting):
-                own.emit(f"store i64 0, ptr {each}")
-            with own.loop(self.warps, "warp", own.not_unrolled) as (warp, skip):
-                self._turn(own, state, self._place(own, block, warp), (here, meeting, arrived), skip, over)
-            alive = own.value(f"load i64, ptr {here}")
-            own.update(left, "i64", "add", alive)
-            # Who has come since to where the others are is counted in the next round.
-            met = own.value(f"icmp eq i64 {own.value(f'load i64, ptr {meeting}')}, {alive}")
-            with own.when(own.value(f"and i1 {met}, {own.value(f'icmp ne i64 {alive}, 0')}")):
-                own.fill(_element(own, state.waits, self._place(own, block, "0")), 0, 8 * self.warps)
-                own.update(state.progress, "i64", "add", "1")
-        all_left = own.value(f"load i64, ptr {left}")
-        own.branch(own.value(f"icmp eq i64 {all_left}, 0"), over, judge)
-        own.place(judge)
-        with own.when(own.value(f"icmp eq i64 {own.value(f'load i64, ptr {arrived}')}, {all_left}")):
-            own.update(state.gathered, "i64", "add", "1")
-            own.update(state.progress, "i64", "add", "1")
-        reached, known = own.value(f"load i64, ptr {state.progress}"), own.value(f"load i64, ptr {state.before}")
-        own.emit(f"store i64 {reached}, ptr {state.before}")
-        count = own.value(f"add i64 {own.value(f'load i64, ptr {state.fruitless}')}, 1")
-        count = own.value(f"select i1 {own.value(f'icmp eq i64 {reached}, {known}')}, i64 {count}, i64 0")
-        own.emit(f"store i64 {count}, ptr {state.fruitless}")
-        with own.when(own.value(f"icmp sgt i64 {count}, {_FRUITLESS}")):
-            own.fill(state.waits, 0, 8 * self.blocks * self.warps)
-            own.emit(f"store i64 {_STUCK}, ptr {state.progress}")
-        own.jump(again)
-        return over
+    def _write_rounds(self, asm: Assembly, state: _SchedulerState) -> str:
+        """Write rounds in which each warp that need not wait is resumed; return the label after the last round."""
+        next_round, done, check = asm.fresh("again"), asm.fresh("over"), asm.fresh("judge")
+        unfinished, unfinished_in_block, waiting_in_block = (
+            asm.alloca(8, name) for name in ("left", "here", "meeting")
+        )
+        waiting_for_cluster = asm.alloca(8, "arrived")
+        asm.place(next_round)
+        for each in (unfinished, waiting_for_cluster):
+            asm.emit(f"store i64 0, ptr {each}")
+        with asm.loop(self.blocks, "rank", asm.not_unrolled) as (block, _):
+            for each in (unfinished_in_block, waiting_in_block):
+                asm.emit(f"store i64 0, ptr {each}")
+            with asm.loop(self.warps, "warp", asm.not_unrolled) as (warp, skip):
+                self._write_turn(
+                    asm,
+                    state,
+                    self._place(asm, block, warp),
+                    (unfinished_in_block, waiting_in_block, waiting_for_cluster),
+                    skip,
+                    done,
+                )
+            block_count = asm.value(f"load i64, ptr {unfinished_in_block}")
+            asm.update(unfinished, "i64", "add", block_count)
+            # Warps that have reached the barrier since then are counted in the next round.
+            all_waiting = asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_in_block}')}, {block_count}")
+            with asm.when(asm.value(f"and i1 {all_waiting}, {asm.value(f'icmp ne i64 {block_count}, 0')}")):
+                asm.fill(_element(asm, state.waits, self._place(asm, block, "0")), 0, 8 * self.warps)
+                asm.update(state.progress, "i64", "add", "1")
+        unfinished_count = asm.value(f"load i64, ptr {unfinished}")
+        asm.branch(asm.value(f"icmp eq i64 {unfinished_count}, 0"), done, check)
+        asm.place(check)
+        with asm.when(
+            asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {waiting_for_cluster}')}, {unfinished_count}")
+        ):
+            asm.update(state.gathered, "i64", "add", "1")
+            asm.update(state.progress, "i64", "add", "1")
+        progress, previous = (
+            asm.value(f"load i64, ptr {state.progress}"),
+            asm.value(f"load i64, ptr {state.previous_progress}"),
+        )
+        asm.emit(f"store i64 {progress}, ptr {state.previous_progress}")
+        count = asm.value(f"add i64 {asm.value(f'load i64, ptr {state.fruitless_rounds}')}, 1")
+        count = asm.value(f"select i1 {asm.value(f'icmp eq i64 {progress}, {previous}')}, i64 {count}, i64 0")
+        asm.emit(f"store i64 {count}, ptr {state.fruitless_rounds}")
+        with asm.when(asm.value(f"icmp sgt i64 {count}, {_MAXIMUM_FRUITLESS_ROUNDS}")):
+            asm.fill(state.waits, 0, 8 * self.blocks * self.warps)
+            asm.emit(f"store i64 {_DEADLOCK}, ptr {state.progress}")
+        asm.jump(next_round)
+        return done
 
-    def _turn(
-        self, own: Assembly, state: _TurnsState, place: str, counts: tuple[str, str, str], skip: str, over: str
+    def _write_turn(
+        self, asm: Assembly, state: _SchedulerState, place: str, counts: tuple[str, str, str], skip: str, done: str
     ) -> None:
-        """Let a warp go on, unless it has ended or waits for others."""
-        here, meeting, arrived = counts
-        handle = own.value(f"load ptr, ptr {_element(own, state.handles, place)}")
-        alive, meets, gathers, goes = (own.fresh(name) for name in ("alive", "meets", "gathers", "goes"))
-        own.branch(own.value(f"call i1 @llvm.coro.done(ptr {handle})"), skip, alive)
-        own.place(alive)
-        own.update(here, "i64", "add", "1")
-        own_count = own.value(f"load i64, ptr {_element(own, state.arrivals, place)}")
-        ahead = own.value(f"icmp sgt i64 {own_count}, {own.value(f'load i64, ptr {state.gathered}')}")
-        own.update(arrived, "i64", "add", own.value(f"zext i1 {ahead} to i64"))
-        reason = own.value(f"load i64, ptr {_element(own, state.waits, place)}")
-        own.emit(f"switch i64 {reason}, label %{goes} [ i64 {MEETS}, label %{meets} i64 {GATHERS}, label %{gathers} ]")
-        own.ended = True
-        own.place(meets)
-        own.update(meeting, "i64", "add", "1")
-        own.jump(skip)
-        own.place(gathers)
-        own.branch(ahead, skip, goes)
-        own.place(goes)
-        own.emit(f"call void @llvm.coro.resume(ptr {handle})")
-        own.branch(own.value(f"icmp eq i64 {own.value(f'load i64, ptr {state.failed}')}, 0"), skip, over)
+        """Resume a warp, unless it has finished or waits for others."""
+        unfinished_in_block, waiting_in_block, waiting_for_cluster = counts
+        handle = asm.value(f"load ptr, ptr {_element(asm, state.handles, place)}")
+        alive, waits_for_block, waits_for_cluster, resumes = (
+            asm.fresh(name) for name in ("alive", "meets", "gathers", "goes")
+        )
+        asm.branch(asm.value(f"call i1 @llvm.coro.done(ptr {handle})"), skip, alive)
+        asm.place(alive)
+        asm.update(unfinished_in_block, "i64", "add", "1")
+        own_count = asm.value(f"load i64, ptr {_element(asm, state.arrivals, place)}")
+        is_ahead = asm.value(f"icmp sgt i64 {own_count}, {asm.value(f'load i64, ptr {state.gathered}')}")
+        asm.update(waiting_for_cluster, "i64", "add", asm.value(f"zext i1 {is_ahead} to i64"))
+        reason = asm.value(f"load i64, ptr {_element(asm, state.waits, place)}")
+        asm.emit(
+            f"switch i64 {reason}, label %{resumes} "
+            f"[ i64 {MEETS}, label %{waits_for_block} i64 {GATHERS}, label %{waits_for_cluster} ]"
+        )
+        asm.ended = True
+        asm.place(waits_for_block)
+        asm.update(waiting_in_block, "i64", "add", "1")
+        asm.jump(skip)
+        asm.place(waits_for_cluster)
+        asm.branch(is_ahead, skip, resumes)
+        asm.place(resumes)
+        asm.emit(f"call void @llvm.coro.resume(ptr {handle})")
+        asm.branch(asm.value(f"icmp eq i64 {asm.value(f'load i64, ptr {state.failed}')}, 0"), skip, done)
 
 
 @dataclass(frozen=True)
-class _TurnsState:
-    """Addresses of what is known of the warps of a cluster while they take turns."""
+class _SchedulerState:
+    """Addresses of the scheduling state of a cluster's warps."""
 
     handles: str
     waits: str
     arrivals: str
     gathered: str
-    """How often all have met at the cluster's barrier."""
+    """The number of completed cluster barriers."""
     progress: str
-    before: str
-    fruitless: str
+    previous_progress: str
+    fruitless_rounds: str
     failed: str
     warps: int
 
     @classmethod
-    def new(cls, own: Assembly, warps: int, failed: str) -> _TurnsState:
-        handles, waits, arrivals = (own.alloca(8 * warps, name) for name in ("handles", "waits", "arrivals"))
+    def new(cls, asm: Assembly, warps: int, failed: str) -> _SchedulerState:
+        handles, waits, arrivals = (asm.alloca(8 * warps, name) for name in ("handles", "waits", "arrivals"))
         gathered, progress, before, fruitless = (
-            own.alloca(8, name) for name in ("gathered", "progress", "before", "fruitless")
+            asm.alloca(8, name) for name in ("gathered", "progress", "before", "fruitless")
         )
         return cls(handles, waits, arrivals, gathered, progress, before, fruitless, failed, warps)
 
-    def clear(self, own: Assembly) -> None:
-        """Write the state in which nobody has begun."""
+    def clear(self, asm: Assembly) -> None:
+        """Reset the state before the warps start."""
         for each in (self.waits, self.arrivals):
-            own.fill(each, 0, 8 * self.warps)
-        for each in (self.gathered, self.progress, self.before, self.fruitless):
-            own.emit(f"store i64 0, ptr {each}")
+            asm.fill(each, 0, 8 * self.warps)
+        for each in (self.gathered, self.progress, self.previous_progress, self.fruitless_rounds):
+            asm.emit(f"store i64 0, ptr {each}")
 
 
 def _element(asm: Assembly, array: str, index: str) -> str:

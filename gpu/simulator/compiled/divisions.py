@@ -1,7 +1,7 @@
-"""Where threadIdx.x is divided by a constant: what warp a thread is of, which lane, or its row in a tile.
+"""Divisions of threadIdx.x by a constant, as for the warp, the lane, or the row in a tile.
 
-For threads side by side that start at a multiple of so many, the quotient is one number and the rests follow each
-other. To LLVM the quotients of neighboring threads are any numbers, and what they index lies anywhere.
+For consecutive threads that start at a multiple of the divisor, the quotient is one number and the remainders are
+consecutive. LLVM does not know this, and assumes that neighboring threads access unrelated elements.
 """
 
 from __future__ import annotations
@@ -16,64 +16,64 @@ from gpu.simulator.compiled.rematerialize import changed_slots, constant, values
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Scalar
 
-_LEAST, _MOST = 8, 64
-"""Threads of a strip: as many as a vector has lanes, and no more than keep their values close."""
-_DEEPEST = 8
-_DIVIDING = ("/", "%", ">>", "&")
+_MINIMUM_LENGTH, _MAXIMUM_LENGTH = 8, 64
+"""The range of strip lengths in threads: at least a vector's lanes, and short enough to keep values in registers."""
+_MAXIMUM_DEPTH = 8
+_DIVISION_OPERATORS = ("/", "%", ">>", "&")
 
 
 @dataclass(frozen=True)
 class Division:
-    """threadIdx.x divided by a constant, or the rest of it."""
+    """The quotient, or the remainder, of threadIdx.x and a constant."""
 
     by: int
     rest: bool
 
 
 class Divisions:
-    """Finds divisions in the functions of one kernel."""
+    """Finds divisions in the functions of a kernel."""
 
     def __init__(self) -> None:
         self._values: dict[int, dict[int, ir.Expression]] = {}
 
     def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]], threads: int) -> int:
-        """Return of how many threads strips are that make the divisions in statements simple, 0 where none do.
+        """Return the strip length in threads that simplifies the divisions in statements; 0 if there is none.
 
         Parameters
         ----------
         statements : iterable of (PlannedFrame, statement)
         threads : int
-            Of a block along x.
+            Threads of a block along x.
         """
-        found = [
-            min(division.by & -division.by, _MOST)
+        lengths = [
+            min(division.by & -division.by, _MAXIMUM_LENGTH)
             for frame, statement in statements
-            for division in self._inside(frame.function, statement, set(), 0)
+            for division in self._divisions_in(frame.function, statement, set(), 0)
         ]
-        strip = min((each for each in found if each >= _LEAST), default=0)
+        strip = min((each for each in lengths if each >= _MINIMUM_LENGTH), default=0)
         return strip if strip and threads % strip == 0 else 0
 
     def of(self, frame: PlannedFrame, expression: ir.Binary) -> Division | None:
-        """Return what an expression is, None where it is no such division."""
+        """Return the division that an expression is; None if it is none."""
         return self._division(frame.function, expression)
 
     def _division(self, function: ir.Function, expression: ir.Binary) -> Division | None:
-        if expression.op not in _DIVIDING:
+        if expression.op not in _DIVISION_OPERATORS:
             return None
-        known = constant(expression.right, self._only_values(function)) or 0
+        divisor = constant(expression.right, self._single_values(function)) or 0
         match expression.op:
-            case "/" | "%" if known > 0:
-                found = Division(known, expression.op == "%")
-            case ">>" if 0 < known < 16:
-                found = Division(1 << known, False)
-            case "&" if known > 0 and known & (known + 1) == 0:
-                found = Division(known + 1, True)
+            case "/" | "%" if divisor > 0:
+                division = Division(divisor, expression.op == "%")
+            case ">>" if 0 < divisor < 16:
+                division = Division(1 << divisor, False)
+            case "&" if divisor > 0 and divisor & (divisor + 1) == 0:
+                division = Division(divisor + 1, True)
             case _:
                 return None
-        return found if self._is_thread(function, expression.left, 0) else None
+        return division if self._is_thread(function, expression.left, 0) else None
 
     def _is_thread(self, function: ir.Function, expression: ir.Expression, depth: int) -> bool:
-        """Whether an expression is threadIdx.x."""
+        """Return whether an expression is threadIdx.x."""
         match expression:
             case ir.Special(_, "threadIdx", 0):
                 return True
@@ -81,13 +81,13 @@ class Divisions:
                 return (
                     not type.is_float and type != BOOL and type.size >= 4 and self._is_thread(function, operand, depth)
                 )
-            case ir.Local(_, slot, _) if depth < _DEEPEST:
-                value = self._only_values(function).get(slot)
+            case ir.Local(_, slot, _) if depth < _MAXIMUM_DEPTH:
+                value = self._single_values(function).get(slot)
                 return value is not None and self._is_thread(function, value, depth + 1)
         return False
 
-    def _only_values(self, function: ir.Function) -> dict[int, ir.Expression]:
-        """Return the values of variables that never get another one."""
+    def _single_values(self, function: ir.Function) -> dict[int, ir.Expression]:
+        """Return the values of variables that are assigned only once."""
         if id(function) not in self._values:
             nodes = list(walk(function.body))
             changed = changed_slots(function, nodes)
@@ -96,18 +96,18 @@ class Divisions:
             }
         return self._values[id(function)]
 
-    def _inside(self, function: ir.Function, node: Any, seen: set[int], depth: int) -> Iterator[Division]:
-        """Yield the divisions in a node, in what its variables are made of, and in the functions that it calls."""
+    def _divisions_in(self, function: ir.Function, node: Any, visited: set[int], depth: int) -> Iterator[Division]:
+        """Yield the divisions in a node, in the values of its variables, and in the functions that it calls."""
         for each in walk(node.value if isinstance(node, Bind) else node):
             match each:
                 case ir.Binary():
                     division = self._division(function, each)
                     if division is not None:
                         yield division
-                case ir.Local(_, slot, _) if slot not in seen:
-                    seen.add(slot)
-                    value = self._only_values(function).get(slot)
+                case ir.Local(_, slot, _) if slot not in visited:
+                    visited.add(slot)
+                    value = self._single_values(function).get(slot)
                     if value is not None:
-                        yield from self._inside(function, value, seen, depth)
-                case ir.Call() if depth < _DEEPEST:
-                    yield from self._inside(each.function, each.function.body, set(), depth + 1)
+                        yield from self._divisions_in(function, value, visited, depth)
+                case ir.Call() if depth < _MAXIMUM_DEPTH:
+                    yield from self._divisions_in(each.function, each.function.body, set(), depth + 1)

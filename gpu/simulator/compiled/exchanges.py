@@ -1,4 +1,4 @@
-"""What the lanes of a warp exchange, and what a block votes, from arrays of one value a thread."""
+"""Exchanges between the lanes of a warp, and votes of a block, on arrays with one value per thread."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _VOTES = ("__activemask", "__ballot_sync", "__any_sync", "__all_sync")
 
 
 def takes_places(op: str, number: int) -> bool:
-    """Whether an operation takes what lanes give by its number where it is, even if all give the same."""
+    """Return whether an operation needs the address of an argument, even if all lanes pass the same value."""
     return op in MATRIX_PRODUCTS and number > 0
 
 
 def takes_vectors(op: str) -> bool:
-    """Whether an operation takes what a warp's lanes give as vectors, and each only once."""
+    """Return whether an operation reads each warp's arguments once, as vectors."""
     return op in _VOTES or op.startswith("__reduce_")
 
 
@@ -34,7 +34,7 @@ def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
     if op.startswith("__shfl"):
         _shuffle(lanes, op)
     elif op == WHOLE_WARP:
-        _whole_warps(lanes)
+        _check_full_warps(lanes)
     elif op in MATRIX_PRODUCTS:
         _matrix_product(lanes, type)
     elif op.startswith("__syncthreads"):
@@ -51,67 +51,70 @@ def write(lanes: ExchangeLanes, op: str, type: Scalar) -> None:
 
 def _shuffle(lanes: ExchangeLanes, op: str) -> None:
     width = lanes.agreed(3) if lanes.has(3) else str(WARP)
-    by = lanes.agreed(2)
-    if by is not None and width in _WIDTHS:
-        _shuffle_alike(lanes, op, by, int(width))
+    distance = lanes.agreed(2)
+    if distance is not None and width in _WIDTHS:
+        _shuffle_uniform(lanes, op, distance, int(width))
     else:
         _shuffle_each(lanes, op)
 
 
-def _shuffle_alike(lanes: ExchangeLanes, op: str, given: str, width: int) -> None:
-    """Shuffle all lanes by the same, in sections of `width`. Lanes that take no part get something too: nobody asks."""
-    asm, what = lanes.asm, value_type(lanes.kind(1))
-    by = asm.value(f"zext i32 {given} to i64")
+def _shuffle_uniform(lanes: ExchangeLanes, op: str, argument: str, width: int) -> None:
+    """Shuffle all lanes by the same distance, in sections of `width`; the results of inactive lanes are not used."""
+    asm, llvm_type = lanes.asm, value_type(lanes.kind(1))
+    distance = asm.value(f"zext i32 {argument} to i64")
     if op == "__shfl_sync":
-        by = asm.value(f"and i64 {by}, {width - 1}")
+        distance = asm.value(f"and i64 {distance}, {width - 1}")
     elif op == "__shfl_xor_sync":
-        reaches = asm.value(f"icmp ult i64 {by}, {WARP}")
-        by = asm.value(f"and i64 {by}, {WARP - 1}")
+        is_in_range = asm.value(f"icmp ult i64 {distance}, {WARP}")
+        distance = asm.value(f"and i64 {distance}, {WARP - 1}")
     else:
-        reaches = asm.value(f"icmp ult i64 {by}, {width}")
-        by = asm.value(f"select i1 {reaches}, i64 {by}, i64 0")
+        is_in_range = asm.value(f"icmp ult i64 {distance}, {width}")
+        distance = asm.value(f"select i1 {is_in_range}, i64 {distance}, i64 0")
     with lanes.each() as thread:
-        at = asm.value(f"and i64 {thread}, {width - 1}")
+        lane = asm.value(f"and i64 {thread}, {width - 1}")
         if op == "__shfl_sync":
-            source = asm.value(f"or i64 {asm.value(f'and i64 {thread}, {-width}')}, {by}")
+            source = asm.value(f"or i64 {asm.value(f'and i64 {thread}, {-width}')}, {distance}")
             lanes.give(thread, lanes.argument(1, source))
             return
         match op:
             case "__shfl_up_sync":
-                source, inside = asm.value(f"sub nsw i64 {thread}, {by}"), asm.value(f"icmp uge i64 {at}, {by}")
+                source, is_inside = (
+                    asm.value(f"sub nsw i64 {thread}, {distance}"),
+                    asm.value(f"icmp uge i64 {lane}, {distance}"),
+                )
             case "__shfl_down_sync":
-                source = asm.value(f"add nuw nsw i64 {thread}, {by}")
-                inside = asm.value(f"icmp ult i64 {asm.value(f'add nuw nsw i64 {at}, {by}')}, {width}")
+                source = asm.value(f"add nuw nsw i64 {thread}, {distance}")
+                is_inside = asm.value(f"icmp ult i64 {asm.value(f'add nuw nsw i64 {lane}, {distance}')}, {width}")
             case _:
-                source = asm.value(f"xor i64 {thread}, {by}")
+                source = asm.value(f"xor i64 {thread}, {distance}")
                 end = asm.value(f"add nuw nsw i64 {asm.value(f'and i64 {thread}, {-width}')}, {width}")
-                inside = asm.value(f"and i1 {reaches}, {asm.value(f'icmp ult i64 {source}, {end}')}")
-        own, other = lanes.argument(1, thread), lanes.argument(1, source)
-        lanes.give(thread, asm.value(f"select i1 {inside}, {what} {other}, {what} {own}"))
+                is_inside = asm.value(f"and i1 {is_in_range}, {asm.value(f'icmp ult i64 {source}, {end}')}")
+        own_value, other_value = lanes.argument(1, thread), lanes.argument(1, source)
+        lanes.give(thread, asm.value(f"select i1 {is_inside}, {llvm_type} {other_value}, {llvm_type} {own_value}"))
 
 
 def _shuffle_each(lanes: ExchangeLanes, op: str) -> None:
-    """Give each lane the value of another; where that lies outside of its section of `width` lanes, its own."""
+    """Give each lane the value of another lane, or its own if that is outside of its section of `width` lanes."""
     asm = lanes.asm
     with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
-        taking = asm.fresh("taking")
-        asm.branch(lanes.here(thread), taking, after)
-        asm.place(taking)
+        active = asm.fresh("taking")
+        asm.branch(lanes.here(thread), active, after)
+        asm.place(active)
         lane = asm.value(f"and i64 {thread}, {WARP - 1}")
-        by = asm.value(f"sext i32 {lanes.argument(2, thread)} to i64")
+        distance = asm.value(f"sext i32 {lanes.argument(2, thread)} to i64")
         width = asm.value(f"sext i32 {lanes.argument(3, thread)} to i64") if lanes.has(3) else str(WARP)
-        outside_of = asm.value(f"urem i64 {lane}, {width}")
-        first = asm.value(f"sub i64 {lane}, {outside_of}")
+        position = asm.value(f"urem i64 {lane}, {width}")
+        first = asm.value(f"sub i64 {lane}, {position}")
         if op == "__shfl_sync":
-            source = asm.value(f"add i64 {first}, {asm.value(f'urem i64 {by}, {width}')}")
+            source = asm.value(f"add i64 {first}, {asm.value(f'urem i64 {distance}, {width}')}")
         else:
-            how = {"__shfl_up_sync": "sub", "__shfl_down_sync": "add", "__shfl_xor_sync": "xor"}[op]
-            source = asm.value(f"{how} i64 {lane}, {by}")
+            operation = {"__shfl_up_sync": "sub", "__shfl_down_sync": "add", "__shfl_xor_sync": "xor"}[op]
+            source = asm.value(f"{operation} i64 {lane}, {distance}")
         end = asm.value(f"add i64 {first}, {width}")
-        inside = asm.value(f"icmp slt i64 {source}, {end}")
+        is_inside = asm.value(f"icmp slt i64 {source}, {end}")
         if op != "__shfl_xor_sync":
-            inside = asm.value(f"and i1 {inside}, {asm.value(f'icmp sge i64 {source}, {first}')}")
-        chosen = asm.value(f"select i1 {inside}, i64 {source}, i64 {lane}")
+            is_inside = asm.value(f"and i1 {is_inside}, {asm.value(f'icmp sge i64 {source}, {first}')}")
+        chosen = asm.value(f"select i1 {is_inside}, i64 {source}, i64 {lane}")
         start = asm.value(f"sub i64 {thread}, {lane}")
         lanes.give(thread, lanes.argument(1, asm.value(f"add i64 {start}, {chosen}")))
 
@@ -121,7 +124,7 @@ def _warps(lanes: ExchangeLanes) -> int:
 
 
 def _vote(lanes: ExchangeLanes, op: str) -> None:
-    """Ask all lanes of a warp at once: their answers are one word."""
+    """Write a vote of each warp: the lanes' answers are combined in one word."""
     asm = lanes.asm
     with lanes.each_warp() as warp:
         answers = warp.takes_part()
@@ -131,33 +134,40 @@ def _vote(lanes: ExchangeLanes, op: str) -> None:
             answers = asm.value(f"and {_BITS} {answers}, {warp.holds(1)}")
         word = asm.value(f"bitcast {_BITS} {answers} to i32")
         if op in ("__any_sync", "__all_sync"):
-            found = asm.value(f"icmp {'ne' if op == '__any_sync' else 'eq'} i32 {word}, 0")
-            word = asm.value(f"zext i1 {found} to i32")
+            result = asm.value(f"icmp {'ne' if op == '__any_sync' else 'eq'} i32 {word}, 0")
+            word = asm.value(f"zext i1 {result} to i32")
         warp.give(word)
 
 
-def _reduce(lanes: ExchangeLanes, how: str, type: Scalar) -> None:
-    asm, what = lanes.asm, value_type(type)
+def _reduce(lanes: ExchangeLanes, operation: str, type: Scalar) -> None:
+    asm, llvm_type = lanes.asm, value_type(type)
     limits = np.iinfo(type.dtype)
-    neutral = {"min": int(limits.max), "max": int(limits.min), "and": -1}.get(how, 0)
+    neutral = {"min": int(limits.max), "max": int(limits.min), "and": -1}.get(operation, 0)
     name = (
-        {"min": "smin", "max": "smax"}.get(how, how) if type.is_signed else {"min": "umin", "max": "umax"}.get(how, how)
+        {"min": "smin", "max": "smax"}.get(operation, operation)
+        if type.is_signed
+        else {"min": "umin", "max": "umax"}.get(operation, operation)
     )
-    many = f"<{WARP} x {what}>"
-    asm.declare(f"{what} @llvm.vector.reduce.{name}.v{WARP}{what}({many})")
+    vector_type = f"<{WARP} x {llvm_type}>"
+    asm.declare(f"{llvm_type} @llvm.vector.reduce.{name}.v{WARP}{llvm_type}({vector_type})")
     with lanes.each_warp() as warp:
-        counted = f"select {_BITS} {warp.takes_part()}, {many} {warp.argument(1)}, {many} splat ({what} {neutral})"
-        warp.give(asm.value(f"call {what} @llvm.vector.reduce.{name}.v{WARP}{what}({many} {asm.value(counted)})"))
+        active, values = warp.takes_part(), warp.argument(1)
+        selection = f"select {_BITS} {active}, {vector_type} {values}, {vector_type} splat ({llvm_type} {neutral})"
+        warp.give(
+            asm.value(
+                f"call {llvm_type} @llvm.vector.reduce.{name}.v{WARP}{llvm_type}({vector_type} {asm.value(selection)})"
+            )
+        )
 
 
 def _takes_part(lanes: ExchangeLanes, thread: str, lane: str) -> str:
-    """Return whether a lane is here, and named by the mask that it gives, where there is one."""
+    """Return whether a lane is active, and named by the mask that it passes, if there is one."""
     asm = lanes.asm
-    here = lanes.here(thread)
+    is_active = lanes.here(thread)
     if not lanes.has(0):
-        return here
+        return is_active
     shifted = asm.value(f"lshr i32 {lanes.argument(0, thread)}, {asm.value(f'trunc i64 {lane} to i32')}")
-    return asm.value(f"and i1 {here}, {asm.value(f'trunc i32 {shifted} to i1')}")
+    return asm.value(f"and i1 {is_active}, {asm.value(f'trunc i32 {shifted} to i1')}")
 
 
 def _holds(lanes: ExchangeLanes, number: int, thread: str) -> str:
@@ -170,47 +180,47 @@ def _match_any(lanes: ExchangeLanes) -> None:
     kind = lanes.kind(1)
     total = asm.alloca(8, "total")
     with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
-        taking = asm.fresh("taking")
-        asm.branch(lanes.here(thread), taking, after)
-        asm.place(taking)
+        active = asm.fresh("taking")
+        asm.branch(lanes.here(thread), active, after)
+        asm.place(active)
         first = asm.value(f"and i64 {thread}, {-WARP}")
-        left = asm.value(f"sub i64 {lanes.threads}, {first}")
-        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {left}, {WARP}')}, i64 {left}, i64 {WARP}")
-        mine = lanes.argument(1, thread)
+        remaining = asm.value(f"sub i64 {lanes.threads}, {first}")
+        count = asm.value(f"select i1 {asm.value(f'icmp slt i64 {remaining}, {WARP}')}, i64 {remaining}, i64 {WARP}")
+        own_value = lanes.argument(1, thread)
         asm.emit(f"store i32 0, ptr {total}")
         with asm.loop(count, "other", asm.not_unrolled) as (lane, _):
             other = asm.value(f"add i64 {first}, {lane}")
-            same = arithmetic.binary(asm, "==", kind, mine, lanes.argument(1, other))
+            same = arithmetic.binary(asm, "==", kind, own_value, lanes.argument(1, other))
             with asm.when(asm.value(f"and i1 {same}, {_takes_part(lanes, other, lane)}")):
                 bit = asm.value(f"shl i32 1, {asm.value(f'trunc i64 {lane} to i32')}")
                 asm.update(total, "i32", "or", bit)
         lanes.give(thread, asm.value(f"load i32, ptr {total}"))
 
 
-def _whole_warps(lanes: ExchangeLanes) -> None:
-    """Fail where some lanes of a warp are here and others are not."""
+def _check_full_warps(lanes: ExchangeLanes) -> None:
+    """Fail if only some lanes of a warp are active."""
     asm = lanes.asm
     if lanes.everyone_is_here and not lanes.threads % WARP:
         return
     with lanes.each_warp() as warp:
         word = asm.value(f"bitcast {_BITS} {warp.takes_part()} to i32")
-        # Of a whole warp all bits are set, or none: one more is 0 or 1.
-        apart = asm.value(f"icmp ugt i32 {asm.value(f'add i32 {word}, 1')}, 1")
+        # For a full warp the bits are all set or all clear, so that adding 1 gives 0 or 1.
+        is_partial = asm.value(f"icmp ugt i32 {asm.value(f'add i32 {word}, 1')}, 1")
         fails, holds = asm.fresh("fails"), asm.fresh("holds")
-        asm.branch(apart, fails, holds)
+        asm.branch(is_partial, fails, holds)
         asm.place(fails)
         lanes.fail("all 32 lanes of the warp are here", warp.first)
         asm.place(holds)
 
 
 def _matrix_product(lanes: ExchangeLanes, type: Scalar) -> None:
-    """Let whole warps multiply: their lanes are all here, or none is."""
+    """Write a matrix product per warp; its lanes are all active or all inactive."""
     asm = lanes.asm
     with asm.loop(lanes.threads // WARP, "warp", asm.not_unrolled) as (warp, after):
         first = "0" if warp == "0" else asm.value(f"mul nuw nsw i64 {warp}, {WARP}")
-        taking = asm.fresh("taking")
-        asm.branch(lanes.here(first), taking, after)
-        asm.place(taking)
+        active = asm.fresh("taking")
+        asm.branch(lanes.here(first), active, after)
+        asm.place(active)
         result = lanes.result(first)
         if result is not None:
             column = asm.value(f"zext i32 {lanes.argument(0, first)} to i64")
@@ -224,9 +234,9 @@ def _block_vote(lanes: ExchangeLanes, op: str) -> None:
     for each in (holding, present):
         asm.emit(f"store i32 0, ptr {each}")
     with asm.loop(lanes.threads, "lane", asm.not_unrolled) as (thread, after):
-        taking = asm.fresh("taking")
-        asm.branch(lanes.here(thread), taking, after)
-        asm.place(taking)
+        active = asm.fresh("taking")
+        asm.branch(lanes.here(thread), active, after)
+        asm.place(active)
         for each, bit in ((holding, _holds(lanes, 0, thread)), (present, "true")):
             asm.update(each, "i32", "add", asm.value(f"zext i1 {bit} to i32"))
     result = asm.value(f"load i32, ptr {holding}")

@@ -1,4 +1,4 @@
-"""What one thread computes: expressions as LLVM instructions."""
+"""The computations of one thread: write expressions as LLVM instructions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from gpu.simulator.compiled.written_thread import WrittenThread
 from gpu.simulator.types import INT64, Pointer, Scalar, Type, leaves
 
 _PLAIN = {"add": "+", "sub": "-", "and": "&", "or": "|", "xor": "^"}
-_WORDS = {
+_UNSUPPORTED = {
     "Print": "printf",
-    "Warp": "an exchange between threads in a lazy place",
+    "Warp": "an exchange between threads in a conditional operand",
     "IndirectCall": "a call through a function pointer",
     "GridBarrier": "a barrier of the whole grid",
     "Clock": "a clock",
@@ -34,14 +34,14 @@ _WORDS = {
 
 
 _SHARED_WINDOW = 1024
-"""The number of the first byte of shared memory: it is not null."""
+"""The address of the first byte of shared memory, which must not be null."""
 
 _RANK_SHIFT = 27
-"""From this bit on, numbers of another block's memory have its rank, from 1."""
+"""Addresses in another block's shared memory have its rank, counted from 1, in the bits from this one on."""
 
 
 class ExpressionWriter:
-    """Writes what a thread computes.
+    """Writes the computations of a thread.
 
     Parameters
     ----------
@@ -49,18 +49,18 @@ class ExpressionWriter:
     block : ThreadBlock
     memory : KernelMemory
     call : callable
-        (frame, call) -> the value that a function returns, whose body it writes.
+        (frame, call) -> the value that a function returns; writes the function's body.
 
     Attributes
     ----------
     thread : WrittenThread
-        The one that is written, for who writes what it does with others.
+        The context of the thread, for other writers.
     strips : BitStrips
-        What goes along strips of threads.
+        Writes values along strips of threads.
     accesses : AccessWriter
-        What is read and written.
+        Writes loads and stores.
     phases : PhaseWriter
-        What is done with barriers that are objects in memory.
+        Writes operations on barrier objects in memory.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class ExpressionWriter:
         self.phases = PhaseWriter(self.thread)
 
     def scalar(self, frame: PlannedFrame, expression: ir.Expression) -> str:
-        """Return the value of an expression that is no struct."""
+        """Return the value of an expression that is not a struct."""
         value = self.value(frame, expression)
         assert isinstance(value, str)
         return value
 
     def value(self, frame: PlannedFrame, expression: ir.Expression) -> Value:
-        """Write what computes an expression, and return its value; of a struct, one for each leaf."""
+        """Write the computation of an expression, and return its value; for a struct, one value per leaf."""
         asm = self._asm
         match expression:
             case ir.Const(type, value):
@@ -94,9 +94,9 @@ class ExpressionWriter:
                 computed = self._memory.computed(frame, slot)
                 if computed is not None:
                     return self.value(frame, computed)
-                known = self._memory.value(frame, slot)
-                if known is not None:
-                    return known
+                parameter = self._memory.value(frame, slot)
+                if parameter is not None:
+                    return parameter
                 array = self._memory.array(frame, slot)
                 if array is not None:
                     return array
@@ -110,9 +110,9 @@ class ExpressionWriter:
                 return arithmetic.unary(asm, op, operand.type, self.scalar(frame, operand))
             case ir.Binary(_, op, left, right):
                 assert isinstance(left.type, Scalar)
-                along = self.strips.value(frame, expression) if op in "&|^" else None
-                if along is not None:
-                    return along
+                strip_value = self.strips.value(frame, expression) if op in "&|^" else None
+                if strip_value is not None:
+                    return strip_value
                 quotient = self._block.quotient(frame, expression)
                 if quotient is not None:
                     return arithmetic.cast(asm, INT64, left.type, quotient)
@@ -142,20 +142,20 @@ class ExpressionWriter:
             case ir.Construct(_, parts):
                 flat: list[str] = []
                 for part in parts:
-                    given = self.value(frame, part)
-                    flat += given if isinstance(given, tuple) else (given,)
+                    part_values = self.value(frame, part)
+                    flat += part_values if isinstance(part_values, tuple) else (part_values,)
                 return tuple(flat)
             case ir.Extract(type, operand, first_leaf):
-                whole = self.value(frame, operand)
-                assert isinstance(whole, tuple)
+                struct_values = self.value(frame, operand)
+                assert isinstance(struct_values, tuple)
                 if isinstance(type, Scalar | Pointer):
-                    return whole[first_leaf]
-                return whole[first_leaf : first_leaf + len(leaves(type))]
+                    return struct_values[first_leaf]
+                return struct_values[first_leaf : first_leaf + len(leaves(type))]
             case ir.Temporary(type, inner):
-                place = asm.alloca(type.element.size, "temporary")
+                address = asm.alloca(type.element.size, "temporary")
                 if inner is not None:
-                    self._memory.store(place, type.element, self.value(frame, inner))
-                return place
+                    self._memory.store(address, type.element, self.value(frame, inner))
+                return address
             case ir.Distance():
                 return self._distance(frame, expression)
             case ir.Load(type, place):
@@ -193,7 +193,7 @@ class ExpressionWriter:
             case ir.LaunchCall():
                 return self._launch(frame, expression)
         kind = expression.__class__.__name__
-        raise NotCompiled(_WORDS.get(kind, f"{kind.lower()} expressions"))
+        raise NotCompiled(_UNSUPPORTED.get(kind, f"{kind.lower()} expressions"))
 
     def _logical(self, frame: PlannedFrame, op: str, left: ir.Expression, right: ir.Expression) -> str:
         asm = self._asm
@@ -212,15 +212,15 @@ class ExpressionWriter:
         self, frame: PlannedFrame, type: Type, condition: ir.Expression, chosen: ir.Expression, other: ir.Expression
     ) -> Value:
         asm = self._asm
-        decided = self.scalar(frame, condition)
-        if decided in ("true", "false"):
-            return self.value(frame, chosen if decided == "true" else other)
+        test = self.scalar(frame, condition)
+        if test in ("true", "false"):
+            return self.value(frame, chosen if test == "true" else other)
         if isinstance(type, Scalar | Pointer) and _is_cheap(chosen) and _is_cheap(other):
             first, second = self.scalar(frame, chosen), self.scalar(frame, other)
-            return asm.value(f"select i1 {decided}, {value_type(type)} {first}, {value_type(type)} {second}")
+            return asm.value(f"select i1 {test}, {value_type(type)} {first}, {value_type(type)} {second}")
         place = asm.alloca(type.size, "select")
         then, otherwise, after = asm.fresh("then"), asm.fresh("else"), asm.fresh("after")
-        asm.branch(decided, then, otherwise)
+        asm.branch(test, then, otherwise)
         for label, side in ((then, chosen), (otherwise, other)):
             asm.place(label)
             self._memory.store(place, type, self.value(frame, side), private=True)
@@ -244,51 +244,56 @@ class ExpressionWriter:
 
     def _cluster_address(self, frame: PlannedFrame, expression: ir.ClusterAddress) -> str:
         asm, blocks = self._asm, prod(self._block.cluster)
-        pointer, rank = self.scalar(frame, expression.pointer), self._as_int64(frame, expression.rank)
-        there, nowhere = asm.fresh("there"), asm.fresh("nowhere")
-        asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), there, nowhere)
-        asm.place(nowhere)
-        what = f"names a block of its cluster beyond the {blocks} that it has"
-        failure = ThreadFailure(what, expression.position, "out-of-bounds", "Ranks go from 0 to num_blocks() - 1.")
+        pointer, rank = self.scalar(frame, expression.pointer), self._int64_value(frame, expression.rank)
+        is_valid, is_invalid = asm.fresh("there"), asm.fresh("nowhere")
+        asm.branch(asm.value(f"icmp ult i64 {rank}, {blocks}"), is_valid, is_invalid)
+        asm.place(is_invalid)
+        failure_text = f"maps a rank beyond the {blocks} blocks of its cluster"
+        failure = ThreadFailure(failure_text, expression.position, "out-of-bounds", "Ranks are 0 to num_blocks() - 1.")
         self._memory.fail(failure, self._block.thread_index)
-        asm.place(there)
+        asm.place(is_valid)
         if blocks == 1:
             return pointer
         return asm.offset(pointer, asm.value(f"mul i64 {asm.value(f'sub i64 {rank}, %rank')}, %stride"))
 
     def _shared_address(self, frame: PlannedFrame, type: Scalar | Pointer, operand: ir.Expression) -> str:
-        """Numbers of shared memory begin where it does; what is larger than these is a pointer already.
+        """Convert between addresses and pointers of shared memory; larger numbers are generic pointers already.
 
-        In a cluster those of the block of a rank lie above its own.
+        In a cluster, the addresses of another block's shared memory have its rank in their upper bits.
         """
-        asm, given = self._asm, self.scalar(frame, operand)
-        start, many = asm.value("ptrtoint ptr %shared to i64"), prod(self._block.cluster) > 1
+        asm, value = self._asm, self.scalar(frame, operand)
+        start, has_ranks = asm.value("ptrtoint ptr %shared to i64"), prod(self._block.cluster) > 1
         if isinstance(type, Scalar):
-            number = asm.value(f"sub i64 {asm.value(f'ptrtoint ptr {given} to i64')}, {start}")
-            if many:
-                # Blocks before this one have negative distances; all are counted from the first one.
-                own = asm.value("mul i64 %rank, %stride")
-                whole = asm.value(f"add i64 {number}, {own}")
-                rank, inside = asm.value(f"udiv i64 {whole}, %stride"), asm.value(f"urem i64 {whole}, %stride")
+            number = asm.value(f"sub i64 {asm.value(f'ptrtoint ptr {value} to i64')}, {start}")
+            if has_ranks:
+                # Blocks before this one have negative distances, so count from the first block.
+                own_base = asm.value("mul i64 %rank, %stride")
+                absolute = asm.value(f"add i64 {number}, {own_base}")
+                rank, inner_offset = (
+                    asm.value(f"udiv i64 {absolute}, %stride"),
+                    asm.value(f"urem i64 {absolute}, %stride"),
+                )
                 above = asm.value(f"shl i64 {asm.value(f'add i64 {rank}, 1')}, {_RANK_SHIFT}")
                 is_own = asm.value(f"icmp eq i64 {rank}, %rank")
-                other = asm.value(f"add i64 {above}, {inside}")
+                other = asm.value(f"add i64 {above}, {inner_offset}")
                 number = asm.value(f"select i1 {is_own}, i64 {number}, i64 {other}")
             return arithmetic.cast(asm, INT64, type, asm.value(f"add i64 {number}, {_SHARED_WINDOW}"))
         assert isinstance(operand.type, Scalar)
-        number = arithmetic.cast(asm, operand.type, INT64, given)
-        if many:
-            inside = asm.value(f"and i64 {number}, {(1 << _RANK_SHIFT) - 1}")
+        number = arithmetic.cast(asm, operand.type, INT64, value)
+        if has_ranks:
+            inner_offset = asm.value(f"and i64 {number}, {(1 << _RANK_SHIFT) - 1}")
             rank = asm.value(f"lshr i64 {number}, {_RANK_SHIFT}")
-            steps = asm.value(f"sub i64 {asm.value(f'sub i64 {rank}, 1')}, %rank")
-            far = asm.value(f"mul i64 {steps}, %stride")
+            rank_distance = asm.value(f"sub i64 {asm.value(f'sub i64 {rank}, 1')}, %rank")
+            block_distance = asm.value(f"mul i64 {rank_distance}, %stride")
             is_own = asm.value(f"icmp eq i64 {rank}, 0")
-            start = asm.value(f"add i64 {start}, {asm.value(f'select i1 {is_own}, i64 0, i64 {far}')}")
+            start = asm.value(f"add i64 {start}, {asm.value(f'select i1 {is_own}, i64 0, i64 {block_distance}')}")
         else:
-            inside = number
-        moved = asm.value(f"add i64 {asm.value(f'sub i64 {inside}, {_SHARED_WINDOW}')}, {start}")
-        whole = asm.value(f"select i1 {asm.value(f'icmp ult i64 {number}, {1 << 32}')}, i64 {moved}, i64 {number}")
-        return asm.value(f"inttoptr i64 {whole} to ptr")
+            inner_offset = number
+        pointer_number = asm.value(f"add i64 {asm.value(f'sub i64 {inner_offset}, {_SHARED_WINDOW}')}, {start}")
+        result = asm.value(
+            f"select i1 {asm.value(f'icmp ult i64 {number}, {1 << 32}')}, i64 {pointer_number}, i64 {number}"
+        )
+        return asm.value(f"inttoptr i64 {result} to ptr")
 
     def _distance(self, frame: PlannedFrame, expression: ir.Distance) -> str:
         asm = self._asm
@@ -301,122 +306,124 @@ class ExpressionWriter:
 
     def _update(self, frame: PlannedFrame, expression: ir.Update) -> Value:
         asm, place = self._asm, expression.place
-        by = expression.value
+        operand = expression.value
         if isinstance(expression.compute, Pointer):
-            where = self.accesses.address(frame, place)
-            old = self._memory.load(where, place.type)
+            address = self.accesses.address(frame, place)
+            old = self._memory.load(address, place.type)
             assert isinstance(old, str)
-            new = self.accesses.moved(frame, old, by, expression.compute.element.size)
+            new = self.accesses.moved(frame, old, operand, expression.compute.element.size)
         else:
-            held, compute = expression.type, expression.compute
-            assert isinstance(held, Scalar)
-            right = self.scalar(frame, by)
-            where = self.accesses.address(frame, place)
-            old = self._memory.load(where, place.type)
+            stored_type, compute = expression.type, expression.compute
+            assert isinstance(stored_type, Scalar)
+            right = self.scalar(frame, operand)
+            address = self.accesses.address(frame, place)
+            old = self._memory.load(address, place.type)
             assert isinstance(old, str)
-            if expression.op in ("<<", ">>") and isinstance(by.type, Scalar):
-                right = arithmetic.cast(asm, by.type, compute, right)
-            widened = arithmetic.cast(asm, held, compute, old)
+            if expression.op in ("<<", ">>") and isinstance(operand.type, Scalar):
+                right = arithmetic.cast(asm, operand.type, compute, right)
+            widened = arithmetic.cast(asm, stored_type, compute, old)
             computed = arithmetic.binary(asm, expression.op, compute, widened, right)
-            new = arithmetic.cast(asm, compute, held, computed)
-        self._memory.store(where, place.type, new)
+            new = arithmetic.cast(asm, compute, stored_type, computed)
+        self._memory.store(address, place.type, new)
         return old if expression.gives_old else new
 
     def _atomic(self, frame: PlannedFrame, expression: ir.Atomic) -> str:
         type = expression.type
-        where = self.accesses.address(frame, expression.place)
+        address = self.accesses.address(frame, expression.place)
         values = [self.scalar(frame, argument) for argument in expression.arguments]
         if expression.op in _PLAIN:
             if self._memory.is_shared(frame, expression.place.pointer):
-                return self._plainly(expression.op, type, where, values[0])
+                return self._update_plainly(expression.op, type, address, values[0])
             if not self._memory.is_global(frame, expression.place.pointer):
-                return self._plainly_if_shared(expression, where, values)
-        return self._with_lock(expression, where, values)
+                return self._update_plainly_if_shared(expression, address, values)
+        return self._update_atomically(expression, address, values)
 
-    def _plainly(self, op: str, type: Scalar, where: str, value: str) -> str:
-        """Change memory that only this block uses, all of whose threads are one of the processor's."""
-        asm, what = self._asm, memory_type(type)
-        old = asm.value(f"load {what}, ptr {where}")
-        asm.emit(f"store {what} {arithmetic.binary(asm, _PLAIN[op], type, old, value)}, ptr {where}")
+    def _update_plainly(self, op: str, type: Scalar, address: str, value: str) -> str:
+        """Write a non-atomic update of memory that only this block uses: its threads share one processor thread."""
+        asm, llvm_type = self._asm, memory_type(type)
+        old = asm.value(f"load {llvm_type}, ptr {address}")
+        asm.emit(f"store {llvm_type} {arithmetic.binary(asm, _PLAIN[op], type, old, value)}, ptr {address}")
         return old
 
-    def _plainly_if_shared(self, expression: ir.Atomic, where: str, values: Sequence[str]) -> str:
-        """Ask where a pointer leads: that costs less than a lock."""
+    def _update_plainly_if_shared(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:
+        """Test whether a pointer points to shared memory, which costs less than an atomic instruction."""
         asm, type = self._asm, expression.type
-        what = memory_type(type)
+        llvm_type = memory_type(type)
         size = asm.value(f"load i64, ptr {self._memory.variable_of_module(SHARED_STRIDE)}")
-        numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (where, "%shared")]
+        numbers = [asm.value(f"ptrtoint ptr {each} to i64") for each in (address, "%shared")]
         is_own = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {numbers[0]}, {numbers[1]}')}, {size}")
-        found = asm.alloca(type.size, "found")
+        result = asm.alloca(type.size, "found")
         own, other, after = asm.fresh("own"), asm.fresh("other"), asm.fresh("after")
         asm.branch(is_own, own, other)
         asm.place(own)
-        asm.emit(f"store {what} {self._plainly(expression.op, type, where, values[0])}, ptr {found}")
+        asm.emit(f"store {llvm_type} {self._update_plainly(expression.op, type, address, values[0])}, ptr {result}")
         asm.jump(after)
         asm.place(other)
-        asm.emit(f"store {what} {self._with_lock(expression, where, values)}, ptr {found}")
+        asm.emit(f"store {llvm_type} {self._update_atomically(expression, address, values)}, ptr {result}")
         asm.place(after)
-        return asm.value(f"load {what}, ptr {found}")
+        return asm.value(f"load {llvm_type}, ptr {result}")
 
-    def _with_lock(self, expression: ir.Atomic, where: str, values: Sequence[str]) -> str:
+    def _update_atomically(self, expression: ir.Atomic, address: str, values: Sequence[str]) -> str:
         asm, type = self._asm, expression.type
-        what = memory_type(type)
+        llvm_type = memory_type(type)
         if expression.op == "cas":
-            ints = f"i{8 * type.size}"
-            pair = asm.value(f"cmpxchg ptr {where}, {ints} {values[0]}, {ints} {values[1]} seq_cst seq_cst")
-            return asm.value(f"extractvalue {{ {ints}, i1 }} {pair}, 0")
+            integer = f"i{8 * type.size}"
+            pair = asm.value(f"cmpxchg ptr {address}, {integer} {values[0]}, {integer} {values[1]} seq_cst seq_cst")
+            return asm.value(f"extractvalue {{ {integer}, i1 }} {pair}, 0")
         kind = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}.get(expression.op, expression.op)
         if type.is_float:
             kind = {"min": "fmin", "max": "fmax", "xchg": "xchg"}.get(kind, f"f{kind}")
         elif kind in ("min", "max") and not type.is_signed:
             kind = f"u{kind}"
-        return asm.value(f"atomicrmw {kind} ptr {where}, {what} {values[0]} monotonic")
+        return asm.value(f"atomicrmw {kind} ptr {address}, {llvm_type} {values[0]} monotonic")
 
     def _async_copy(self, frame: PlannedFrame, expression: ir.AsyncCopy) -> str:
-        """Copy at once, which is as soon as it may be: who waits for it sees no difference."""
+        """Copy immediately, which is allowed: code that waits for the copy sees no difference."""
         asm = self._asm
-        to, source = self.scalar(frame, expression.to), self.scalar(frame, expression.source)
-        size = self._as_int64(frame, expression.bytes)
-        given = size
+        destination, source = self.scalar(frame, expression.to), self.scalar(frame, expression.source)
+        size = self._int64_value(frame, expression.bytes)
+        source_size = size
         if expression.given is not None:
             asm.declare("i64 @llvm.umin.i64(i64, i64)")
-            asked = self._as_int64(frame, expression.given)
-            given = asm.value(f"call i64 @llvm.umin.i64(i64 {asked}, i64 {size})")
-            asm.fill(to, 0, size)
+            requested = self._int64_value(frame, expression.given)
+            source_size = asm.value(f"call i64 @llvm.umin.i64(i64 {requested}, i64 {size})")
+            asm.fill(destination, 0, size)
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
-        asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {given}, i1 false)")
+        asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {destination}, ptr {source}, i64 {source_size}, i1 false)")
         return "0"
 
     def _launch(self, frame: PlannedFrame, launch: ir.LaunchCall) -> str:
-        """Leave a record of a launch with the host, which runs the child when all blocks have ended."""
+        """Pass a launch's record to the host, which runs the child after all blocks have finished."""
         asm, memory, block = self._asm, self._memory, self._block
-        stream, shared = self.scalar(frame, launch.stream), self._as_int64(frame, launch.shared_bytes)
+        stream, shared = self.scalar(frame, launch.stream), self._int64_value(frame, launch.shared_bytes)
         extents = [*self.value(frame, launch.grid), *self.value(frame, launch.block)]
-        given = [self.value(frame, argument) for argument in launch.arguments]
+        arguments = [self.value(frame, argument) for argument in launch.arguments]
         *offsets, size = parameter_offsets(launch.function)
         record = asm.alloca(size, "launch")
-        who = [block.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
-        head = [asm.value(f"zext i32 {number} to i64") for number in (*who, *extents)]
+        indices = [block.special(name, axis) for name in ("threadIdx", "blockIdx") for axis in range(3)]
+        head = [asm.value(f"zext i32 {number} to i64") for number in (*indices, *extents)]
         asm.declare("ptr @llvm.frameaddress.p0(i32)")
         asm.declare("ptr @llvm.stacksave.p0()")
-        bounds = [asm.value(f"call ptr @llvm.{what}") for what in ("stacksave.p0()", "frameaddress.p0(i32 0)")]
+        bounds = [
+            asm.value(f"call ptr @llvm.{intrinsic}") for intrinsic in ("stacksave.p0()", "frameaddress.p0(i32 0)")
+        ]
         addresses = [asm.value(f"ptrtoint ptr {address} to i64") for address in (stream, *bounds)]
         head = [str(memory.launch_number(launch)), *head, shared, *addresses]
         for word, number in enumerate(head):
             asm.emit(f"store i64 {number}, ptr {asm.offset(record, 8 * word)}")
         assert len(head) * 8 == ARGUMENTS
-        for offset, argument, value in zip(offsets, launch.arguments, given, strict=True):
+        for offset, argument, value in zip(offsets, launch.arguments, arguments, strict=True):
             memory.store(asm.offset(record, offset), argument.type, value, private=True)
         taker = asm.value(f"load ptr, ptr {memory.variable_of_module(LAUNCHED)}")
         asm.emit(f"call void {taker}(ptr {record})")
         return "0"
 
-    def _as_int64(self, frame: PlannedFrame, expression: ir.Expression) -> str:
+    def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
         return arithmetic.cast(self._asm, expression.type, INT64, self.scalar(frame, expression))
 
     def _assert(self, frame: PlannedFrame, assertion: ir.Assertion) -> str:
-        """The first thread that finds the condition false leaves word of it, and its worker runs nothing more."""
+        """Write an assertion: the first thread that finds it false records the failure, and its worker stops."""
         asm = self._asm
         holds, fails = asm.fresh("holds"), asm.fresh("fails")
         asm.branch(self.scalar(frame, assertion.condition), holds, fails)
@@ -428,7 +435,7 @@ class ExpressionWriter:
 
 
 def _is_cheap(expression: Any) -> bool:
-    """Whether an expression may be computed where C would not: it has no effect, and cannot fail."""
+    """Return whether an expression may be evaluated although C would not: it has no effect and cannot fail."""
     match expression:
         case ir.Const() | ir.Local() | ir.Special() | ir.Null():
             return True

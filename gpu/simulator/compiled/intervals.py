@@ -1,4 +1,4 @@
-"""Which integers cannot wrap: LLVM then sees that neighboring threads access neighboring elements."""
+"""Value ranges of integers that cannot wrap, so that LLVM detects accesses to neighboring elements."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gpu.simulator.types import BOOL, Scalar
 Interval = tuple[int, int]
 
 MAXIMUM_THREADS_ALONG_X = 2**31 - 1
-"""What the intervals rest on: the threads of a grid along x can be numbered by an int, and so can ..."""
+"""Assumption of the intervals: the threads of a grid along x can be numbered by an int, ..."""
 MAXIMUM_BLOCKS_ALONG_Y = LIMITS.grid[1]
-"""... those along y and z, as CUDA demands."""
+"""... and so can those along y and z, as CUDA requires."""
 
 
 class Intervals:
-    """What values integers of a kernel can have, for blocks of one shape."""
+    """The value ranges of a kernel's integers, for blocks of one shape."""
 
     def __init__(self, block: Sequence[int]) -> None:
         self._block = tuple(block)
-        self._of_variables: dict[int, dict[int, ir.Expression]] = {}
+        self._variable_values: dict[int, dict[int, ir.Expression]] = {}
 
     def flags(self, frame: PlannedFrame, expression: ir.Binary) -> str:
         """Return LLVM's flags for an operation that does not wrap."""
@@ -33,24 +33,24 @@ class Intervals:
         exact = self._exact(frame, expression)
         if exact is None or left is None or right is None:
             return ""
-        # LLVM takes the operands too as what the flag says: as a signed number a large unsigned one is negative.
+        # LLVM applies the flag to the operands too: a large unsigned number is negative as a signed one.
         bits = 8 * expression.type.size
         unsigned = all(_within(each, 0, 2**bits) for each in (exact, left, right))
         signed = all(_within(each, -(2 ** (bits - 1)), 2 ** (bits - 1)) for each in (exact, left, right))
         return ("nuw " if unsigned else "") + ("nsw " if signed else "")
 
     def of(self, frame: PlannedFrame, expression: ir.Expression) -> Interval | None:
-        """Return the least and the greatest value of an integer, None where nothing is known."""
+        """Return the smallest and largest value of an integer; None if they are unknown."""
         match expression:
-            case ir.Const(type, known) if not type.is_float:
-                return int(known), int(known)
+            case ir.Const(type, number) if not type.is_float:
+                return int(number), int(number)
             case ir.Special(_, name, axis):
                 return self._special(name, axis)
             case ir.Cast(Scalar() as target, operand) if isinstance(operand.type, Scalar):
                 inner = self.of(frame, operand)
                 return inner if inner is not None and _fits(inner, target) else None
             case ir.Local(_, slot, _):
-                value = self._only_value(frame, slot)
+                value = self._single_value(frame, slot)
                 return self.of(frame, value) if value is not None else None
             case ir.Binary(type) if not type.is_float and type != BOOL:
                 exact = self._exact(frame, expression)
@@ -58,7 +58,7 @@ class Intervals:
         return None
 
     def _exact(self, frame: PlannedFrame, expression: ir.Binary) -> Interval | None:
-        """Return the values of an operation that had all the bits in the world."""
+        """Return the range of an operation's exact result, without wraparound."""
         left, right = self.of(frame, expression.left), self.of(frame, expression.right)
         if right is None or left is None:
             return None
@@ -82,22 +82,22 @@ class Intervals:
 
     def _special(self, name: str, axis: int) -> Interval:
         threads = self._block[axis]
-        most = MAXIMUM_THREADS_ALONG_X // threads if axis == 0 else MAXIMUM_BLOCKS_ALONG_Y
+        limit = MAXIMUM_THREADS_ALONG_X // threads if axis == 0 else MAXIMUM_BLOCKS_ALONG_Y
         match name:
             case "threadIdx":
                 return 0, threads - 1
             case "blockIdx":
-                return 0, most - 1
+                return 0, limit - 1
             case "blockDim":
                 return threads, threads
             case "clusterDim":
                 return 1, LIMITS.cluster_blocks
-        return 1, most
+        return 1, limit
 
-    def _only_value(self, frame: PlannedFrame, slot: int) -> ir.Expression | None:
-        """Return the value of a variable that is given one only when it comes to life."""
+    def _single_value(self, frame: PlannedFrame, slot: int) -> ir.Expression | None:
+        """Return the value of a variable that is assigned only at its declaration."""
         function = frame.function
-        if id(function) not in self._of_variables:
+        if id(function) not in self._variable_values:
             values: dict[int, ir.Expression] = {}
             changed: set[int] = set(range(len(function.parameters)))
             for node in walk(function.body):
@@ -106,10 +106,10 @@ class Intervals:
                         values[declared] = value
                     case ir.Declare(declared):
                         changed.add(declared)
-                    case ir.Assign(_, ir.Local(_, written, _)) | ir.Update(_, ir.Local(_, written, _)):
-                        changed.add(written)
-            self._of_variables[id(function)] = {key: value for key, value in values.items() if key not in changed}
-        return self._of_variables[id(function)].get(slot)
+                    case ir.Assign(_, ir.Local(_, assigned, _)) | ir.Update(_, ir.Local(_, assigned, _)):
+                        changed.add(assigned)
+            self._variable_values[id(function)] = {key: value for key, value in values.items() if key not in changed}
+        return self._variable_values[id(function)].get(slot)
 
 
 def _fits(interval: Interval, type: Scalar) -> bool:

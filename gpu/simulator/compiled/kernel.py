@@ -28,7 +28,7 @@ _SIGNATURE = "ptr noalias %scratch, ptr noalias %shared, ptr %args, i64 %first, 
 
 @dataclass(frozen=True)
 class CompiledText:
-    """LLVM's text of a kernel, and the memory that a worker needs to run it."""
+    """The LLVM text of a kernel, and the memory that a worker needs to run it."""
 
     text: str
     scratch_bytes: int
@@ -46,16 +46,16 @@ def compile_kernel(
     ----------
     function : ir.Function
     block : sequence of int
-        How many threads there are along x, y and z.
+        Threads per block along x, y and z.
     constants : frozenset of str
         The names of `__constant__` variables.
     cluster : sequence of int
-        How many blocks a cluster has along x, y and z.
+        Blocks per cluster along x, y and z.
 
     Raises
     ------
     NotCompiled
-        Where it does what this executor leaves to the other one.
+        The kernel uses something that this executor does not support.
     """
     replacement = ScalarReplacement()
     with remembering():
@@ -84,8 +84,8 @@ class _KernelWriter:
         asm, memory = self._asm, self._memory
         if self._warp is not None and isinstance(self._block, WarpThreads):
             if launch_sites(self._function):
-                raise NotCompiled("launches by warps that go on their own")
-            functions, scratch_bytes = self._by_warps(self._warp, self._block)
+                raise NotCompiled("launches by warps that run separately")
+            functions, scratch_bytes = self._write_warps(self._warp, self._block)
         else:
             asm.in_parts = True
             with asm.loop("%blocks", "block", asm.not_unrolled) as (index, next_block):
@@ -101,8 +101,8 @@ class _KernelWriter:
             text, scratch_bytes, memory.shared_bytes, tuple(memory.module_variables), tuple(memory.failures)
         )
 
-    def _by_warps(self, warp: WarpCoroutine, threads: WarpThreads) -> tuple[str, int]:
-        """Write what each warp runs and what lets them take turns; return both, and the bytes of scratch memory."""
+    def _write_warps(self, warp: WarpCoroutine, threads: WarpThreads) -> tuple[str, int]:
+        """Write the code of each warp and of their scheduler; return both, and the bytes of scratch memory."""
         for each in (FAILED, SHARED_STRIDE):
             self._memory.variable_of_module(each)
         warp.begin()
@@ -110,16 +110,16 @@ class _KernelWriter:
         function = warp.text(self._fetch_arguments())
         variables = list(self._memory.module_variables)
         failed, stride = (len(self._function.parameters) + variables.index(each) for each in (FAILED, SHARED_STRIDE))
-        own, blocks = -(-self._scratch.size // ALIGNMENT) * ALIGNMENT, prod(threads.cluster)
-        turns = WarpTurns(blocks, threads.warps, own, failed, stride).text(_SIGNATURE, self._asm)
-        return f"{function}\n{turns}", own * threads.warps * blocks
+        warp_bytes, blocks = -(-self._scratch.size // ALIGNMENT) * ALIGNMENT, prod(threads.cluster)
+        turns = WarpTurns(blocks, threads.warps, warp_bytes, failed, stride).text(_SIGNATURE, self._asm)
+        return f"{function}\n{turns}", warp_bytes * threads.warps * blocks
 
     def _run_block(self, number: str, end: str) -> None:
-        """Write what runs a block, or a warp of one, by the block's number in the grid."""
+        """Write the code of a block, or of a warp, from the block's number in the grid."""
         items = self._planned.items
-        threads_leave = len(items) > 1 and any(isinstance(node, ir.Return) for node in walk(self._function.body))
+        has_returns = len(items) > 1 and any(isinstance(node, ir.Return) for node in walk(self._function.body))
         count = self._block.count if isinstance(self._block, WarpThreads) else None
-        mask = self._masks.new(end, function="") if threads_leave or count is not None else None
+        mask = self._masks.new(end, function="") if has_returns or count is not None else None
         self._block.begin(number)
         if mask is not None:
             self._masks.fill(mask, count)
@@ -136,7 +136,7 @@ class _KernelWriter:
             memory.store(memory.variable(self._frame, slot, type), type, memory.load(source, type))
 
     def _fetch_arguments(self) -> list[str]:
-        """Return what fetches parameters, module variables and the extern array's address, 8 bytes each."""
+        """Return instructions that load parameters, module variables and the extern array's address, 8 bytes each."""
         lines = []
         names = [f"%argument.{slot}" for slot in range(len(self._function.parameters))]
         names += list(self._memory.module_variables.values())

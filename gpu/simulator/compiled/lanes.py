@@ -1,4 +1,4 @@
-"""The threads of a block where they exchange values: what each gave, and what it gets."""
+"""The threads of a block in an exchange: the values that they pass, and the results that they get."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _NUMBERS = ", ".join(f"i32 {lane}" for lane in range(WARP))
 
 @dataclass(frozen=True)
 class Given:
-    """An argument of an exchange: what all threads give, the offset of an array with the value of each, or what writes
-    the vector of those of a warp from a thread on, of bools a bit each.
+    """An argument of an exchange.
+
+    `value` is the value that all threads pass, or the offset of an array with one value per thread, or a function that
+    writes the vector of a warp's values from its first thread on; bools are one bit each.
     """
 
     type: Scalar
@@ -30,7 +32,7 @@ class Given:
 
 
 class ExchangeLanes:
-    """The threads of a block in one exchange, by their number, which is an i64.
+    """The threads of a block in one exchange, by number, an i64.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class ExchangeLanes:
     Attributes
     ----------
     threads : int
-        How many threads the block has.
+        Threads per block.
     """
 
     def __init__(
@@ -68,81 +70,81 @@ class ExchangeLanes:
         self._arguments = arguments
 
     def agreed(self, number: int) -> str | None:
-        """Return what all threads gave, None where they may differ."""
+        """Return the value that all threads pass; None if they may differ."""
         value = self._arguments[number].value
         return value if isinstance(value, str) else None
 
     def each(self) -> AbstractContextManager[str]:
-        """Run what is written inside for the number of every thread, also of those that do not take part."""
+        """Execute the code written inside for every thread's number, including inactive threads."""
         return self._masks.each_lane()
 
     def argument(self, number: int, thread: str) -> str:
-        """Return what a thread gave."""
-        given = self._arguments[number]
-        if isinstance(given.value, str):
-            return given.value
-        assert isinstance(given.value, int)
-        value = self._memory.load(self._scratch.element(given.value, given.type.size, thread), given.type)
+        """Return the value that a thread passes."""
+        argument = self._arguments[number]
+        if isinstance(argument.value, str):
+            return argument.value
+        assert isinstance(argument.value, int)
+        value = self._memory.load(self._scratch.element(argument.value, argument.type.size, thread), argument.type)
         assert isinstance(value, str)
         return value
 
     @property
     def arguments(self) -> int:
-        """How many arguments threads gave."""
+        """The number of arguments."""
         return len(self._arguments)
 
     def has(self, number: int) -> bool:
-        """Whether threads gave so many arguments, counted from 0."""
+        """Return whether the exchange has an argument with this number, counted from 0."""
         return number < len(self._arguments)
 
     def kind(self, number: int) -> Scalar:
-        """Return the type of what threads gave."""
+        """Return the type of an argument."""
         return self._arguments[number].type
 
     @property
     def everyone_is_here(self) -> bool:
-        """Whether all threads of the block surely take part."""
+        """Whether all threads of the block are known to be active."""
         return not self._masks.some_may_be_out
 
     def fail(self, text: str, thread: str) -> None:
-        """End the launch as a thread that finds an assertion false does."""
+        """End the launch like a thread that finds an assertion false."""
         failure = ThreadFailure(f"finds the assertion `{text}` false", self._item.expression.position, "assertion")
         self._memory.fail(failure, self._block.index_of(thread))
 
     def here(self, thread: str) -> str:
-        """Return whether a thread takes part."""
+        """Return whether a thread is active."""
         with self._block.as_thread(thread):
             return self._masks.takes_part()
 
     def give(self, thread: str, value: str) -> None:
-        """Let a thread have its result."""
+        """Store a thread's result."""
         type = self._item.expression.type
         with self._block.as_thread(thread):
             self._memory.store(self._memory.variable(self._item.frame, self._item.slot, type), type, value)
 
     @contextmanager
     def each_warp(self) -> Iterator[WarpVector]:
-        """Run what is written inside for every warp, whose lanes are the elements of vectors."""
+        """Execute the code written inside for every warp; its lanes are the elements of vectors."""
         with self.asm.loop(-(-self.threads // WARP), "warp", self.asm.not_unrolled) as (warp, _):
             yield WarpVector(self, "0" if warp == "0" else self.asm.value(f"mul nuw nsw i64 {warp}, {WARP}"))
 
     def flags(self, first: str) -> str | None:
-        """Return the address of whether threads take part, a byte each, from one on; None where all do."""
+        """Return the address of the active flags, a byte each, from a thread on; None if all threads are active."""
         return self._masks.flags(first)
 
     def vector(self, number: int) -> Callable[[str], str] | None:
-        """Return what writes the vector of what a warp's lanes gave; None where that is kept, or all gave the same."""
+        """Return the function that writes a warp's vector of an argument; None if it is stored or uniform."""
         value = self._arguments[number].value
         return None if isinstance(value, str | int) else value
 
     def place(self, number: int, thread: str) -> str:
-        """Return the address of what a thread gave, where threads differ."""
-        given = self._arguments[number]
-        assert isinstance(given.value, int)
-        return self._scratch.element(given.value, given.type.size, thread)
+        """Return the address of a thread's argument that is not uniform."""
+        argument = self._arguments[number]
+        assert isinstance(argument.value, int)
+        return self._scratch.element(argument.value, argument.type.size, thread)
 
     def result(self, first: str) -> str | None:
-        """Return the address of the results from a thread on; None where nobody asks for them."""
+        """Return the address of the results from a thread on; None if they are not used."""
         type = self._item.expression.type
         if not self._memory.is_wide(self._item.frame, self._item.slot):
             return None
@@ -151,12 +153,12 @@ class ExchangeLanes:
 
     @property
     def type(self) -> Scalar:
-        """What each thread gets."""
+        """The type of each thread's result."""
         return self._item.expression.type
 
 
 class WarpVector:
-    """The lanes of one warp in an exchange, in vectors of 32 elements: also those that the last warp of a block lacks.
+    """The lanes of one warp in an exchange, as vectors of 32 elements, including lanes that a partial warp lacks.
 
     Parameters
     ----------
@@ -175,58 +177,64 @@ class WarpVector:
         self.first = first
 
     def takes_part(self) -> str:
-        """Return which lanes there are, are here, and are named by the mask that they give, where there is one."""
+        """Return the lanes that exist, are active, and are named by the mask that they pass, if there is one."""
         asm, lanes = self._asm, self._lanes
-        found = "splat (i1 true)"
+        active = "splat (i1 true)"
         if lanes.threads % WARP:
-            left = asm.value(f"trunc i64 {asm.value(f'sub i64 {lanes.threads}, {self.first}')} to i32")
-            found = asm.value(f"icmp sgt <{WARP} x i32> {self._splat(left, 'i32')}, <{_NUMBERS}>")
+            remaining = asm.value(f"trunc i64 {asm.value(f'sub i64 {lanes.threads}, {self.first}')} to i32")
+            active = asm.value(f"icmp sgt <{WARP} x i32> {self._splat(remaining, 'i32')}, <{_NUMBERS}>")
         flags = lanes.flags(self.first)
         if flags is not None:
-            here = asm.value(f"load <{WARP} x i8>, ptr {flags}, align {WARP}")
-            found = asm.value(f"and {_BITS} {found}, {asm.value(f'icmp ne <{WARP} x i8> {here}, splat (i8 0)')}")
+            active_flags = asm.value(f"load <{WARP} x i8>, ptr {flags}, align {WARP}")
+            active = asm.value(
+                f"and {_BITS} {active}, {asm.value(f'icmp ne <{WARP} x i8> {active_flags}, splat (i8 0)')}"
+            )
         if lanes.has(0):
             shifted = asm.value(f"lshr <{WARP} x i32> {self.argument(0)}, <{_NUMBERS}>")
-            found = asm.value(f"and {_BITS} {found}, {asm.value(f'trunc <{WARP} x i32> {shifted} to {_BITS}')}")
-        return found
+            active = asm.value(f"and {_BITS} {active}, {asm.value(f'trunc <{WARP} x i32> {shifted} to {_BITS}')}")
+        return active
 
     def argument(self, number: int) -> str:
-        """Return what the lanes gave; a bool is a byte."""
-        asm, what = self._asm, memory_type(self._lanes.kind(number))
+        """Return the vector of an argument; a bool is a byte."""
+        asm, llvm_type = self._asm, memory_type(self._lanes.kind(number))
         write = self._lanes.vector(number)
         if write is not None:
             vector = write(self.first)
             return asm.value(f"zext {_BITS} {vector} to <{WARP} x i8>") if self._is_bool(number) else vector
-        agreed = self._lanes.agreed(number)
-        if agreed is None:
+        uniform_value = self._lanes.agreed(number)
+        if uniform_value is None:
             place = self._lanes.place(number, self.first)
-            return asm.value(f"load <{WARP} x {what}>, ptr {place}, align {WARP}")
+            return asm.value(f"load <{WARP} x {llvm_type}>, ptr {place}, align {WARP}")
         if self._is_bool(number):
-            agreed = asm.value(f"zext i1 {agreed} to i8")
-        return self._splat(agreed, what)
+            uniform_value = asm.value(f"zext i1 {uniform_value} to i8")
+        return self._splat(uniform_value, llvm_type)
 
     def _is_bool(self, number: int) -> bool:
         return self._lanes.kind(number) == BOOL
 
     def holds(self, number: int) -> str:
-        """Return for which lanes what they gave is true."""
+        """Return the lanes for which an argument is true."""
         kind = self._lanes.kind(number)
-        many = f"<{WARP} x {memory_type(kind)}>"
-        given = self.argument(number)
+        vector_type = f"<{WARP} x {memory_type(kind)}>"
+        values = self.argument(number)
         test = (
-            f"fcmp une {many} {given}, zeroinitializer" if kind.is_float else f"icmp ne {many} {given}, zeroinitializer"
+            f"fcmp une {vector_type} {values}, zeroinitializer"
+            if kind.is_float
+            else f"icmp ne {vector_type} {values}, zeroinitializer"
         )
         return self._asm.value(test)
 
     def give(self, value: str) -> None:
-        """Let all lanes have the same result."""
-        place, what = self._lanes.result(self.first), value_type(self._lanes.type)
+        """Store the same result for all lanes."""
+        place, llvm_type = self._lanes.result(self.first), value_type(self._lanes.type)
         if place is not None:
-            # In a register once: LLVM would rather copy the bits of a vote from mask to mask, and store those.
-            value = self._asm.value(f'call {what} asm "", "=r,0"({what} {value})')
-            self._asm.emit(f"store <{WARP} x {what}> {self._splat(value, what)}, ptr {place}, align {WARP}")
+            # Force the value into a register; otherwise LLVM copies a vote's bits from mask to mask and stores those.
+            value = self._asm.value(f'call {llvm_type} asm "", "=r,0"({llvm_type} {value})')
+            self._asm.emit(f"store <{WARP} x {llvm_type}> {self._splat(value, llvm_type)}, ptr {place}, align {WARP}")
 
-    def _splat(self, value: str, what: str) -> str:
-        many = f"<{WARP} x {what}>"
-        one = self._asm.value(f"insertelement {many} poison, {what} {value}, i64 0")
-        return self._asm.value(f"shufflevector {many} {one}, {many} poison, <{WARP} x i32> zeroinitializer")
+    def _splat(self, value: str, llvm_type: str) -> str:
+        vector_type = f"<{WARP} x {llvm_type}>"
+        one = self._asm.value(f"insertelement {vector_type} poison, {llvm_type} {value}, i64 0")
+        return self._asm.value(
+            f"shufflevector {vector_type} {one}, {vector_type} poison, <{WARP} x i32> zeroinitializer"
+        )

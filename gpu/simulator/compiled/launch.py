@@ -1,4 +1,4 @@
-"""Launches of compiled kernels: the blocks of a grid are shared out to threads of this process."""
+"""Launches of compiled kernels: the blocks of a grid are distributed over threads of this process."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from gpu.simulator.types import Pointer, Scalar
 Array = npt.NDArray[Any]
 
 _ALIGNMENT = 64
-_PIECES_A_WORKER = 8
+_PIECES_PER_WORKER = 8
 
 
 class CompiledKernel:
-    """A kernel that runs as machine code, compiled for each shape of block when it is first launched with it.
+    """A kernel that runs as machine code, compiled for each shape of block at its first launch.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class CompiledKernel:
     variables : mapping of str to array
         The bytes of the module's `__constant__` and `__device__` variables.
     constants : frozenset of str
-        The names of those that are `__constant__`.
+        The names of the `__constant__` variables among them.
     kernels : dict of int to CompiledKernel
-        Those that are launched in one tree, by the identity of their functions; None for a tree of its own.
+        The kernels of the same launch tree, by the identity of their functions; None starts a new tree.
     """
 
     def __init__(
@@ -64,35 +64,35 @@ class CompiledKernel:
         self._kernels = {id(function): self} if kernels is None else kernels
         self._sites = launch_sites(function)
         self._shapes: dict[tuple[int, ...], _LaunchShape] = {}
-        self._in_order = any(waits(called.body) for called in reachable(function))
+        self._runs_in_order = any(waits(callee.body) for callee in reachable(function))
 
     def prepare(self, grid: Sequence[int], block: Sequence[int], on_compile: Callable[[], None] = lambda: None) -> None:
-        """Compile the kernel for a shape of block, where that has not been done yet.
+        """Compile the kernel for a shape of block, unless that has been done before.
 
         Parameters
         ----------
         grid, block : sequence of int
         on_compile : callable
-            Called before machine code is made, which takes up to seconds; not where it is in the cache.
+            Called before compilation, which takes up to seconds; not called if the code is in the cache.
 
         Raises
         ------
         NotCompiled
-            Where the kernel does what this executor leaves to the other one.
+            The kernel uses something that this executor does not support.
         """
         if grid[0] * block[0] > MAXIMUM_THREADS_ALONG_X:
-            raise NotCompiled("a grid of so many blocks")
+            raise NotCompiled("a grid with too many threads along x")
         self._shape(tuple(block), on_compile)
         self._prepare_children(tuple(block), on_compile, {id(self._function)})
 
-    def _prepare_children(self, block: tuple[int, ...], on_compile: Callable[[], None], seen: set[int]) -> None:
-        """Compile what is launched from here as well, as if in blocks of this shape: later it is too late to refuse."""
+    def _prepare_children(self, block: tuple[int, ...], on_compile: Callable[[], None], visited: set[int]) -> None:
+        """Compile the child kernels too, for blocks of the same shape, since refusing them later would be too late."""
         for site in self._sites:
-            if id(site.function) not in seen:
-                seen.add(id(site.function))
+            if id(site.function) not in visited:
+                visited.add(id(site.function))
                 child = self._kernel(site.function)
                 child._shape(block, on_compile)  # noqa: SLF001
-                child._prepare_children(block, on_compile, seen)  # noqa: SLF001
+                child._prepare_children(block, on_compile, visited)  # noqa: SLF001
 
     def _kernel(self, function: ir.Function) -> CompiledKernel:
         if id(function) not in self._kernels:
@@ -110,14 +110,14 @@ class CompiledKernel:
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
     ) -> None:
-        """Run the kernel; parameters as those of `SimulatedKernel.launch`. `blocks` that are named run in order.
+        """Run the kernel; parameters as for `SimulatedKernel.launch`. Explicit `blocks` run in order.
 
         Raises
         ------
         NotCompiled
-            Before anything has run: where the kernel does what this executor leaves to the other one.
+            The kernel uses something that this executor does not support; nothing has run.
         LaunchError
-            Where a thread finds an assertion false, or waits for ever. Other blocks may have run to their end by then.
+            A thread found an assertion false, or waits forever. Other blocks may have finished by then.
         """
         self.prepare(grid, block)
 
@@ -130,14 +130,14 @@ class CompiledKernel:
                 kernel.prepare(child.grid, child.block)
             except (LaunchError, NotCompiled) as error:
                 raise child.fails(str(error)) from None
-            words, kept = _words_of_child(child)
+            words, referenced_arrays = _words_of_child(child)
             kernel._run(tree, depth, child.grid, child.block, words, child.shared_bytes)  # noqa: SLF001
-            del kept
+            del referenced_arrays
 
         tree = HostLaunch(run_child, lambda batch: None, None, None, order_of(ROUND_ROBIN))
-        words, kept = self._words(arguments)
+        words, referenced_arrays = self._words(arguments)
         self._run(tree, 0, grid, block, words, shared_bytes, on_progress, blocks)
-        del kept
+        del referenced_arrays
 
     def _run(
         self,
@@ -150,71 +150,74 @@ class CompiledKernel:
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
     ) -> None:
-        """Run a grid that is `depth` launches away from the host, or blocks of it, and what it launches."""
+        """Run a grid at `depth` launches from the host, or some of its blocks, and the kernels that it launches."""
         shape = self._shape(tuple(block))
         failed, launched = np.zeros(7, np.int64), LaunchRecords(self._sites)
-        own = {
+        runtime_variables = {
             FAILED: failed,
             SHARED_STRIDE: np.array([shape.shared_stride(shared_bytes)]),
             HANDLES: np.zeros(1, np.int64),
             LAUNCHED: launched.taker,
         }
-        memories = {**self._variables, **own}
+        memories = {**self._variables, **runtime_variables}
         addresses = [_address(memories[name]) for name in shape.variables]
         packed = np.frombuffer(b"".join([*words, *addresses, bytes(WORD)]), np.uint8)
 
         def memory() -> tuple[Array, Array]:
-            made = shape.memory(shared_bytes)
-            launched.owned(*made)
-            return made
+            worker_memory = shape.memory(shared_bytes)
+            launched.owned(*worker_memory)
+            return worker_memory
 
-        chosen = range(prod(grid)) if blocks is None else blocks
+        block_range = range(prod(grid)) if blocks is None else blocks
         if prod(shape.cluster) > 1:
-            # Clusters are what is counted then.
-            unit, of = cluster_unit(grid, shape.cluster), prod(shape.cluster)
-            chosen = range(chosen.start // unit * unit // of, -(-chosen.stop // unit) * unit // of)
-        if self._in_order or blocks is not None or min(_workers(), len(chosen)) == 1:
+            # The launch then counts clusters instead of blocks.
+            unit, blocks_per_cluster = cluster_unit(grid, shape.cluster), prod(shape.cluster)
+            block_range = range(
+                block_range.start // unit * unit // blocks_per_cluster,
+                -(-block_range.stop // unit) * unit // blocks_per_cluster,
+            )
+        if self._runs_in_order or blocks is not None or min(_workers(), len(block_range)) == 1:
             scratch, shared = memory()
-            piece = max(-(-len(chosen) // _PIECES_A_WORKER), 1)
-            for first in chosen[::piece]:
-                count = min(piece, chosen.stop - first)
+            piece = max(-(-len(block_range) // _PIECES_PER_WORKER), 1)
+            for first in block_range[::piece]:
+                count = min(piece, block_range.stop - first)
                 shape.code.run(scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data, first, count, *grid)
                 if failed[0]:
                     break
-                on_progress((first + count - chosen.start) / len(chosen))
+                on_progress((first + count - block_range.start) / len(block_range))
         else:
-            self._share_out(shape, memory, packed, chosen, grid, on_progress)
+            self._distribute(shape, memory, packed, block_range, grid, on_progress)
         if failed[0]:
-            raise _failed(shape.failures[failed[0] - 1], failed[1:4], failed[4:7])
+            raise _launch_error(shape.failures[failed[0] - 1], failed[1:4], failed[4:7])
         tree.run(list(launched.children(grid)), depth + 1)
 
-    def _share_out(
+    def _distribute(
         self,
         shape: _LaunchShape,
         memory: Callable[[], tuple[Array, Array]],
         packed: Array,
-        chosen: range,
+        block_range: range,
         grid: Sequence[int],
         on_progress: Callable[[float], None],
     ) -> None:
-        """Let workers take pieces of the grid until none is left; this thread is one, and tells how far it is."""
-        workers = min(_workers(), len(chosen))
-        piece = -(-len(chosen) // (workers * _PIECES_A_WORKER))
-        not_taken = np.array([chosen.start], np.int64)
+        """Let workers run pieces of the grid until none is left; this thread is a worker, and reports progress."""
+        workers = min(_workers(), len(block_range))
+        piece = -(-len(block_range) // (workers * _PIECES_PER_WORKER))
+        next_block = np.array([block_range.start], np.int64)
         take = native.piece_taker().take
         memories = [memory() for _ in range(workers)]
 
         def work(scratch: Array, shared: Array, pieces: int) -> None:
-            own = (shape.code.address, scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data)
-            take(*own, not_taken.ctypes.data, chosen.stop, piece, pieces, *grid)
+            arguments = (shape.code.address, scratch.ctypes.data, shared.ctypes.data, packed.ctypes.data)
+            take(*arguments, next_block.ctypes.data, block_range.stop, piece, pieces, *grid)
 
-        others = [_pool().submit(work, *own, len(chosen)) for own in memories[1:]]
+        others = [_pool().submit(work, *arguments, len(block_range)) for arguments in memories[1:]]
         try:
-            while not_taken[0] < chosen.stop:
+            while next_block[0] < block_range.stop:
                 work(*memories[0], 1)
-                on_progress((min(int(not_taken[0]), chosen.stop) - chosen.start) / len(chosen))
+                on_progress((min(int(next_block[0]), block_range.stop) - block_range.start) / len(block_range))
         finally:
-            not_taken[0] = chosen.stop  # where this thread was interrupted, the others need not go on
+            next_block[0] = block_range.stop  # if this thread was interrupted, the others stop too
             for other in others:
                 other.result()
         on_progress(1.0)
@@ -225,9 +228,9 @@ class CompiledKernel:
         return self._shapes[block]
 
     def _words(self, arguments: Sequence[Array | np.generic | None]) -> tuple[list[bytes], list[Array]]:
-        """Return 8 bytes for each argument, and what they point to."""
+        """Return a word of 8 bytes per argument, and the arrays that the words point to."""
         words: list[bytes] = []
-        kept: list[Array] = []
+        referenced_arrays: list[Array] = []
         for argument, (name, type) in zip(arguments, self._function.parameters, strict=True):
             if argument is None:
                 if not isinstance(type, Pointer):
@@ -239,13 +242,13 @@ class CompiledKernel:
             elif isinstance(type, Scalar) or type.size <= WORD:
                 words.append(argument.tobytes().ljust(WORD, b"\0"))
             else:
-                kept.append(np.frombuffer(argument.tobytes(), np.uint8))
-                words.append(_address(kept[-1]))
-        return words, kept
+                referenced_arrays.append(np.frombuffer(argument.tobytes(), np.uint8))
+                words.append(_address(referenced_arrays[-1]))
+        return words, referenced_arrays
 
 
 class _LaunchShape:
-    """A kernel for one shape of block, made now or fetched from the cache."""
+    """A kernel compiled for one shape of block, or loaded from the cache."""
 
     def __init__(
         self,
@@ -255,34 +258,34 @@ class _LaunchShape:
         on_compile: Callable[[], None],
     ) -> None:
         key = native.key_of(function, block, sorted(constants))
-        found = native.kept(key)
-        if found is None:
+        entry = native.kept(key)
+        if entry is None:
             on_compile()
             compiled = compile_kernel(function, block, constants, function.cluster or (1, 1, 1))
-            found = _about(compiled), native.compile_text(compiled.text)
-            native.keep(key, *found)
-        about, code = found
+            entry = _launch_data(compiled), native.compile_text(compiled.text)
+            native.keep(key, *entry)
+        data, code = entry
         self.code = native.NativeCode(code)
-        self.variables: tuple[str, ...] = tuple(about["variables"])
+        self.variables: tuple[str, ...] = tuple(data["variables"])
         self.failures = [
             ThreadFailure(**{**failure, "position": SourcePosition(*failure["position"])})
-            for failure in about["failures"]
+            for failure in data["failures"]
         ]
-        self._scratch: int = about["scratch_bytes"]
-        self._shared: int = about["shared_bytes"]
+        self._scratch: int = data["scratch_bytes"]
+        self._shared: int = data["shared_bytes"]
         self.cluster = function.cluster or (1, 1, 1)
 
     def shared_stride(self, dynamic_bytes: int) -> int:
-        """Return how far the shared memories of a cluster's blocks are apart."""
+        """Return the distance in bytes between the shared memories of a cluster's blocks."""
         return -(-(self._shared + dynamic_bytes) // _ALIGNMENT) * _ALIGNMENT
 
     def memory(self, dynamic_bytes: int) -> tuple[Array, Array]:
-        """Return the memory that one worker needs."""
+        """Allocate the memory that one worker needs."""
         return _aligned(self._scratch), _aligned(self.shared_stride(dynamic_bytes) * prod(self.cluster))
 
 
-def _about(compiled: CompiledText) -> dict[str, Any]:
-    """Return what a launch needs to know besides the code, as JSON has it."""
+def _launch_data(compiled: CompiledText) -> dict[str, Any]:
+    """Return the information, besides the code, that a launch needs, as JSON data."""
     return {
         "scratch_bytes": compiled.scratch_bytes,
         "shared_bytes": compiled.shared_bytes,
@@ -294,28 +297,28 @@ def _about(compiled: CompiledText) -> dict[str, Any]:
 
 
 def _words_of_child(child: ChildLaunch) -> tuple[list[bytes], list[Array]]:
-    """Return 8 bytes for each argument of a child, and what they point to."""
-    words, kept = [], []
-    for given in child.arguments:
-        kept.append(np.frombuffer(given, np.uint8))
-        words.append(given if len(given) == WORD else _address(kept[-1]))
-    return words, kept
+    """Return a word of 8 bytes per argument of a child, and the arrays that the words point to."""
+    words, referenced_arrays = [], []
+    for argument in child.arguments:
+        referenced_arrays.append(np.frombuffer(argument, np.uint8))
+        words.append(argument if len(argument) == WORD else _address(referenced_arrays[-1]))
+    return words, referenced_arrays
 
 
-def _failed(failure: ThreadFailure, thread: Array, block: Array) -> LaunchError:
-    who = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
+def _launch_error(failure: ThreadFailure, thread: Array, block: Array) -> LaunchError:
+    thread_name = f"thread ({','.join(map(str, thread))}) in block ({','.join(map(str, block))})"
     return LaunchError(
-        f"{failure.position}: {who} {failure.what}.",
+        f"{failure.position}: {thread_name} {failure.what}.",
         position=failure.position,
         advice=failure.advice,
         kind=failure.kind,
-        thread=who,
+        thread=thread_name,
     )
 
 
 def _aligned(size: int) -> Array:
-    whole = np.zeros(size + 2 * _ALIGNMENT, np.uint8)
-    return whole[-whole.ctypes.data % _ALIGNMENT :]
+    buffer = np.zeros(size + 2 * _ALIGNMENT, np.uint8)
+    return buffer[-buffer.ctypes.data % _ALIGNMENT :]
 
 
 def _address(array: Array) -> bytes:

@@ -1,4 +1,4 @@
-"""Which threads of a block take part where they have parted: in a branch, a loop or a function that some have left."""
+"""Masks of active threads of a block: in a branch, or in a loop or function that some threads have left."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from gpu.simulator.compiled.scratch import ALIGNMENT, Scratch
 from gpu.simulator.compiled.thread_block import ThreadBlock
 
 LONG = 3000
-"""Instructions of a kernel after which no loop is written twice, for the first threads and for any: it takes a second
-to make machine code of so many."""
+"""Instructions of a kernel after which no loop gets a second version for the case that the first threads are active;
+compiling this many instructions takes about a second."""
 
 
 @dataclass(eq=False)
 class ThreadMask:
-    """Which threads take part: a byte for each in the scratch memory, and how many they are."""
+    """The active threads: a byte per thread in scratch memory, and their number."""
 
     bytes: int
     count: str
     top: str
-    """The number after that of the last one: where it is the count, the first threads take part and no others."""
+    """The number after the last active thread; if it equals the count, exactly the first threads are active."""
     skip: str
-    """Where to go on when nobody is left: at the end of what the mask is of, in a loop at its next round."""
+    """The label for the case that no thread is active: the end of the masked code, or a loop's next iteration."""
     stays: int | None = None
-    """Of a loop, the threads that are still in it: `break` takes a thread out of both, `continue` of `bytes` alone."""
+    """For a loop, the threads still in it: `break` removes a thread from both, `continue` only from `bytes`."""
     function: str | None = None
-    """Of a function's body, the path of its frame: `return` takes a thread out of all masks from here on."""
+    """For a function's body, the path of its frame: `return` removes a thread from all masks from here on."""
 
     @property
     def arrays(self) -> tuple[int, ...]:
-        """The offsets of its bytes for each thread."""
+        """The offsets of the mask's byte arrays."""
         return (self.bytes,) if self.stays is None else (self.bytes, self.stays)
 
 
 class MaskStack:
-    """The masks that are around what is being written, each within the one before.
+    """The masks around the code that is being written, each nested in the one before.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ class MaskStack:
         self._asm = asm
         self._block = block
         self._scratch = scratch
-        self._around: list[ThreadMask] = []
+        self._enclosing: list[ThreadMask] = []
 
     def new(self, skip: str, *, of_loop: bool = False, function: str | None = None) -> ThreadMask:
-        """Return a mask that nobody has filled yet."""
+        """Return a new, uninitialized mask."""
         return ThreadMask(
             self._scratch.take(object(), 1),
             self._asm.alloca(8, "count"),
@@ -66,20 +66,20 @@ class MaskStack:
 
     @contextmanager
     def within(self, mask: ThreadMask) -> Iterator[None]:
-        """Let only the threads of a mask take part in what is written inside."""
-        self._around.append(mask)
+        """Activate only the threads of a mask in the code written inside."""
+        self._enclosing.append(mask)
         yield
-        self._around.pop()
+        self._enclosing.pop()
 
     @property
     def some_may_be_out(self) -> bool:
-        """Whether there is a mask around, so that threads may not take part."""
-        return bool(self._around)
+        """Whether there is an enclosing mask, so that threads may be inactive."""
+        return bool(self._enclosing)
 
-    # Who takes part.
+    # Changes of masks.
 
     def fill(self, mask: ThreadMask, count: str | None = None) -> None:
-        """Let all threads take part, or so many of the first ones."""
+        """Activate all threads, or the first `count`."""
         start, threads = self._scratch.address(mask.bytes), self._block.threads
         if count is not None:
             self._asm.fill(start, 0, threads, align=ALIGNMENT)
@@ -88,29 +88,29 @@ class MaskStack:
             self._asm.emit(f"store i64 {threads if count is None else count}, ptr {number}")
 
     def inherit(self, mask: ThreadMask) -> None:
-        """Let those take part that take part in what is around."""
+        """Activate the threads that are active in the enclosing mask."""
         asm, threads = self._asm, self._block.threads
-        if not self._around:
+        if not self._enclosing:
             self.fill(mask)
             if mask.stays is not None:
                 asm.fill(self._scratch.address(mask.stays), 1, threads, align=ALIGNMENT)
             return
-        around = self._around[-1]
+        enclosing = self._enclosing[-1]
         for offset in mask.arrays:
-            self._copy(around.bytes, offset)
-        for known, place in ((around.count, mask.count), (around.top, mask.top)):
-            asm.emit(f"store i64 {asm.value(f'load i64, ptr {known}')}, ptr {place}")
+            self._copy(enclosing.bytes, offset)
+        for source, place in ((enclosing.count, mask.count), (enclosing.top, mask.top)):
+            asm.emit(f"store i64 {asm.value(f'load i64, ptr {source}')}, ptr {place}")
 
     def reconverge(self, mask: ThreadMask) -> None:
-        """Let those that continued a loop take part again."""
+        """Reactivate the threads that have continued a loop."""
         assert mask.stays is not None
         self._copy(mask.stays, mask.bytes)
         self._count(mask)
 
-    def _copy(self, source: int, to: int) -> None:
+    def _copy(self, source: int, target: int) -> None:
         asm, threads = self._asm, self._block.threads
         asm.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        places = ", ".join(f"ptr align {ALIGNMENT} {self._scratch.address(each)}" for each in (to, source))
+        places = ", ".join(f"ptr align {ALIGNMENT} {self._scratch.address(each)}" for each in (target, source))
         asm.emit(f"call void @llvm.memcpy.p0.p0.i64({places}, i64 {threads}, i1 false)")
 
     def split(
@@ -120,18 +120,18 @@ class MaskStack:
         others: ThreadMask | None = None,
         everywhere: Callable[[], str] | None = None,
     ) -> None:
-        """Let those take part that do so already and for whom a condition holds, and in `others` those for whom not.
+        """Keep the active threads for which a condition holds, and in `others` those for which it does not.
 
-        Where the first threads take part, which is the common case, one loop does it, of a kind that LLVM makes vector
-        code of. Where all do, `everywhere` may tell at once that all go on. `others` are not counted.
+        In the common case that the first threads are active, one loop does this, which LLVM can vectorize. If all are
+        active, `everywhere` may show at once that all stay active. `others` are not counted.
         """
         asm = self._asm
-        if self._around and asm.instructions > LONG:
+        if self._enclosing and asm.instructions > LONG:
             self._split_some(condition, mask, others)
             return
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
         if everywhere is not None:
-            self._split_none(everywhere, mask, others, after)
+            self._split_uniform(everywhere, mask, others, after)
         are_first, number = self._first_take_part()
         asm.branch(are_first, first, some)
         asm.place(first)
@@ -139,7 +139,7 @@ class MaskStack:
             rest = asm.value(f"sub i64 {self._block.threads}, {number}")
             for offset in (*mask.arrays, *((others.bytes,) if others is not None else ())):
                 asm.fill(asm.offset(self._scratch.address(offset), number), 0, rest)
-        with self._counted(mask) as count, self._block.each_thread(first=number):
+        with self._count_threads(mask) as count, self._block.each_thread(first=number):
             holds = condition()
             for offset in mask.arrays:
                 self._set(offset, holds)
@@ -148,60 +148,60 @@ class MaskStack:
             count(holds)
         asm.jump(after)
         asm.place(some)
-        if self._around:
+        if self._enclosing:
             self._split_some(condition, mask, others)
         asm.jump(after)
         asm.place(after)
 
     def _split_some(self, condition: Callable[[], str], mask: ThreadMask, others: ThreadMask | None) -> None:
-        """Ask each thread whether it takes part, and if so for the condition."""
+        """Test for each thread whether it is active, and only then the condition."""
         asm = self._asm
-        with self._counted(mask) as count, self._block.each_thread():
-            here = self.takes_part()
-            holds = self._holds(condition, here)
+        with self._count_threads(mask) as count, self._block.each_thread():
+            is_active = self.takes_part()
+            holds = self._holds(condition, is_active)
             for offset in mask.arrays:
                 self._set(offset, holds)
             if others is not None:
-                self._set(others.bytes, asm.value(f"and i1 {asm.value(f'xor i1 {holds}, true')}, {here}"))
+                self._set(others.bytes, asm.value(f"and i1 {asm.value(f'xor i1 {holds}, true')}, {is_active}"))
             count(holds)
 
-    def _split_none(
+    def _split_uniform(
         self, everywhere: Callable[[], str], mask: ThreadMask, others: ThreadMask | None, after: str
     ) -> None:
-        """Where all threads take part and a condition surely holds for all of them, they go on together."""
+        """Keep all threads together if all are active and the condition is known to hold for all of them."""
         asm = self._asm
-        whole, parted = asm.fresh("whole"), asm.fresh("parted")
-        if self._around:
-            asked = asm.fresh("asked")
-            asm.branch(self.everyone_takes_part(), asked, parted)
-            asm.place(asked)
-        asm.branch(everywhere(), whole, parted)
-        asm.place(whole)
-        if not self._around or mask is not self._around[-1]:
+        all_true, not_all_true = asm.fresh("whole"), asm.fresh("parted")
+        if self._enclosing:
+            all_active = asm.fresh("asked")
+            asm.branch(self.everyone_takes_part(), all_active, not_all_true)
+            asm.place(all_active)
+        asm.branch(everywhere(), all_true, not_all_true)
+        asm.place(all_true)
+        if not self._enclosing or mask is not self._enclosing[-1]:
             self.fill(mask)
         if others is not None:
             asm.fill(self._scratch.address(others.bytes), 0, self._block.threads, align=ALIGNMENT)
         asm.jump(after)
-        asm.place(parted)
+        asm.place(not_all_true)
 
     def leave(self, frame: PlannedFrame, kind: str) -> None:
-        """Write that the thread takes part no more, from a `break`, a `continue` or a `return` on."""
+        """Write the deactivation of a thread by `break`, `continue` or `return`."""
         asm = self._asm
         if kind == "return":
-            left = [number for number, mask in enumerate(self._around) if mask.function == frame.path]
+            targets = [number for number, mask in enumerate(self._enclosing) if mask.function == frame.path]
         else:
-            left = [number for number, mask in enumerate(self._around) if mask.stays is not None]
-        for mask in self._around[max(left, default=0) :]:
+            targets = [number for number, mask in enumerate(self._enclosing) if mask.stays is not None]
+        for mask in self._enclosing[max(targets, default=0) :]:
             for offset in mask.arrays if kind != "continue" else (mask.bytes,):
                 asm.emit(f"store i8 0, ptr {self._flag(offset)}{self._block.access}")
         asm.jump(self._block.latch)
 
-    def _holds(self, condition: Callable[[], str], here: str) -> str:
-        """Return whether a thread takes part and a condition holds for it; only those that take part compute it."""
+    def _holds(self, condition: Callable[[], str], is_active: str) -> str:
+        """Return whether a thread is active and a condition holds for it; only active threads compute it."""
         asm = self._asm
         result = asm.alloca(1, "holds")
         asm.emit(f"store i1 false, ptr {result}")
-        with asm.when(here):
+        with asm.when(is_active):
             asm.emit(f"store i1 {condition()}, ptr {result}")
         return asm.value(f"load i1, ptr {result}")
 
@@ -212,21 +212,21 @@ class MaskStack:
     def _flag(self, offset: int) -> str:
         return self._scratch.element(offset, 1, self._block.thread)
 
-    # How many they are.
+    # Counts of active threads.
 
     def recount(self, mask: ThreadMask | None = None) -> None:
-        """Count the threads of a mask anew, or of all that are around."""
-        for each in self._around if mask is None else (mask,):
+        """Count the threads of a mask again, or those of all enclosing masks."""
+        for each in self._enclosing if mask is None else (mask,):
             self._count(each)
 
     def _count(self, mask: ThreadMask) -> None:
         asm = self._asm
-        with self._counted(mask) as count, self._block.each_number():
+        with self._count_threads(mask) as count, self._block.each_number():
             count(asm.value(f"icmp ne i8 {asm.value(f'load i8, ptr {self._flag(mask.bytes)}')}, 0"))
 
     @contextmanager
-    def _counted(self, mask: ThreadMask) -> Iterator[Callable[[str], None]]:
-        """Give what takes note of whether a thread takes part in a mask; they are counted in the end."""
+    def _count_threads(self, mask: ThreadMask) -> Iterator[Callable[[str], None]]:
+        """Yield a function that registers whether a thread is active in a mask; the count is stored at the end."""
         asm = self._asm
         total, top = asm.alloca(4, "total"), asm.alloca(4, "highest")
         for each in (total, top):
@@ -244,65 +244,65 @@ class MaskStack:
 
         yield count
         for number, place in ((total, mask.count), (top, mask.top)):
-            summed = asm.value(f"load i32, ptr {number}")
-            asm.emit(f"store i64 {asm.value(f'zext i32 {summed} to i64')}, ptr {place}")
+            total_value = asm.value(f"load i32, ptr {number}")
+            asm.emit(f"store i64 {asm.value(f'zext i32 {total_value} to i64')}, ptr {place}")
 
-    # Asking.
+    # Queries.
 
     @property
     def parted(self) -> bool:
-        """Whether there may be threads that take no part."""
-        return bool(self._around)
+        """Whether threads may be inactive."""
+        return bool(self._enclosing)
 
     def takes_part(self) -> str:
-        """Return whether the thread that is written takes part."""
-        if not self._around:
+        """Return whether the current thread is active."""
+        if not self._enclosing:
             return "true"
-        flag = self._asm.value(f"load i8, ptr {self._flag(self._around[-1].bytes)}{self._block.access}")
+        flag = self._asm.value(f"load i8, ptr {self._flag(self._enclosing[-1].bytes)}{self._block.access}")
         return self._asm.value(f"icmp ne i8 {flag}, 0")
 
     def everyone_takes_part(self) -> str:
-        """Return whether all threads of the block take part."""
-        if not self._around:
+        """Return whether all threads of the block are active."""
+        if not self._enclosing:
             return "true"
-        count = self._asm.value(f"load i64, ptr {self._around[-1].count}")
+        count = self._asm.value(f"load i64, ptr {self._enclosing[-1].count}")
         return self._asm.value(f"icmp eq i64 {count}, {self._block.threads}")
 
     def flags(self, first: str) -> str | None:
-        """Return the address of whether threads take part, a byte each, from one on; None where all do."""
-        if not self._around:
+        """Return the address of the active flags, a byte each, from a thread on; None if all threads are active."""
+        if not self._enclosing:
             return None
-        return self._scratch.element(self._around[-1].bytes, 1, first)
+        return self._scratch.element(self._enclosing[-1].bytes, 1, first)
 
     def is_someone(self, mask: ThreadMask) -> str:
-        """Return whether any thread takes part."""
+        """Return whether any thread is active."""
         return self._asm.value(f"icmp ne i64 {self._asm.value(f'load i64, ptr {mask.count}')}, 0")
 
     def go_on(self) -> None:
-        """Run what follows only where someone is left for it: a loop may end for nobody."""
-        here = self._asm.fresh("here")
-        self._asm.branch(self.is_someone(self._around[-1]), here, self._around[-1].skip)
-        self._asm.place(here)
+        """Skip the code that follows if no thread is active; otherwise a loop might not end."""
+        not_empty = self._asm.fresh("here")
+        self._asm.branch(self.is_someone(self._enclosing[-1]), not_empty, self._enclosing[-1].skip)
+        self._asm.place(not_empty)
 
     def _first_take_part(self) -> tuple[str, str | None]:
-        """Return whether the threads that take part are the first ones, and how many they are, None for all.
+        """Return whether the active threads are the first ones, and their number, None for all.
 
-        Where the block is not a line, the first threads do not fill whole rows of it, and all must take part.
+        In a block that is not one-dimensional, the first threads may not fill whole rows, so all must be active.
         """
-        if not self._around:
+        if not self._enclosing:
             return "true", None
-        mask = self._around[-1]
+        mask = self._enclosing[-1]
         count = self._asm.value(f"load i64, ptr {mask.count}")
         if not self._block.in_line:
             return self._asm.value(f"icmp eq i64 {count}, {self._block.threads}"), None
         return self._asm.value(f"icmp eq i64 {count}, {self._asm.value(f'load i64, ptr {mask.top}')}"), count
 
-    # Loops over them.
+    # Loops over active threads.
 
     def each_thread(self, write: Callable[[], None], *, parallel: bool, strip: int = 0) -> None:
-        """Let the threads that take part run something: in one loop where these are the first, in another elsewhere."""
+        """Run code for the active threads, in a separate loop for the case that these are the first ones."""
         block = self._block
-        if not self._around:
+        if not self._enclosing:
             with block.each_thread(parallel=parallel, strip=strip):
                 write()
             return
@@ -313,13 +313,13 @@ class MaskStack:
         are_first, number = self._first_take_part()
         first, some, after = asm.fresh("first"), asm.fresh("some"), asm.fresh("after")
         if strip:
-            every, not_every = asm.fresh("every"), asm.fresh("not.every")
-            asm.branch(self.everyone_takes_part(), every, not_every)
-            asm.place(every)
+            all_active, not_all_active = asm.fresh("every"), asm.fresh("not.every")
+            asm.branch(self.everyone_takes_part(), all_active, not_all_active)
+            asm.place(all_active)
             with block.each_thread(parallel=parallel, strip=strip):
                 write()
             asm.jump(after)
-            asm.place(not_every)
+            asm.place(not_all_active)
         asm.branch(are_first, first, some)
         asm.place(first)
         with block.each_thread(parallel=parallel, first=number):
@@ -331,7 +331,7 @@ class MaskStack:
         asm.place(after)
 
     def _each_of_some(self, write: Callable[[], None], *, parallel: bool) -> None:
-        """Let the threads that take part run something, in a loop over all that asks each whether it does."""
+        """Run code for the active threads, in a loop over all threads that tests each."""
         asm = self._asm
         with self._block.each_thread(parallel=parallel):
             inside = asm.fresh("active")
@@ -341,9 +341,9 @@ class MaskStack:
 
     @contextmanager
     def each_lane(self) -> Iterator[str]:
-        """Run what is written inside for the number of every thread, up to the last that takes part."""
+        """Execute the code written inside for every thread's number up to the last active thread."""
         block, last = self._block, str(self._block.threads)
-        if self._around and block.in_line:
-            last = self._asm.value(f"load i64, ptr {self._around[-1].top}")
+        if self._enclosing and block.in_line:
+            last = self._asm.value(f"load i64, ptr {self._enclosing[-1].top}")
         with block.each_lane(last) as thread:
             yield thread

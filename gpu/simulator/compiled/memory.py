@@ -1,4 +1,4 @@
-"""Where the variables of a block's threads are: in registers, in scratch memory side by side, or in shared memory."""
+"""Memory of the variables of a block's threads: registers, arrays in scratch memory, or shared memory."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar, Type, leaves
 
 FAILED = "lockstep.failed"
-"""The variable that a failing thread writes 7 words of 8 bytes to: the failure's number from 1, threadIdx, blockIdx."""
+"""The variable for a failing thread's record, 7 words of 8 bytes: the failure's number from 1, threadIdx, blockIdx."""
 
 LAUNCHED = "lockstep.launched"
-"""The variable that holds the address of what is called with the record of a launch of another kernel."""
+"""The variable that holds the address of the callback for records of child launches."""
 
 SHARED_STRIDE = "lockstep.shared_stride"
-"""The variable that says, in 8 bytes, how much shared memory a block has, and how far those of a cluster are apart."""
+"""The variable that holds a block's shared memory size, 8 bytes: the distance between the blocks of a cluster."""
 
 HANDLES = "lockstep.handles"
-"""The variable that counts the handles that were given, 8 bytes."""
+"""The variable that counts the handles returned so far, 8 bytes."""
 
-# Leaves word of a failure: of many threads that fail the first one is named. It is rarely run, and written once.
-_FAILS = (
+# Records a failure; if several threads fail, the first one is reported. It rarely runs, so it is a function.
+_FAILURE_FUNCTION = (
     """define internal void
 @thread.fails(ptr %word, i64 %number, i32 %axis.0, i32 %axis.1, i32 %axis.2, i32 %axis.3, i32 %axis.4, i32 %axis.5)
 noinline cold nounwind {
@@ -54,12 +54,12 @@ leave:
 )
 
 Value = str | tuple[str, ...]
-"""What an instruction gives; of a struct, one for each leaf."""
+"""The value of an instruction; for a struct, one value per leaf."""
 
 
 @dataclass(frozen=True)
 class ThreadFailure:
-    """What a thread may be found to do wrong, as the rest of a sentence about it, and what kind of mistake that is."""
+    """A failure of a thread, as the rest of a sentence about the thread, and its kind."""
 
     what: str
     position: SourcePosition
@@ -68,7 +68,7 @@ class ThreadFailure:
 
 
 class KernelMemory:
-    """The memory of a kernel, for the thread that is being written.
+    """The memory of a kernel, from the view of the current thread.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class KernelMemory:
     scratch : Scratch
     planned : Planned
     replacement : ScalarReplacement
-        Which local memory is taken apart.
+        The local memory that is split into scalars.
 
     Attributes
     ----------
     shared_bytes : int
-        What shared arrays of a known size take up.
+        The size of all shared arrays of known size.
     module_variables : dict of str to str
         The addresses of `__constant__` and `__device__` variables that the kernel uses.
     failures : list of ThreadFailure
@@ -109,28 +109,28 @@ class KernelMemory:
         self._values: dict[tuple[str, int], Value] = {}
         self._memories: dict[tuple[str, int], str | tuple[int, int]] = {}
         self._parts: dict[tuple[str, int], Part] = {}
-        self._given_shared: set[tuple[str, int]] = set()
+        self._shared_parameters: set[tuple[str, int]] = set()
         self._changed: dict[int, frozenset[int]] = {}
         self._wide: set[tuple[str, int]] = set()
         self.shared_bytes = 0
         self.module_variables: dict[str, str] = {}
         self.failures: list[ThreadFailure] = []
-        self._unborn = {
+        self._uninitialized = {
             (path, node.slot)
             for path, frame in self._frames.items()
             for node in walk(frame.function.body)
             if isinstance(node, ir.Declare) and node.value is None
         }
-        self._kept = planned.memories
+        self._plan_memories = planned.memories
         self._launches = launch_sites(planned.frames[""].function)
-        self._survey(planned.items)
+        self._find_wide_variables(planned.items)
 
-    def _survey(self, items: Plan) -> None:
-        """Find the variables that outlive a place: those that are used in two, and those that such ones are made of."""
-        seen: dict[tuple[str, int], int] = {}
-        for number, used in enumerate(places(items)):
-            for key in used:
-                if seen.setdefault(key, number) != number:
+    def _find_wide_variables(self, items: Plan) -> None:
+        """Find the variables that outlive one item: those used in two, and those that their values depend on."""
+        first_items: dict[tuple[str, int], int] = {}
+        for number, item_keys in enumerate(places(items)):
+            for key in item_keys:
+                if first_items.setdefault(key, number) != number:
                     self._wide.add(key)
         declared = {
             (path, node.slot)
@@ -138,37 +138,37 @@ class KernelMemory:
             for node in walk(frame.function.body)
             if isinstance(node, ir.DeclareMemory)
         }
-        self._wide |= (declared | self._kept).intersection(handed_on(items))
+        self._wide |= (declared | self._plan_memories).intersection(handed_on(items))
         self._wide |= {
             ("", slot) for slot in range(len(self._frames[""].function.parameters)) if ("", slot) in self._varying
         }
         for path, frame in self._frames.items():
-            reached = [slot for each, slot in (*self._wide, *self._computed) if each == path]
-            for slot in reached:
+            dependencies = [slot for each, slot in (*self._wide, *self._computed) if each == path]
+            for slot in dependencies:
                 value = self.computed(frame, slot)
                 for node in walk(value) if value is not None else ():
-                    if isinstance(node, ir.Local) and node.slot not in reached:
-                        reached.append(node.slot)
+                    if isinstance(node, ir.Local) and node.slot not in dependencies:
+                        dependencies.append(node.slot)
                         self._wide.add((path, node.slot))
 
     # Variables.
 
     def computed(self, frame: PlannedFrame, slot: int) -> ir.Expression | None:
-        """Return what is computed wherever a variable is used, None for one that is kept."""
+        """Return the expression that is computed at each use of a variable; None for a stored variable."""
         key = (frame.path, slot)
         if key in self._computed:
             return self._computed[key]
         return self._rematerializable[frame.path].value(slot) if key in self._varying and key in self._wide else None
 
     def begin(self, frame: PlannedFrame, slot: int, type: Type, value: Value) -> None:
-        """Let a parameter of a function that a thread calls come to life with a value."""
+        """Initialize a parameter of a function that a thread calls."""
         if slot in self._changed_slots(frame.function):
             self.store(self.variable(frame, slot, type), type, value, private=True)
         else:
             self._values[frame.path, slot] = value
 
     def value(self, frame: PlannedFrame, slot: int) -> Value | None:
-        """Return the value of a parameter that never gets another one; None of any other variable."""
+        """Return the value of a parameter that is never assigned; None for any other variable."""
         return self._values.get((frame.path, slot))
 
     def variable(self, frame: PlannedFrame, slot: int, type: Type) -> str:
@@ -178,20 +178,20 @@ class KernelMemory:
             return self._scratch.element(self._scratch.take(key, type.size), type.size, self._block.thread)
         if key not in self._variables:
             self._variables[key] = self._asm.alloca(type.size, "variable")
-            if key not in self._varying and key in self._unborn:
+            if key not in self._varying and key in self._uninitialized:
                 self._asm.kept.add(self._variables[key])
         return self._variables[key]
 
     def differs(self, frame: PlannedFrame, slot: int) -> bool:
-        """Whether threads may have different values of a variable."""
+        """Return whether threads may have different values of a variable."""
         return (frame.path, slot) in self._varying
 
     def is_wide(self, frame: PlannedFrame, slot: int) -> bool:
-        """Whether a variable is an array of a value for each thread, whole warps of them: it outlives a place."""
+        """Return whether a variable is an array with a value per thread, because it outlives one item."""
         return (frame.path, slot) in self._varying and (frame.path, slot) in self._wide
 
     def kept_at(self, frame: PlannedFrame, expression: ir.Expression) -> int | None:
-        """Return the offset of the array of a variable that outlives a place; None of any other expression."""
+        """Return the offset of the array of a variable that outlives one item; None for any other expression."""
         if isinstance(expression, ir.Load) and isinstance(expression.place, ir.Local):
             expression = expression.place
         if not isinstance(expression, ir.Local) or not self.is_wide(frame, expression.slot):
@@ -205,7 +205,7 @@ class KernelMemory:
         return self.module_variables.setdefault(name, f"%module.{len(self.module_variables)}")
 
     def launch_number(self, launch: ir.LaunchCall) -> int:
-        """Return which of the kernel's launches of others one is."""
+        """Return the number of a launch among the kernel's launch sites."""
         return next(
             number
             for number, site in enumerate(self._launches)
@@ -213,10 +213,10 @@ class KernelMemory:
         )
 
     def fail(self, failure: ThreadFailure, thread: Sequence[str]) -> None:
-        """Leave word of a failure, if nobody has, and end the worker; `thread` is threadIdx."""
+        """Record a failure, unless another is recorded, and end the worker; `thread` is threadIdx."""
         asm = self._asm
         self.failures.append(failure)
-        asm.define(_FAILS)
+        asm.define(_FAILURE_FUNCTION)
         axes = ", ".join(f"i32 {each}" for each in (*thread, *(self._block.special("blockIdx", i) for i in range(3))))
         asm.emit(f"call void @thread.fails(ptr {self.variable_of_module(FAILED)}, i64 {len(self.failures)}, {axes})")
         asm.emit(asm.way_out)
@@ -225,12 +225,12 @@ class KernelMemory:
     # Arrays and structs.
 
     def array(self, frame: PlannedFrame, slot: int) -> str | None:
-        """Return the address of an array: the thread's own, or a shared one; None for a slot that holds a pointer."""
+        """Return the address of an array, local or shared; None for a slot that holds a pointer."""
         for shared in frame.function.shared:
             if shared.slot == slot:
                 return self._shared_address(shared)
-        found = self._memories.get((frame.path, slot))
-        return self._scratch.element(*found, self._block.thread) if isinstance(found, tuple) else found
+        memory = self._memories.get((frame.path, slot))
+        return self._scratch.element(*memory, self._block.thread) if isinstance(memory, tuple) else memory
 
     def _shared_address(self, shared: ir.SharedVariable) -> str:
         key: object = "extern" if shared.dynamic else shared
@@ -243,33 +243,33 @@ class KernelMemory:
         return "%extern" if shared.dynamic else self._asm.offset("%shared", self._shared[key])
 
     def is_shared(self, frame: PlannedFrame, pointer: ir.Expression) -> bool:
-        """Whether a pointer surely leads to shared memory, which only this block uses."""
+        """Return whether a pointer certainly points to shared memory, which only this block uses."""
         match pointer:
             case ir.Local(_, slot, _):
-                given = (frame.path, slot) in self._given_shared
-                return given or any(shared.slot == slot for shared in frame.function.shared)
+                is_shared_parameter = (frame.path, slot) in self._shared_parameters
+                return is_shared_parameter or any(shared.slot == slot for shared in frame.function.shared)
             case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
                 return self.is_shared(frame, inner)
         return False
 
     def is_global(self, frame: PlannedFrame, pointer: ir.Expression) -> bool:
-        """Whether a pointer surely leads to memory of all blocks: to what the kernel was given, or to the module's."""
+        """Return whether a pointer certainly points to global memory: to a kernel argument's or the module's."""
         match pointer:
             case ir.Global():
                 return True
             case ir.Local(_, slot, _):
-                is_given = not frame.path and slot < len(frame.function.parameters)
-                return is_given and slot not in self._changed_slots(frame.function)
+                is_kernel_parameter = not frame.path and slot < len(frame.function.parameters)
+                return is_kernel_parameter and slot not in self._changed_slots(frame.function)
             case ir.Offset(_, inner, _) | ir.Member(_, inner, _) | ir.Cast(_, inner):
                 return self.is_global(frame, inner)
         return False
 
     def give(self, inner: PlannedFrame, slot: int, frame: PlannedFrame, argument: ir.Expression) -> None:
-        """Take note of what a function is given: of a pointer whether it surely leads to shared memory."""
+        """Record whether an argument of a function certainly points to shared memory."""
         if not isinstance(argument.type, Pointer) or not self.is_shared(frame, argument):
             return
         if slot not in self._changed_slots(inner.function):
-            self._given_shared.add((inner.path, slot))
+            self._shared_parameters.add((inner.path, slot))
 
     def _changed_slots(self, function: ir.Function) -> frozenset[int]:
         if id(function) not in self._changed:
@@ -277,34 +277,34 @@ class KernelMemory:
         return self._changed[id(function)]
 
     def local_memory(self, frame: PlannedFrame, slot: int, size: int) -> str:
-        """Return the address of memory of the thread's own that comes to life."""
+        """Return the address of local memory at its declaration."""
         key = (frame.path, slot)
         if key in self._wide:
             stride = -(-size // 16) * 16
-            wide = (self._scratch.take(key, stride), stride)
-            self._memories[key] = wide
-            return self._scratch.element(*wide, self._block.thread)
+            array = (self._scratch.take(key, stride), stride)
+            self._memories[key] = array
+            return self._scratch.element(*array, self._block.thread)
         if key not in self._memories:
             self._memories[key] = self._asm.alloca(size, "own")
         place = self._memories[key]
         assert isinstance(place, str)
         return place
 
-    # Memory that is taken apart.
+    # Memory that is split.
 
     def part(self, frame: PlannedFrame, slot: int) -> Part | None:
-        """Return the memory that is taken apart and that a variable holds, or leads to."""
+        """Return the split memory that a variable holds, or points to."""
         key = (frame.path, slot)
-        if key in self._wide and slot in self._slots_apart(frame.function):
+        if key in self._wide and slot in self._split_slots(frame.function):
             return Part(*key, 0)
         return self._parts.get(key)
 
     def alias_to(self, frame: PlannedFrame, slot: int, part: Part) -> None:
-        """Take note that a parameter leads to memory that is taken apart."""
+        """Record that a parameter points to split memory."""
         self._parts[frame.path, slot] = part
 
     def member(self, part: Part, size: int) -> str:
-        """Return the address of a thread's member of memory that is taken apart."""
+        """Return the address of a thread's member of split memory."""
         rows = self.rows(part)
         if rows is not None:
             return self.in_row(part, str(part.offset // rows.width))
@@ -312,35 +312,37 @@ class KernelMemory:
         return self._scratch.element(self._scratch.take(key, size), size, self._block.thread)
 
     def members(self, part: Part) -> dict[int, int]:
-        """Return the members of memory that is taken apart: their offsets and sizes in bytes."""
+        """Return the members of split memory, sizes in bytes by offsets in bytes."""
         rows = self.rows(part)
         if rows is not None:
             return {rows.width * number: rows.width for number in range(rows.count)}
         return self._replacement.taken_apart(self._frames[part.frame].function)[part.slot]
 
     def rows(self, part: Part) -> RowShape | None:
-        """Return what rows memory has become, None where each member has an array."""
+        """Return the row shape of split memory; None if each member has an array."""
         return self._replacement.in_rows(self._frames[part.frame].function).get(part.slot)
 
     def in_row(self, part: Part, row: str) -> str:
-        """Return the address of a thread's value in a row, an i64."""
+        """Return the address of a thread's value in a row, by the row's number, an i64."""
         rows = self.rows(part)
         assert rows is not None
         start = self._scratch.take((part.frame, part.slot, "rows"), rows.count * rows.width)
-        before = self._asm.value(f"mul nsw i64 {row}, {self._scratch.stride}")
-        return self._scratch.element(start, rows.width, self._asm.value(f"add nsw i64 {before}, {self._block.thread}"))
+        row_start = self._asm.value(f"mul nsw i64 {row}, {self._scratch.stride}")
+        return self._scratch.element(
+            start, rows.width, self._asm.value(f"add nsw i64 {row_start}, {self._block.thread}")
+        )
 
     def apart(self, frame: PlannedFrame) -> set[int]:
-        """Return the slots of a frame whose memory is taken apart."""
-        return {slot for slot in self._slots_apart(frame.function) if (frame.path, slot) in self._wide}
+        """Return the slots of a frame that hold split memory."""
+        return {slot for slot in self._split_slots(frame.function) if (frame.path, slot) in self._wide}
 
-    def _slots_apart(self, function: ir.Function) -> set[int]:
+    def _split_slots(self, function: ir.Function) -> set[int]:
         return {*self._replacement.taken_apart(function), *self._replacement.in_rows(function)}
 
     # Values.
 
     def load(self, address: str, type: Type, *, private: bool = False) -> Value:
-        """Return the value at an address; `private` says that it is in memory of what is being written alone."""
+        """Return the value at an address; `private` marks memory that only the current code accesses."""
         access = "" if private else self._block.access
         values = []
         for offset, leaf in leaves(type):
@@ -352,8 +354,8 @@ class KernelMemory:
     def store(self, address: str, type: Type, value: Value, *, private: bool = False) -> None:
         """Write a value to an address."""
         access = "" if private else self._block.access
-        given = value if isinstance(value, tuple) else (value,)
-        for (offset, leaf), part in zip(leaves(type), given, strict=True):
+        values = value if isinstance(value, tuple) else (value,)
+        for (offset, leaf), part in zip(leaves(type), values, strict=True):
             place = self._asm.offset(address, offset)
-            what = self._asm.value(f"zext i1 {part} to i8") if leaf == BOOL else part
-            self._asm.emit(f"store {memory_type(leaf)} {what}, ptr {place}, align {leaf.size}{access}")
+            stored = self._asm.value(f"zext i1 {part} to i8") if leaf == BOOL else part
+            self._asm.emit(f"store {memory_type(leaf)} {stored}, ptr {place}, align {leaf.size}{access}")

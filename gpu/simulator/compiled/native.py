@@ -1,4 +1,4 @@
-"""LLVM: from text to machine code for this processor, kept on disk from run to run."""
+"""LLVM: compile text to machine code for this processor, and cache it on disk."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from gpu.simulator.types import Struct
 
 Function = Any
 _POINTER, _WIDE, _NARROW = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-_numbers = itertools.count()
+_library_numbers = itertools.count()
 
-# Takes pieces of a grid that nobody has taken yet, and runs a kernel on each: of many workers none waits for Python.
-_TAKER = """
+# Takes pieces of a grid that no worker has taken, and runs a kernel on each, so that workers never wait for Python.
+_PIECE_TAKER = """
 define void @kernel(ptr %run, ptr %scratch, ptr %shared, ptr %args, ptr %next, i64 %end, i64 %step, i64 %pieces,
                     i32 %gx, i32 %gy, i32 %gz) nounwind {
 entry:
@@ -54,7 +54,7 @@ leave:
 
 
 class NativeCode:
-    """Machine code of a kernel.
+    """The machine code of a kernel.
 
     Parameters
     ----------
@@ -64,24 +64,24 @@ class NativeCode:
 
     def __init__(self, code: bytes) -> None:
         # The library must live as long as its code may run.
-        self._library = _linked(code)
+        self._library = _link(code)
         self.address: int = self._library["kernel"]
         kind = ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _POINTER, _WIDE, _WIDE, _NARROW, _NARROW, _NARROW)
         self.run: Function = kind(self.address)
 
 
 class PieceTaker:
-    """Runs pieces of a grid that nobody has taken yet.
+    """Runs pieces of a grid that no worker has taken.
 
     Attributes
     ----------
     take : function
-        (a kernel's address, its first three arguments, the address of the number of the first block that nobody has
-        taken, the number after that of the last one, the blocks of a piece, how many pieces at most, and the grid)
+        (the kernel's address, its first three arguments, the address of the number of the next block, the number after
+        the last block, the blocks per piece, the most pieces to run, and the grid)
     """
 
     def __init__(self) -> None:
-        self._library = _linked(compile_text(_TAKER))
+        self._library = _link(compile_text(_PIECE_TAKER))
         pointers, numbers = (_POINTER,) * 5, (_WIDE,) * 3
         kind = ctypes.CFUNCTYPE(None, *pointers, *numbers, _NARROW, _NARROW, _NARROW)
         self.take: Function = kind(self._library["kernel"])
@@ -89,17 +89,17 @@ class PieceTaker:
 
 @cache
 def piece_taker() -> PieceTaker:
-    """Return the one of this process."""
+    """Return this process's piece taker."""
     return PieceTaker()
 
 
-def _linked(code: bytes) -> Any:
+def _link(code: bytes) -> Any:
     library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol("kernel").add_current_process()
-    return library.link(_linker(), f"kernel.{next(_numbers)}")
+    return library.link(_linker(), f"kernel.{next(_library_numbers)}")
 
 
 def kept(key: str) -> tuple[Any, bytes] | None:
-    """Return what is kept under a key, and the object file; None where there is none that is whole."""
+    """Return the JSON data and the object file stored under a key; None if they are missing or damaged."""
     content = disk.kept(_file(key), key)
     if content is None:
         return None
@@ -107,9 +107,9 @@ def kept(key: str) -> tuple[Any, bytes] | None:
     return json.loads(content[8 : 8 + size]), content[8 + size :]
 
 
-def keep(key: str, about: Any, code: bytes) -> None:
-    """Keep an object file, and what JSON can say about it."""
-    header = json.dumps(about).encode()
+def keep(key: str, data: Any, code: bytes) -> None:
+    """Store an object file and its JSON data."""
+    header = json.dumps(data).encode()
     disk.keep(_file(key), key, len(header).to_bytes(8, "little") + header + code)
 
 
@@ -118,51 +118,51 @@ def _file(key: str) -> Path:
 
 
 def key_of(function: ir.Function, *what: Any) -> str:
-    """Return the key of a function's code, which also follows from `what`.
+    """Return the cache key of a function's code; `what` else the code depends on.
 
     It changes with this package, with LLVM and with the processor.
     """
-    written = io.BytesIO()
-    pickler = pickle.Pickler(written, protocol=5)
-    pickler.fast = True  # equal things are written alike, whether they are one and the same or not
-    known: list[ir.Function | Struct] = []
+    output = io.BytesIO()
+    pickler = pickle.Pickler(output, protocol=5)
+    pickler.fast = True  # equal objects are written alike, whether identical or not
+    visited: list[ir.Function | Struct] = []
     numbers: dict[int, int] = {}
 
-    def numbered(each: ir.Function | Struct) -> tuple[type[int], tuple[int]]:
+    def pickle_by_number(each: ir.Function | Struct) -> tuple[type[int], tuple[int]]:
         if id(each) not in numbers:
-            numbers[id(each)] = len(known)
-            known.append(each)
+            numbers[id(each)] = len(visited)
+            visited.append(each)
         return int, (numbers[id(each)],)
 
-    # What may lead back to itself: functions that call each other, structs that point to their own kind.
-    pickler.dispatch_table = {**copyreg.dispatch_table, ir.Function: numbered, Struct: numbered}
+    # Objects that may refer to themselves: functions that call each other, structs that point to their own type.
+    pickler.dispatch_table = {**copyreg.dispatch_table, ir.Function: pickle_by_number, Struct: pickle_by_number}
     pickler.dump((function, what))
-    for each in known:  # which grow while they are written
+    for each in visited:  # the list grows during the loop
         pickler.dump(vars(each))
-    return hashlib.sha256(_maker() + written.getbuffer()).hexdigest()
+    return hashlib.sha256(_compiler_digest() + output.getbuffer()).hexdigest()
 
 
 @cache
 def _linker() -> Any:
     _machine()
-    # RuntimeDyld ends the process where a busy address space leaves code and its constants more than 2 GB apart;
-    # JITLink puts both into one piece of memory. It is not finished for Windows.
+    # RuntimeDyld ends the process if a fragmented address space separates code and its constants by more than 2 GB;
+    # JITLink allocates both together. It is not finished for Windows.
     return llvm.create_lljit_compiler(use_jit_link=sys.platform != "win32")
 
 
 LONG = 100_000
-"""Characters of a text that LLVM may take all the time for that it wants. Of a longer one it writes out fewer loops,
-which takes two thirds of the time: no long kernel of ours is slower for it."""
+"""Text length in characters up to which LLVM optimizes fully. For longer texts it vectorizes fewer loops, which takes
+two thirds of the time and makes none of our long kernels slower."""
 LONGEST = 300_000
-"""Of a text that is longer even than that loops stay as they are, which takes a sixth."""
+"""Text length in characters beyond which only a few passes run, which takes a sixth of the time."""
 
 _SHORT = re.compile(r"%own\.\d+ = alloca|call (float|double) @(?!llvm\.)|@llvm\.(sin|cos|exp|log|pow)")
-"""Where vectors of 64 bytes are no gain: functions that take one number after the other, and arrays of a thread's own,
-which are written in long pieces and read in short ones that lie across them."""
+"""Code for which vectors of 64 bytes are no gain: calls of functions of one number, and arrays in local memory, which
+are written in long pieces and read in short ones that overlap them."""
 
 
 def compile_text(text: str) -> bytes:
-    """Return the object file of a module's text: the longer it is, the less is made of each line."""
+    """Return the object file of a module's text; the longer the text, the less it is optimized."""
     machine = _machine(long_vectors=_SHORT.search(text) is None)
     module = llvm.parse_assembly(text)
     module.triple = machine.triple
@@ -173,8 +173,8 @@ def compile_text(text: str) -> bytes:
     else:
         _run_few_passes(module, machine)
         if "@llvm.coro." in text:
-            # Coroutines become functions in passes that are only to be had with all of a level: the lowest has little
-            # else. They keep less over a wait where variables are in registers before, and that is tidied up after.
+            # The passes that lower coroutines are only available as a whole level; the lowest has few others.
+            # Coroutines save less state if variables are in registers before, and the result needs cleanup after.
             _run_level(module, machine, 0)
             _run_few_passes(module, machine)
     code: bytes = machine.emit_object(module)
@@ -190,7 +190,7 @@ def _run_level(module: Any, machine: Any, level: int) -> None:
 
 
 def _run_few_passes(module: Any, machine: Any) -> None:
-    """Put variables into registers and take away what nobody needs, and no more."""
+    """Promote variables to registers and remove dead code, and nothing else."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
@@ -203,13 +203,13 @@ def _run_few_passes(module: Any, machine: Any) -> None:
 def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    # Strips of so few threads are worth a vector too.
+    # Strips with so few threads are worth vectorizing too.
     llvm.set_option("", f"-vectorizer-min-trip-count={SHORTEST_STRIP}")
 
 
 @cache
 def _machine(*, long_vectors: bool = False) -> Any:
-    """Return what makes machine code; `long_vectors` may have 64 bytes where the processor is good at it."""
+    """Return the target machine; `long_vectors` allows 64 bytes on processors that run them at full speed."""
     _initialize()
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(),
@@ -222,25 +222,25 @@ def _machine(*, long_vectors: bool = False) -> Any:
 
 
 def _features(*, long_vectors: bool) -> str:
-    """Return what the processor can do.
+    """Return the processor's features.
 
-    LLVM avoids vectors of 64 bytes on all of Intel's, as the first ones that had them ran slower for it; those with
+    LLVM avoids vectors of 64 bytes on all Intel processors, because the first ones with them ran slower; those with
     VBMI2 do not.
     """
     features = llvm.get_host_cpu_features()
-    known: str = features.flatten()
-    return f"{known},-prefer-256-bit" if long_vectors and features.get("avx512vbmi2") else known
+    flattened: str = features.flatten()
+    return f"{flattened},-prefer-256-bit" if long_vectors and features.get("avx512vbmi2") else flattened
 
 
 @cache
-def _maker() -> bytes:
-    """Return what makes the code: this package, LLVM, and the processor that it is for."""
+def _compiler_digest() -> bytes:
+    """Return a digest of everything that affects the code: this package, LLVM, and the processor."""
     version = ".".join(map(str, llvm.llvm_version_info))
     features = llvm.get_host_cpu_features().flatten()
     digest = hashlib.sha256(
         f"{llvmlite.__version__} {version} {llvm.get_host_cpu_name()} {features} {_machine().triple}".encode()
     )
-    here = Path(__file__).parent
-    for source in (*sorted(here.glob("*.py")), here.parent / "ir.py", here.parent / "types.py"):
+    folder = Path(__file__).parent
+    for source in (*sorted(folder.glob("*.py")), folder.parent / "ir.py", folder.parent / "types.py"):
         digest.update(source.read_bytes())
     return digest.digest()

@@ -1,6 +1,6 @@
-"""Barriers that are objects in shared memory, and what arrives at them, as LLVM instructions.
+"""Barrier objects in shared memory, and the operations on them, as LLVM instructions.
 
-Copies arrive when they are started, which is as soon as they may: who waits for the phase sees no difference.
+Copies arrive when they are started, which is allowed: code that waits for the phase sees no difference.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from gpu.simulator.executor.phase_words import (
 )
 from gpu.simulator.types import INT64, Scalar
 
-# Changes a barrier's word by arrivals, by arrivals that no phase waits for any more, and by bytes of copies; returns
-# what it was before.
+# Changes a barrier's word by arrivals, by arrivals that later phases no longer expect, and by bytes of copies; returns
+# the previous word.
 _CHANGE = f"""define internal i64
 @phase.change(ptr %at, ptr %progress, i64 %arrivals, i64 %fewer, i64 %bytes) nounwind {{
   %old = load i64, ptr %at
@@ -53,7 +53,7 @@ _CHANGE = f"""define internal i64
 
 
 class PhaseWriter:
-    """Writes what a thread does with barriers in memory.
+    """Writes a thread's operations on barriers in memory.
 
     Parameters
     ----------
@@ -64,80 +64,80 @@ class PhaseWriter:
         self._thread = thread
 
     def change(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
-        """Write all but a test, and return the parity of the phase in which the thread came."""
-        at, count = self._thread.scalar(frame, expression.pointer), self._wide(frame, expression.argument)
+        """Write any operation except a test, and return the parity of the phase before it."""
+        address, count = self._thread.scalar(frame, expression.pointer), self._int64_value(frame, expression.argument)
         match expression.op:
             case "init":
-                return self._init(at, count, expression)
+                return self._init(address, count, expression)
             case "bind":
-                # Its copies are there: it arrives, and where it was not expected to, that changes nothing.
+                # The thread's copies are complete, so it arrives; an additional arrival changes nothing.
                 expected = self._thread.asm.value(f"icmp eq i64 {count}, 0")
-                return self._change(at, expression, arrivals=self._thread.asm.value(f"zext i1 {expected} to i64"))
+                return self._change(address, expression, arrivals=self._thread.asm.value(f"zext i1 {expected} to i64"))
             case "expect":
-                return self._change(at, expression, count=count)
+                return self._change(address, expression, count=count)
             case "complete":
-                return self._change(at, expression, count=self._thread.asm.value(f"sub i64 0, {count}"))
-        return self._change(at, expression, arrivals=count, fewer=count if expression.op == "drop" else "0")
+                return self._change(address, expression, count=self._thread.asm.value(f"sub i64 0, {count}"))
+        return self._change(address, expression, arrivals=count, dropped=count if expression.op == "drop" else "0")
 
     def is_over(self, frame: PlannedFrame, expression: ir.BarrierPhase) -> str:
-        """Return whether the phase of a parity is over, an i1."""
+        """Return whether the phase with a parity is complete, an i1."""
         asm = self._thread.asm
         word = asm.value(f"load i64, ptr {self._thread.scalar(frame, expression.pointer)}")
         self._check(asm.value(f"icmp sgt i64 {word}, 0"), UNINITIALIZED, expression)
         parity = asm.value(f"lshr i64 {word}, {PARITY_BIT}")
-        differs = asm.value(f"xor i64 {parity}, {self._wide(frame, expression.argument)}")
+        differs = asm.value(f"xor i64 {parity}, {self._int64_value(frame, expression.argument)}")
         return asm.value(f"trunc i64 {differs} to i1")
 
     def bring(self, frame: PlannedFrame, copy: ir.BulkCopy) -> str:
-        """Write a copy in bulk, and its arrival."""
+        """Write a bulk copy and its arrival."""
         asm = self._thread.asm
-        to, source, size = (
+        destination, source, size = (
             self._thread.scalar(frame, copy.to),
             self._thread.scalar(frame, copy.source),
-            self._wide(frame, copy.bytes),
+            self._int64_value(frame, copy.bytes),
         )
         asm.declare("void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)")
-        asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
+        asm.emit(f"call void @llvm.memmove.p0.p0.i64(ptr {destination}, ptr {source}, i64 {size}, i1 false)")
         if copy.barrier is not None:
             self._change(self._thread.scalar(frame, copy.barrier), copy, count=asm.value(f"sub i64 0, {size}"))
         return "0"
 
-    def _init(self, at: str, count: str, expression: ir.BarrierPhase) -> str:
+    def _init(self, address: str, count: str, expression: ir.BarrierPhase) -> str:
         asm = self._thread.asm
         fits = asm.value(f"icmp ult i64 {asm.value(f'sub i64 {count}, 1')}, {MOST_ARRIVALS}")
         self._check(fits, f"initializes a barrier for no arrivals, or more than {MOST_ARRIVALS}", expression)
-        both = asm.value(f"mul i64 {count}, {1 + (1 << COUNT_BITS)}")
-        asm.emit(f"store i64 {asm.value(f'or i64 {both}, {PhaseWord(0, 0, 0, 0).word}')}, ptr {at}")
+        word = asm.value(f"mul i64 {count}, {1 + (1 << COUNT_BITS)}")
+        asm.emit(f"store i64 {asm.value(f'or i64 {word}, {PhaseWord(0, 0, 0, 0).word}')}, ptr {address}")
         return "0"
 
     def _change(
         self,
-        at: str,
+        address: str,
         expression: ir.BarrierPhase | ir.BulkCopy,
         *,
         arrivals: str = "0",
-        fewer: str = "0",
+        dropped: str = "0",
         count: str = "0",
     ) -> str:
         asm = self._thread.asm
         asm.define(_CHANGE)
-        given = f"ptr {at}, ptr %progress, i64 {arrivals}, i64 {fewer}, i64 {count}"
-        old = asm.value(f"call i64 @phase.change({given})")
+        arguments = f"ptr {address}, ptr %progress, i64 {arrivals}, i64 {dropped}, i64 {count}"
+        old = asm.value(f"call i64 @phase.change({arguments})")
         self._check(asm.value(f"icmp sgt i64 {old}, 0"), UNINITIALIZED, expression)
         if arrivals != "0":
             missing = asm.value(f"and i64 {old}, {MOST_ARRIVALS}")
             self._check(asm.value(f"icmp uge i64 {missing}, {arrivals}"), TOO_MANY_ARRIVALS, expression)
         return asm.value(f"lshr i64 {old}, {PARITY_BIT}")
 
-    def _check(self, holds: str, otherwise: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
+    def _check(self, holds: str, failure_text: str, expression: ir.BarrierPhase | ir.BulkCopy) -> None:
         asm = self._thread.asm
-        right, wrong = asm.fresh("right"), asm.fresh("wrong")
-        asm.branch(holds, right, wrong)
-        asm.place(wrong)
-        failure = ThreadFailure(otherwise, expression.position, advice=MISUSE_ADVICE)
+        valid, invalid = asm.fresh("right"), asm.fresh("wrong")
+        asm.branch(holds, valid, invalid)
+        asm.place(invalid)
+        failure = ThreadFailure(failure_text, expression.position, advice=MISUSE_ADVICE)
         self._thread.memory.fail(failure, self._thread.block.thread_index)
-        asm.place(right)
+        asm.place(valid)
 
-    def _wide(self, frame: PlannedFrame, expression: ir.Expression) -> str:
+    def _int64_value(self, frame: PlannedFrame, expression: ir.Expression) -> str:
         assert isinstance(expression.type, Scalar)
         return arithmetic.cast(self._thread.asm, expression.type, INT64, self._thread.scalar(frame, expression))

@@ -1,9 +1,9 @@
-"""A kernel cut at the points where its threads wait for each other, and what is asked about such a plan.
+"""A kernel divided at the points where its threads wait for each other, and queries on such a plan.
 
-Between two such points the threads of a block are independent, so that a *region*, the statements in between, can run
-as a loop over the threads. Loops and branches around a barrier run once for the block, with a mask where its threads
-disagree. A loop that all threads go through alike is planned so even without a barrier inside: then the loop over the
-threads is the inner one, which LLVM turns into vector instructions.
+Between two such points the threads of a block are independent, so the statements between them, a *region*, can run as a
+loop over the threads. Loops and branches around a barrier run once per block, with a mask if threads disagree. A loop
+in which all threads do the same is planned this way even without a barrier inside: the loop over the threads is then
+the inner one, which LLVM vectorizes.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from gpu.simulator.types import Type
 
 @dataclass(eq=False)
 class PlannedFrame:
-    """The variables of a function that the plan runs: the kernel's, or those of one that waits and was inlined."""
+    """The variables of a function in the plan: the kernel's, or those of an inlined function that waits."""
 
     path: str
     function: ir.Function
     slots: int
     added: dict[int, Type] = field(default_factory=dict)
     result: tuple[PlannedFrame, int, Type] | None = None
-    """The caller's variable that takes what is returned from the middle of the function."""
+    """The caller's variable for the value of returns before the function's end."""
 
     def new_slot(self, type: Type) -> int:
-        """Return a variable that the plan itself needs."""
+        """Return a new variable that the plan itself needs."""
         self.slots += 1
         self.added[self.slots - 1] = type
         return self.slots - 1
@@ -37,7 +37,7 @@ class PlannedFrame:
 
 @dataclass(frozen=True)
 class Bind:
-    """A parameter of an inlined function comes to life, with a value of the caller's."""
+    """The initialization of an inlined function's parameter with a value of the caller."""
 
     frame: PlannedFrame
     slot: int
@@ -47,14 +47,14 @@ class Bind:
 
 @dataclass(eq=False)
 class Region:
-    """Statements that each thread runs by itself, each with the frame whose variables it means."""
+    """Statements that each thread runs independently, each with the frame of its variables."""
 
     statements: list[tuple[PlannedFrame, ir.Statement | Bind]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Once:
-    """A statement that gives a variable the same value in all threads."""
+    """A statement that assigns the same value to a variable in all threads."""
 
     frame: PlannedFrame
     statement: ir.Statement | Bind
@@ -62,18 +62,18 @@ class Once:
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """A warp's lanes exchange values, or a block votes; the result goes to a variable."""
+    """An exchange between the lanes of a warp, or a block's vote; the result is assigned to a variable."""
 
     frame: PlannedFrame
     slot: int
     expression: ir.Warp
     agreed: tuple[bool, ...]
-    """Which arguments all threads agree on."""
+    """Whether each argument is the same for all threads."""
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseTest:
-    """Threads ask whether a phase of a barrier in memory is over; the answers go to a variable."""
+    """A test whether a phase of a barrier in memory is complete; the result is assigned to a variable."""
 
     frame: PlannedFrame
     slot: int
@@ -82,21 +82,21 @@ class PhaseTest:
 
 @dataclass(frozen=True)
 class BlockMeeting:
-    """A warp waits for the others of its block."""
+    """A barrier at which a warp waits for the others of its block."""
 
     position: SourcePosition
 
 
 @dataclass(frozen=True)
 class ClusterMeeting:
-    """A warp arrives at the barrier of its cluster, or waits there for the others of it."""
+    """An arrival of a warp at its cluster's barrier, or the wait there for the other warps."""
 
     barrier: ir.ClusterBarrier
 
 
 @dataclass(frozen=True)
 class PlannedIf:
-    """A branch around regions; where threads disagree, each side runs under a mask."""
+    """A branch around regions; if threads disagree, each side runs under a mask."""
 
     frame: PlannedFrame
     condition: ir.Expression
@@ -107,7 +107,7 @@ class PlannedIf:
 
 @dataclass(frozen=True)
 class PlannedLoop:
-    """A loop around regions. `before` is the plan of what the condition needs."""
+    """A loop around regions. `before` is the plan of the exchanges in the condition."""
 
     frame: PlannedFrame
     before: Plan
@@ -120,7 +120,7 @@ class PlannedLoop:
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """The body of a function that threads leave at different places; what they return is in `frame.result`."""
+    """The body of an inlined function with early returns; the return values are in `frame.result`."""
 
     frame: PlannedFrame
     body: Plan
@@ -134,7 +134,7 @@ Key = tuple[str, int]
 
 
 def places(items: Plan) -> Iterator[set[Key]]:
-    """Yield the variables of each place: one that is used in two of them outlives both."""
+    """Yield the variables of each item; a variable used in two items outlives both."""
     for item in items:
         match item:
             case Region(statements):
@@ -160,7 +160,7 @@ def places(items: Plan) -> Iterator[set[Key]]:
 
 
 def handed_on(items: Plan) -> Iterator[Key]:
-    """Yield what functions that wait are given: a thread's own memory is used in their many places."""
+    """Yield the arguments of functions that wait, since local memory that is passed to them is used in many items."""
     for item in items:
         match item:
             case Region(statements):
@@ -193,7 +193,7 @@ def used(frame: PlannedFrame, node: object) -> Iterator[Key]:
 
 
 def all_statements(items: Plan) -> Iterator[object]:
-    """Yield all that threads run."""
+    """Yield all statements that threads run."""
     for item in items:
         match item:
             case Region(statements):
@@ -209,10 +209,10 @@ def all_statements(items: Plan) -> Iterator[object]:
 
 
 def takes_out(item: Item) -> bool:
-    """Whether threads may leave what is around an item: a loop, or a function."""
+    """Return whether threads may leave the loop or function around an item."""
     match item:
         case Region(statements):
-            return any(not isinstance(each, Bind) and not jumps(each).isdisjoint(_WAYS_OUT) for _, each in statements)
+            return any(not isinstance(each, Bind) and not jumps(each).isdisjoint(_JUMP_KINDS) for _, each in statements)
         case PlannedIf(_, _, _, then, orelse):
             return any(map(takes_out, (*then, *(orelse or []))))
         case PlannedLoop():
@@ -220,23 +220,25 @@ def takes_out(item: Item) -> bool:
     return False
 
 
-_WAYS_OUT = ("break", "continue", "return")
+_JUMP_KINDS = ("break", "continue", "return")
 
 
 @asked_once
 def jumps(node: object) -> set[str]:
-    """Return the kinds of jumps that lead out of a statement."""
-    found: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()
+    """Return the kinds of jumps that leave a statement."""
+    kinds: set[str] = {node.kind} if isinstance(node, ir.Jump) else set()
     if isinstance(node, ir.Return):
-        found.add("return")
+        kinds.add("return")
     for part in parts(node):
-        found |= jumps(part)
-    inside = ("break", "continue") if isinstance(node, ir.Loop) else ("break",) if isinstance(node, ir.Switch) else ()
-    return found.difference(inside)
+        kinds |= jumps(part)
+    contained = (
+        ("break", "continue") if isinstance(node, ir.Loop) else ("break",) if isinstance(node, ir.Switch) else ()
+    )
+    return kinds.difference(contained)
 
 
 def touches_one(node: object, apart: set[int]) -> bool:
-    """Whether there is memory that all threads touch, or that they have one after the other; not where taken apart."""
+    """Return whether a node accesses memory that all threads share or use in turn, except split memory."""
     for each in walk(node):
         match each:
             case ir.DeclareMemory(slot) if slot in apart:

@@ -1,4 +1,4 @@
-"""Makes the plan of a kernel: where its threads wait for each other, and on what values they all agree."""
+"""The planner: divide a kernel where its threads wait for each other, and find the values on which they agree."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from gpu.simulator.types import Scalar, Type, Void
 
 @dataclass(frozen=True)
 class Planned:
-    """A kernel's plan: which variables differ between threads, and which of these are computed where they are used."""
+    """A kernel's plan, the variables that differ between threads, and those of them that are computed at each use."""
 
     items: Plan
     frames: dict[str, PlannedFrame]
     varying: frozenset[tuple[str, int]]
     computed: dict[tuple[str, int], ir.Expression]
     memories: set[tuple[str, int]]
-    """Memory that is in the plan alone, of objects that functions which wait are given."""
+    """Memory added by the plan, for objects that are passed to functions that wait."""
 
 
 def plan(
@@ -56,19 +56,19 @@ def plan(
     ----------
     kernel : ir.Function
     block : sequence of int
-        How many threads there are along x, y and z.
+        Threads per block along x, y and z.
     constants : frozenset of str
-        The names of `__constant__` variables: what is loaded from them at one place is the same for all.
+        The names of `__constant__` variables; all threads load the same values from them.
     replacement : ScalarReplacement
-        Which local memory is taken apart.
+        The local memory that is split into scalars.
 
     Raises
     ------
     NotCompiled
-        Where it does what this executor leaves to the other one.
+        The kernel uses something that this executor does not support.
     """
     for function in reachable(kernel):
-        if any(found is function for called in function.calls for found in reachable(called)):
+        if any(callee is function for direct_callee in function.calls for callee in reachable(direct_callee)):
             raise NotCompiled("recursion")
     varying: frozenset[tuple[str, int]] = frozenset()
     intervals, by_warps = Intervals(block), go_by_warps(kernel)
@@ -77,22 +77,22 @@ def plan(
         planner = _Planner(varying, intervals, constants, replacement, assignments, by_warps=by_warps)
         frame = planner.frames[""] = PlannedFrame("", kernel, kernel.slots)
         planned = planner.block(frame, kernel.body)
-        found = varying | planner.found
-        if found == varying:
+        all_varying = varying | planner.found
+        if all_varying == varying:
             return Planned(planned, planner.frames, varying, planner.computed, planner.memories)
-        varying = found
+        varying = all_varying
 
 
 def _makes_object(expression: ir.Expression) -> bool:
-    """Whether an expression makes an object that it goes on with; one that a call is given is done with after that."""
+    """Return whether an expression creates an object that outlives the calls to which it is passed."""
     nodes = list(walk(expression))
     arguments = (each for node in nodes if isinstance(node, ir.Call) for each in node.arguments)
-    given = {id(part) for each in arguments if not exchanges(each) for part in walk(each)}
-    return any(isinstance(node, ir.Temporary) and id(node) not in given for node in nodes)
+    passed = {id(part) for each in arguments if not exchanges(each) for part in walk(each)}
+    return any(isinstance(node, ir.Temporary) and id(node) not in passed for node in nodes)
 
 
 class _Planner:
-    """Plans under the assumption that only some variables differ between threads; `found` holds those that do too."""
+    """Plans for an assumed set of varying variables, and collects those that turn out to vary too."""
 
     def __init__(
         self,
@@ -119,23 +119,25 @@ class _Planner:
         self.frames: dict[str, PlannedFrame] = {}
         self._assignments = assignments
         self._rematerializable: dict[str, Rematerializable] = {}
-        self._kept_whole: dict[int, set[int]] = {}
+        self._unsplit_by_function: dict[int, set[int]] = {}
 
     # Which variables differ between threads.
 
-    def _assigned(self, frame: PlannedFrame, slot: int, value: ir.Expression | None, *, declared: bool) -> bool:
-        """Take note of an assignment that the block may do once; whether it can."""
+    def _is_uniform_assignment(
+        self, frame: PlannedFrame, slot: int, value: ir.Expression | None, *, declared: bool
+    ) -> bool:
+        """Register an assignment; return whether the block can execute it once for all threads."""
         key = (frame.path, slot)
         if declared:
             self._declared[key] = self._context[-1]
-        here = self._declared.setdefault(key, 0) == self._context[-1]
-        if here and self._uniformity.holds(frame, value) and key not in self._varying:
+        in_same_context = self._declared.setdefault(key, 0) == self._context[-1]
+        if in_same_context and self._uniformity.holds(frame, value) and key not in self._varying:
             return True
         self.found.add(key)
         return False
 
-    def _of_function(self, frame: PlannedFrame) -> tuple[Assignments, Rematerializable]:
-        """Return where a frame's function assigns, and which of its variables can be computed again."""
+    def _analyses(self, frame: PlannedFrame) -> tuple[Assignments, Rematerializable]:
+        """Return the assignments in a frame's function, and its rematerializable variables."""
         function = frame.function
         if id(function) not in self._assignments:
             self._assignments[id(function)] = Assignments(function, list(walk(function.body)))
@@ -146,11 +148,11 @@ class _Planner:
         return assignments, self._rematerializable[frame.path]
 
     def _induction(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Update | None:
-        """Return how the block steps, where a loop's variable is where each thread began and how far the block is."""
+        """Return the block's step, if a loop's variable is each thread's start plus the block's common progress."""
         match loop.step:
             case ir.Update(Scalar() as type, ir.Local(_, slot, _), "+" | "-" as op, by, Scalar() as compute) if (
                 (frame.path, slot) in self._varying
-                # `i += gridDim.x * blockDim.x` counts an int up by an unsigned: the same bits, whatever the sign.
+                # `i += gridDim.x * blockDim.x` adds an unsigned to an int: the bits are the same.
                 and compute.size == type.size in (4, 8)
                 and not (type.is_float or compute.is_float)
                 and (type.is_signed or op == "+")
@@ -159,28 +161,28 @@ class _Planner:
                 pass
             case _:
                 return None
-        born = self._born(frame, slot, loop)
-        if born is None:
+        start = self._loop_start(frame, slot, loop)
+        if start is None:
             return None
-        come = _come(slot, type)
-        self.computed[frame.path, slot] = ir.Binary(type, "+", born, come)
-        return ir.Update(type, come, op, by, compute)
+        progress = _progress(slot, type)
+        self.computed[frame.path, slot] = ir.Binary(type, "+", start, progress)
+        return ir.Update(type, progress, op, by, compute)
 
-    def _born(self, frame: PlannedFrame, slot: int, loop: ir.Loop) -> ir.Expression | None:
-        """Return where a loop's variable begins; None where it changes elsewhere, or that cannot be computed again."""
-        assignments, rematerializable = self._of_function(frame)
+    def _loop_start(self, frame: PlannedFrame, slot: int, loop: ir.Loop) -> ir.Expression | None:
+        """Return a loop variable's start; None if the variable changes elsewhere, or its start must be stored."""
+        assignments, rematerializable = self._analyses(frame)
         nodes = assignments.nodes
-        born = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
-        if len(born) != 1 or born[0].value is None or not rematerializable.holds(born[0].value):
+        declarations = [node for node in nodes if isinstance(node, ir.Declare) and node.slot == slot]
+        if len(declarations) != 1 or declarations[0].value is None or not rematerializable.holds(declarations[0].value):
             return None
         if changes_of(slot, nodes) != 1 or _uses(slot, nodes) != _uses(slot, walk(loop)):
             return None
-        return born[0].value
+        return declarations[0].value
 
-    def _alike(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Expression | None:
-        """Return what all threads find of a loop's condition, where they begin it apart but go as many rounds.
+    def _common_condition(self, frame: PlannedFrame, loop: ir.Loop) -> ir.Expression | None:
+        """Return a condition common to all threads for a loop with different starts but equally many iterations.
 
-        `for (int i = lane; i < 256; i += 32)` is eight rounds for every lane.
+        `for (int i = lane; i < 256; i += 32)` has eight iterations for every lane.
         """
         match loop.condition, loop.step:
             case (
@@ -190,25 +192,25 @@ class _Planner:
                 pass
             case _:
                 return None
-        counted, lasting = _without_casts(left), self._of_function(frame)[0].lasting
-        if not isinstance(counted, ir.Local) or counted.slot != slot:
+        counter, single_values = _without_casts(left), self._analyses(frame)[0].lasting
+        if not isinstance(counter, ir.Local) or counter.slot != slot:
             return None
-        step, bound = constant(by, lasting), constant(right, lasting)
-        if bound is None or not step or step < 0 or _leaves(loop):
+        step, bound = constant(by, single_values), constant(right, single_values)
+        if bound is None or not step or step < 0 or _has_jumps(loop):
             return None
-        born = self._born(frame, slot, loop)
-        starts = self._intervals.of(frame, born) if born is not None else None
+        loop_start = self._loop_start(frame, slot, loop)
+        starts = self._intervals.of(frame, loop_start) if loop_start is not None else None
         if starts is None or starts[0] < 0:
             return None
         rounds = {max(-((start - bound - (op == "<=")) // step), 0) for start in starts}
         if len(rounds) != 1 or starts[1] + (max(rounds) + 1) * step >= 2**31:
             return None
-        first = ir.Binary(type, "+", ir.Const(type, type.dtype.type(starts[0])), _come(slot, type))
+        first = ir.Binary(type, "+", ir.Const(type, type.dtype.type(starts[0])), _progress(slot, type))
         number = first if left.type == type else ir.Cast(left.type, first)
         return ir.Binary(kind, op, number, right)
 
-    def _differ(self, frame: PlannedFrame, statement: Any) -> None:
-        """Take note that what a region assigns differs between threads."""
+    def _mark_varying(self, frame: PlannedFrame, statement: Any) -> None:
+        """Mark the variables that a region assigns as varying."""
         for node in walk(statement):
             match node:
                 case ir.Assign(_, ir.Local(_, slot, _), _) | ir.Update(_, ir.Local(_, slot, _)):
@@ -219,7 +221,7 @@ class _Planner:
     # Statements.
 
     def block(self, frame: PlannedFrame, body: ir.Statement) -> Plan:
-        """Return the plan of statements in order."""
+        """Return the plan of a sequence of statements."""
         planned: Plan = []
         for statement in body.statements if isinstance(body, ir.Block) else (body,):
             self._statement(frame, statement, planned)
@@ -236,8 +238,8 @@ class _Planner:
                 planned.append(ClusterMeeting(barrier))
             case ir.Evaluate(ir.Fence(_, "__syncwarp")):
                 planned.append(Region())
-            case ir.If(condition, then, orelse) if (known := decided(condition)) is not None:
-                side = then if known else orelse
+            case ir.If(condition, then, orelse) if (holds := decided(condition)) is not None:
+                side = then if holds else orelse
                 if side is not None:
                     self._statement(frame, side, planned)
             case ir.If() if self._is_planned(frame, statement):
@@ -245,43 +247,45 @@ class _Planner:
             case ir.Loop() if self._is_planned(frame, statement):
                 self._loop(frame, statement, planned)
             case ir.Declare(slot, type, value, position):
-                value = self._hoisted(frame, value, planned)
-                made = ir.Declare(slot, type, value, position)
-                if self._assigned(frame, slot, value, declared=True) and not isinstance(type, Void):
-                    # What comes to life here nobody has read before: it may do so before the region that is open.
-                    planned.insert(len(planned) - bool(planned and isinstance(planned[-1], Region)), Once(frame, made))
+                value = self._hoist(frame, value, planned)
+                declaration = ir.Declare(slot, type, value, position)
+                if self._is_uniform_assignment(frame, slot, value, declared=True) and not isinstance(type, Void):
+                    # Nothing reads the variable before its declaration, so it can move before the open region.
+                    planned.insert(
+                        len(planned) - bool(planned and isinstance(planned[-1], Region)), Once(frame, declaration)
+                    )
                 else:
-                    self._run(frame, made, planned)
+                    self._run(frame, declaration, planned)
             case ir.DeclareMemory(_, _, values) if exchanges(statement):
-                held = tuple((offset, self._hoisted(frame, value, planned)) for offset, value in values)
-                self._run(frame, dataclasses.replace(statement, values=held), planned)
+                hoisted_values = tuple((offset, self._hoist(frame, value, planned)) for offset, value in values)
+                self._run(frame, dataclasses.replace(statement, values=hoisted_values), planned)
             case ir.Evaluate(ir.Assign(_, ir.Local(_, slot, _), value) as assign, position):
-                value = self._hoisted(frame, value, planned)
+                value = self._hoist(frame, value, planned)
                 changed = dataclasses.replace(assign, value=value)
                 self._change(frame, slot, value, ir.Evaluate(changed, position), planned)
             case ir.Evaluate(ir.Update(_, ir.Local(_, slot, _), _, value) as update, position):
-                value = self._hoisted(frame, value, planned)
+                value = self._hoist(frame, value, planned)
                 updated = dataclasses.replace(update, value=value)
                 self._change(frame, slot, value, ir.Evaluate(updated, position), planned)
             case ir.Evaluate(ir.Assign(type, ir.Element() as place, value), position) if sees(statement):
-                self._meet(frame, type, place, value, position, planned)
+                self._plan_volatile_store(frame, type, place, value, position, planned)
             case ir.Evaluate(ir.Update(type, ir.Element() as place, op, value, Scalar() as compute), position) if (
                 sees(statement) and compute == type
             ):
                 changed_to = ir.Binary(compute, op, ir.Load(type, place), value)
-                self._meet(frame, type, place, changed_to, position, planned)
+                self._plan_volatile_store(frame, type, place, changed_to, position, planned)
             case ir.Evaluate(expression, position) if waits(expression):
-                left = self._hoisted(frame, expression, planned)
-                if not isinstance(left, ir.Local):
-                    self._run(frame, ir.Evaluate(left, position), planned)
+                remaining = self._hoist(frame, expression, planned)
+                if not isinstance(remaining, ir.Local):
+                    self._run(frame, ir.Evaluate(remaining, position), planned)
             case ir.Return(value, position) if waits(value) if value is not None else False:
-                self._run(frame, ir.Return(self._hoisted(frame, value, planned), position), planned)
+                self._run(frame, ir.Return(self._hoist(frame, value, planned), position), planned)
             case _:
                 if exchanges(statement):
                     raise NotCompiled(f"threads that wait for each other inside of a {_name(statement)}")
                 self._run(frame, statement, planned)
 
-    def _meet(
+    def _plan_volatile_store(
         self,
         frame: PlannedFrame,
         type: Type,
@@ -290,10 +294,10 @@ class _Planner:
         position: SourcePosition,
         planned: Plan,
     ) -> None:
-        """Plan a store to volatile memory: all threads have read before the first one writes."""
+        """Plan a store to volatile memory: all threads read before the first one writes."""
         slot = frame.new_slot(type)
         self.found.add((frame.path, slot))
-        value = self._hoisted(frame, value, planned)
+        value = self._hoist(frame, value, planned)
         planned.append(Region())
         self._run(frame, ir.Declare(slot, type, value, position), planned)
         planned.append(Region())
@@ -301,16 +305,16 @@ class _Planner:
         planned.append(Region())
 
     def _change(
-        self, frame: PlannedFrame, slot: int, value: ir.Expression | None, made: ir.Statement, planned: Plan
+        self, frame: PlannedFrame, slot: int, value: ir.Expression | None, statement: ir.Statement, planned: Plan
     ) -> None:
-        if self._assigned(frame, slot, value, declared=False):
-            planned.append(Once(frame, made))
+        if self._is_uniform_assignment(frame, slot, value, declared=False):
+            planned.append(Once(frame, statement))
         else:
-            self._run(frame, made, planned)
+            self._run(frame, statement, planned)
 
     def _run(self, frame: PlannedFrame, statement: ir.Statement | Bind, planned: Plan) -> None:
-        """Let each thread run a statement, in the region that is open where there is one."""
-        self._differ(frame, statement.value if isinstance(statement, Bind) else statement)
+        """Add a statement of each thread to the open region, or to a new one."""
+        self._mark_varying(frame, statement.value if isinstance(statement, Bind) else statement)
         if not (planned and isinstance(planned[-1], Region)):
             planned.append(Region())
         region = planned[-1]
@@ -320,83 +324,83 @@ class _Planner:
     # Control flow around regions.
 
     def _is_planned(self, frame: PlannedFrame, statement: ir.Statement) -> bool:
-        """Whether a branch or a loop is the block's: it holds a barrier, or a loop worth going through together."""
+        """Return whether the block executes a branch or loop: it contains a barrier, or a loop to run in lockstep."""
         if waits(statement):
             return True
         if isinstance(statement, ir.Loop):
-            return self._goes_together(frame, statement)
+            return self._runs_in_lockstep(frame, statement)
         return any(
-            isinstance(inner, ir.Loop) and self._goes_together(frame, inner) for inner in outermost_loops(statement)
+            isinstance(inner, ir.Loop) and self._runs_in_lockstep(frame, inner) for inner in outermost_loops(statement)
         )
 
-    def _goes_together(self, frame: PlannedFrame, loop: ir.Loop) -> bool:
-        inside = list(walk(loop.body))
+    def _runs_in_lockstep(self, frame: PlannedFrame, loop: ir.Loop) -> bool:
+        nodes = list(walk(loop.body))
         if self._replacement.parts_ways(frame.function, loop):
             return False
-        if not self._whole(frame).isdisjoint(node.slot for node in inside if isinstance(node, ir.Local)):
+        if not self._unsplit_arrays(frame).isdisjoint(node.slot for node in nodes if isinstance(node, ir.Local)):
             return False
-        if is_unrolled(loop) and self._alike(frame, loop) is None:
+        if is_unrolled(loop) and self._common_condition(frame, loop) is None:
             return False
         steps = isinstance(loop.step, ir.Update) and self._uniformity.holds(frame, loop.step.value)
         return self._uniformity.holds(frame, loop.condition) or (steps and _touches_memory(loop.body))
 
-    def _whole(self, frame: PlannedFrame) -> set[int]:
-        """Return the slots of the thread's own arrays that are not taken apart: they are best kept in registers."""
+    def _unsplit_arrays(self, frame: PlannedFrame) -> set[int]:
+        """Return the slots of local arrays that are not split, and are best kept in registers."""
         function = frame.function
-        if id(function) not in self._kept_whole:
-            apart = {*self._replacement.taken_apart(function), *self._replacement.in_rows(function)}
-            nodes = self._of_function(frame)[0].nodes
+        if id(function) not in self._unsplit_by_function:
+            split = {*self._replacement.taken_apart(function), *self._replacement.in_rows(function)}
+            nodes = self._analyses(frame)[0].nodes
             owned = {node.slot for node in nodes if isinstance(node, ir.DeclareMemory)}
-            self._kept_whole[id(function)] = owned - apart
-        return self._kept_whole[id(function)]
+            self._unsplit_by_function[id(function)] = owned - split
+        return self._unsplit_by_function[id(function)]
 
     def _if(self, frame: PlannedFrame, statement: ir.If, planned: Plan) -> None:
-        condition = self._hoisted(frame, statement.condition, planned)
+        condition = self._hoist(frame, statement.condition, planned)
         assert condition is not None
-        self._differ(frame, condition)
+        self._mark_varying(frame, condition)
         uniform = self._uniformity.holds(frame, condition)
         with_mask = self._mask(not uniform)
-        then = self._under(with_mask, frame, statement.then)
-        orelse = self._under(with_mask, frame, statement.orelse) if statement.orelse is not None else None
+        then = self._plan_masked(with_mask, frame, statement.then)
+        orelse = self._plan_masked(with_mask, frame, statement.orelse) if statement.orelse is not None else None
         planned.append(PlannedIf(frame, condition, uniform, then, orelse))
 
     def _loop(self, frame: PlannedFrame, loop: ir.Loop, planned: Plan) -> None:
         before: Plan = []
         condition = loop.condition
-        uniform = self._uniformity.holds(frame, condition) and not _leaves(loop)
-        stepped = self._induction(frame, loop)
-        alike = self._alike(frame, loop) if stepped is not None else None
-        if alike is not None:
-            uniform, condition = True, alike
-        if stepped is not None:
-            assert isinstance(stepped.type, Scalar)
-            assert isinstance(stepped.place, ir.Local)
-            start = ir.Declare(stepped.place.slot, stepped.type, _zero(stepped.type), loop.position)
+        uniform = self._uniformity.holds(frame, condition) and not _has_jumps(loop)
+        block_step = self._induction(frame, loop)
+        common = self._common_condition(frame, loop) if block_step is not None else None
+        if common is not None:
+            uniform, condition = True, common
+        if block_step is not None:
+            assert isinstance(block_step.type, Scalar)
+            assert isinstance(block_step.place, ir.Local)
+            start = ir.Declare(block_step.place.slot, block_step.type, _zero(block_step.type), loop.position)
             planned.append(Once(frame, start))
         context = self._mask(not uniform)
         self._context.append(context)
-        condition = self._hoisted(frame, condition, before)
+        condition = self._hoist(frame, condition, before)
         if condition is not None:
-            self._differ(frame, condition)
+            self._mark_varying(frame, condition)
         body = self.block(frame, loop.body)
         step: Plan = []
-        if stepped is not None:
-            body.append(Once(frame, ir.Evaluate(stepped, loop.position)))
+        if block_step is not None:
+            body.append(Once(frame, ir.Evaluate(block_step, loop.position)))
         elif loop.step is not None:
-            # Where nobody skips the rest of a round, the step is a part of it.
+            # If no thread skips the rest of an iteration, the step is part of the body.
             skips = any(isinstance(node, ir.Jump) and node.kind == "continue" for node in walk(loop.body))
             self._statement(frame, ir.Evaluate(loop.step, loop.position), step if skips else body)
         self._context.pop()
         planned.append(PlannedLoop(frame, before, condition, uniform, body, step, loop.tests_first))
 
     def _mask(self, masked: bool) -> int:
-        """Return the number of the context inside: another one where a mask takes threads out."""
+        """Return the number of the inner context: a new one if a mask deactivates threads."""
         if masked:
             self._masked += 1
             return self._masked
         return self._context[-1]
 
-    def _under(self, context: int, frame: PlannedFrame, body: ir.Statement) -> Plan:
+    def _plan_masked(self, context: int, frame: PlannedFrame, body: ir.Statement) -> Plan:
         self._context.append(context)
         planned = self.block(frame, body)
         self._context.pop()
@@ -404,8 +408,8 @@ class _Planner:
 
     # Expressions that wait.
 
-    def _hoisted(self, frame: PlannedFrame, expression: Any, planned: Plan) -> Any:
-        """Plan what threads exchange within an expression, and return what is left of it."""
+    def _hoist(self, frame: PlannedFrame, expression: Any, planned: Plan) -> Any:
+        """Plan the exchanges within an expression, and return the remaining expression."""
         if expression is None or not exchanges(expression):
             return expression
         if isinstance(expression, ir.Logical) and exchanges(expression.right):
@@ -416,72 +420,74 @@ class _Planner:
             return self._inline(frame, expression, planned)
         if isinstance(expression, ir.Sequence):
             position = next(node.position for node in walk(expression) if hasattr(node, "position"))
-            if (constructed := self._constructed(frame, expression, planned)) is not None:
-                return constructed
+            if (construction := self._plan_construction(frame, expression, planned)) is not None:
+                return construction
             if _makes_object(expression):
-                raise NotCompiled("an exchange between threads while an object is made")
-            first = self._hoisted(frame, expression.first, planned)
+                raise NotCompiled("an exchange between threads in the construction of an object")
+            first = self._hoist(frame, expression.first, planned)
             self._run(frame, ir.Evaluate(first, position), planned)
-            return self._hoisted(frame, expression.second, planned)
+            return self._hoist(frame, expression.second, planned)
         changed: dict[str, Any] = {}
         for each in dataclasses.fields(expression):
             value = getattr(expression, each.name)
             if isinstance(value, tuple):
                 changed[each.name] = tuple(
-                    self._hoisted(frame, part, planned) if dataclasses.is_dataclass(part) else part for part in value
+                    self._hoist(frame, part, planned) if dataclasses.is_dataclass(part) else part for part in value
                 )
             elif dataclasses.is_dataclass(value) and not isinstance(value, LEAVES):
-                changed[each.name] = self._hoisted(frame, value, planned)
-        left = dataclasses.replace(expression, **changed)
-        is_test = isinstance(left, ir.BarrierPhase) and left.op == "test"
-        if not isinstance(left, ir.Warp) and not is_test:
-            return left
-        self._differ(frame, left)
-        slot = frame.new_slot(left.type)
+                changed[each.name] = self._hoist(frame, value, planned)
+        remaining = dataclasses.replace(expression, **changed)
+        is_test = isinstance(remaining, ir.BarrierPhase) and remaining.op == "test"
+        if not isinstance(remaining, ir.Warp) and not is_test:
+            return remaining
+        self._mark_varying(frame, remaining)
+        slot = frame.new_slot(remaining.type)
         self.found.add((frame.path, slot))
-        if isinstance(left, ir.BarrierPhase):
-            planned.append(PhaseTest(frame, slot, left))
-            return ir.Local(left.type, slot, left.op)
-        if self._by_warps and left.op in BLOCK_VOTES:
-            raise NotCompiled("a vote of the block beside a barrier that is an object in memory")
-        agreed = tuple(self._uniformity.holds(frame, argument) for argument in left.arguments)
-        planned.append(Exchange(frame, slot, left, agreed))
-        return ir.Local(left.type, slot, left.op)
+        if isinstance(remaining, ir.BarrierPhase):
+            planned.append(PhaseTest(frame, slot, remaining))
+            return ir.Local(remaining.type, slot, remaining.op)
+        if self._by_warps and remaining.op in BLOCK_VOTES:
+            raise NotCompiled("a vote of the block together with a barrier object in memory")
+        uniform = tuple(self._uniformity.holds(frame, argument) for argument in remaining.arguments)
+        planned.append(Exchange(frame, slot, remaining, uniform))
+        return ir.Local(remaining.type, slot, remaining.op)
 
-    def _constructed(self, frame: PlannedFrame, made: ir.Sequence, planned: Plan) -> ir.Expression | None:
-        """Plan what threads exchange for a constructor, and return what makes the object when all of that is there."""
-        begun, after = made.first, made.second
-        if not isinstance(begun, ir.Sequence) or exchanges(after):
+    def _plan_construction(self, frame: PlannedFrame, construction: ir.Sequence, planned: Plan) -> ir.Expression | None:
+        """Plan the exchanges in a constructor's arguments, and return the construction with their results."""
+        started, after = construction.first, construction.second
+        if not isinstance(started, ir.Sequence) or exchanges(after):
             return None
-        match begun.first, begun.second:
+        match started.first, started.second:
             case ir.Assign(_, _, ir.Temporary(_, None)), ir.Call() as call if not waits(call.function.body):
-                given = tuple(self._hoisted(frame, each, planned) for each in call.arguments)
-                called = dataclasses.replace(begun, second=dataclasses.replace(call, arguments=given))
-                return dataclasses.replace(made, first=called)
+                arguments = tuple(self._hoist(frame, each, planned) for each in call.arguments)
+                call_with_results = dataclasses.replace(started, second=dataclasses.replace(call, arguments=arguments))
+                return dataclasses.replace(construction, first=call_with_results)
         return None
 
-    def _kept(self, frame: PlannedFrame, made: ir.Temporary, position: SourcePosition, planned: Plan) -> ir.Expression:
-        """Plan memory for an object that a function which waits is given: it lives until that is done."""
-        slot = frame.new_slot(made.type)
+    def _plan_object(
+        self, frame: PlannedFrame, temporary: ir.Temporary, position: SourcePosition, planned: Plan
+    ) -> ir.Expression:
+        """Plan memory for an object that is passed to a function that waits, for the duration of the call."""
+        slot = frame.new_slot(temporary.type)
         self.found.add((frame.path, slot))
         self.memories.add((frame.path, slot))
-        values = ((0, made.value),) if made.value is not None else ()
-        declared = ir.DeclareMemory(slot, made.type.element.size, values, False, "a temporary value", position)
-        self._run(frame, declared, planned)
-        return ir.Local(made.type, slot, "")
+        values = ((0, temporary.value),) if temporary.value is not None else ()
+        declaration = ir.DeclareMemory(slot, temporary.type.element.size, values, False, "a temporary value", position)
+        self._run(frame, declaration, planned)
+        return ir.Local(temporary.type, slot, "")
 
     def _inline(self, frame: PlannedFrame, call: ir.Call, planned: Plan) -> ir.Expression:
-        """Plan the body of a function that waits, in a frame of its own."""
+        """Plan the body of a function that waits, in a separate frame."""
         self._inlined += 1
         if self._inlined > 200:
-            raise NotCompiled("functions that call each other and wait")
+            raise NotCompiled("recursive functions that wait")
         function = call.function
         inner = PlannedFrame(f"{frame.path}/{self._inlined}", function, function.slots)
         self.frames[inner.path] = inner
         for slot, ((_, type), argument) in enumerate(zip(function.parameters, call.arguments, strict=True)):
-            value = self._hoisted(frame, argument, planned)
+            value = self._hoist(frame, argument, planned)
             if isinstance(value, ir.Temporary):
-                value = self._kept(frame, value, call.position, planned)
+                value = self._plan_object(frame, value, call.position, planned)
             bind = Bind(inner, slot, type, value)
             self._declared[inner.path, slot] = self._context[-1]
             if self._uniformity.holds(frame, value) and (inner.path, slot) not in self._varying:
@@ -489,35 +495,35 @@ class _Planner:
             else:
                 self.found.add((inner.path, slot))
                 self._run(frame, bind, planned)
-        left = taken(function.body)
-        *body, last = left.statements or (ir.Block(()),)
+        reachable_part = taken(function.body)
+        *body, last = reachable_part.statements or (ir.Block(()),)
         if any(
             isinstance(node, ir.Return) and node is not last for statement in (*body, last) for node in walk(statement)
         ):
-            return self._inline_left_early(frame, inner, call, left, planned)
+            return self._inline_with_early_returns(frame, inner, call, reachable_part, planned)
         for statement in body:
             self._statement(inner, statement, planned)
         if not isinstance(last, ir.Return):
             self._statement(inner, last, planned)
         if not isinstance(last, ir.Return) or last.value is None:
             return _zero(Scalar("int32"))
-        value = self._hoisted(inner, last.value, planned)
+        value = self._hoist(inner, last.value, planned)
         slot = frame.new_slot(call.type)
         self.found.add((frame.path, slot))
         self._run(inner, Bind(frame, slot, call.type, value), planned)
         return ir.Local(call.type, slot, function.name)
 
-    def _inline_left_early(
+    def _inline_with_early_returns(
         self, frame: PlannedFrame, inner: PlannedFrame, call: ir.Call, body: ir.Block, planned: Plan
     ) -> ir.Expression:
-        """Plan the body of a function that some threads leave while others go on."""
+        """Plan the body of a function that some threads leave before others."""
         result: ir.Expression = _zero(Scalar("int32"))
         if not isinstance(call.type, Void):
             slot = frame.new_slot(call.type)
             self.found.add((frame.path, slot))
             inner.result = frame, slot, call.type
             result = ir.Local(call.type, slot, call.function.name)
-        planned.append(PlannedCall(inner, self._under(self._mask(masked=True), inner, body)))
+        planned.append(PlannedCall(inner, self._plan_masked(self._mask(masked=True), inner, body)))
         return result
 
 
@@ -529,8 +535,8 @@ def _zero(type: Scalar) -> ir.Const:
     return ir.Const(type, type.dtype.type(0))
 
 
-def _come(slot: int, type: Scalar) -> ir.Local:
-    """Return the variable that says how far the block has come in a loop over another one."""
+def _progress(slot: int, type: Scalar) -> ir.Local:
+    """Return the variable for the block's progress in a loop over another variable."""
     return ir.Local(type, -1 - slot, "")
 
 
@@ -542,8 +548,8 @@ def _without_casts(expression: ir.Expression) -> ir.Expression:
     return expression
 
 
-def _leaves(loop: ir.Loop) -> bool:
-    """Whether threads may leave a loop, or a round of it, before its end."""
+def _has_jumps(loop: ir.Loop) -> bool:
+    """Return whether threads may leave a loop, or one of its iterations, early."""
     return any(isinstance(node, ir.Jump | ir.Return) for node in walk(loop.body))
 
 

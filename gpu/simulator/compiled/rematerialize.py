@@ -1,8 +1,8 @@
-"""Which variables need no memory of each thread's own, since their value follows from the thread's number.
+"""Rematerialization: variables that are recomputed from the thread's number at each use instead of stored.
 
-`i = blockIdx.x * blockDim.x + threadIdx.x` that is kept for each thread makes `data[i]` an access to anywhere; computed
-again where it is used, neighboring threads access neighboring elements, and LLVM sees it. The variable of a loop that
-all threads step by the same is such a value too: where it began, and how far the block has come.
+If `i = blockIdx.x * blockDim.x + threadIdx.x` were stored per thread, LLVM could not analyze the address of `data[i]`;
+recomputed at each use, neighboring threads visibly access neighboring elements. The variable of a loop that all threads
+step equally is such a value too: its start plus the block's progress.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from gpu.simulator import ir
 from gpu.simulator.compiled.walking import walk
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
-_LARGEST = 60
+_MAXIMUM_SIZE = 60
 _CHEAP = ("+", "-", "*", "&", "|", "^", "<<", ">>")
 
 
 def changed_slots(function: ir.Function, nodes: list[Any]) -> frozenset[int]:
-    """Return the variables that are given a value other than when they come to life, or more than once."""
+    """Return the variables that are assigned after their declaration, or declared without a value or repeatedly."""
     declared: set[int] = set()
     changed: set[int] = set()
     for node in nodes:
@@ -35,7 +35,7 @@ def changed_slots(function: ir.Function, nodes: list[Any]) -> frozenset[int]:
 
 
 def changes_of(slot: int, nodes: list[Any]) -> int:
-    """Return in how many places a variable is given a value after it came to life."""
+    """Return the number of assignments to a variable after its declaration."""
     return sum(
         isinstance(node, ir.Assign | ir.Update) and isinstance(node.place, ir.Local) and node.place.slot == slot
         for node in nodes
@@ -43,22 +43,22 @@ def changes_of(slot: int, nodes: list[Any]) -> int:
 
 
 def values_at_birth(nodes: list[Any]) -> dict[int, ir.Expression]:
-    """Return what variables are given when they come to life."""
+    """Return the values of variables at their declaration."""
     return {node.slot: node.value for node in nodes if isinstance(node, ir.Declare) and node.value is not None}
 
 
 def constant(expression: ir.Expression, values: Mapping[int, ir.Expression]) -> int | None:
-    """Return the number that an expression always is, None where it is not known to be one.
+    """Return the constant value of an integer expression; None if it is not known to be constant.
 
     Parameters
     ----------
     expression : ir.Expression
     values : mapping of int to expression
-        Those of variables that never get another one.
+        The values of variables that are assigned only once.
     """
     match expression:
-        case ir.Const(type, known) if not type.is_float:
-            return int(known)
+        case ir.Const(type, number) if not type.is_float:
+            return int(number)
         case ir.Local(_, slot, _) if slot in values:
             return constant(values[slot], values)
         case ir.Cast(target, operand) if _is_integer(target) and _is_integer(operand.type):
@@ -67,13 +67,13 @@ def constant(expression: ir.Expression, values: Mapping[int, ir.Expression]) -> 
             first, second = constant(left, values), constant(right, values)
             if first is None or second is None or first < 0 or second <= 0:
                 return None
-            found = first * second if op == "*" else first // second
-            return found if found < 2**31 else None
+            result = first * second if op == "*" else first // second
+            return result if result < 2**31 else None
     return None
 
 
 class Assignments:
-    """Where the variables of a function get their values.
+    """The assignments to the variables of a function.
 
     Parameters
     ----------
@@ -85,13 +85,13 @@ class Assignments:
     ----------
     nodes : list
     changed : frozenset of int
-        The variables that get another value than at their birth.
+        The variables that are assigned after their declaration.
     births : dict of int to expression
-        What variables are given at their birth.
+        The values of variables at their declaration.
     lasting : dict of int to expression
-        The values of variables that never get another one.
+        The values of variables that are assigned only at their declaration.
     counting : dict of int to frozenset of int
-        By variable those that count the loops in whose bodies it comes to life.
+        By variable, the counters of the loops that contain its declaration.
     """
 
     def __init__(self, function: ir.Function, nodes: list[Any]) -> None:
@@ -99,11 +99,11 @@ class Assignments:
         self.changed = changed_slots(function, nodes)
         self.births = values_at_birth(nodes)
         self.lasting = {slot: value for slot, value in self.births.items() if slot not in self.changed}
-        self.counting = _counting(nodes)
+        self.counting = _loop_counters(nodes)
 
 
 class Rematerializable:
-    """What can be computed again, for one function.
+    """The rematerializable variables of one function.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Rematerializable:
     varying : frozenset of int
         The variables that differ between threads.
     computed : frozenset of int
-        Those of them that are computed wherever they are used, from where a loop began and how far the block is.
+        The varying variables that are computed at each use, from a loop's start and the block's progress.
     """
 
     def __init__(
@@ -120,19 +120,19 @@ class Rematerializable:
         self._assignments = assignments
         self._varying = varying
         self._computed = computed
-        self._known: dict[int, bool] = {}
+        self._can_compute: dict[int, bool] = {}
         self._sizes: dict[int, int] = {}
 
     def value(self, slot: int) -> ir.Expression | None:
-        """Return what a variable that differs between threads is always equal to, None where it must be kept."""
-        if slot not in self._known:
-            self._known[slot] = False  # of a value that needs itself
+        """Return the expression that a varying variable always equals; None if the variable must be stored."""
+        if slot not in self._can_compute:
+            self._can_compute[slot] = False  # for a value that depends on itself
             value = self._assignments.lasting.get(slot)
             steady = self._assignments.counting.get(slot, frozenset())
             holds = value is not None and self.holds(value, steady)
             self._sizes[slot] = self._size(value) if holds else 0
-            self._known[slot] = holds and self._sizes[slot] <= _LARGEST
-        return self._assignments.births[slot] if self._known[slot] else None
+            self._can_compute[slot] = holds and self._sizes[slot] <= _MAXIMUM_SIZE
+        return self._assignments.births[slot] if self._can_compute[slot] else None
 
     def _size(self, expression: Any) -> int:
         if isinstance(expression, ir.Local):
@@ -140,9 +140,9 @@ class Rematerializable:
         return 1 + sum(self._size(part) for part in vars(expression).values() if dataclasses.is_dataclass(part))
 
     def holds(self, expression: ir.Expression, steady: Set[int] = frozenset()) -> bool:
-        """Whether an expression has the same value for as long as its variables live, and little to compute.
+        """Return whether an expression is cheap, and constant during the lifetime of its variables.
 
-        `steady` are variables that change while the function runs, but not while those live that are asked about.
+        `steady` are variables that change while the function runs, but not during the lifetime in question.
         """
         match expression:
             case ir.Const(type) | ir.Special(type):
@@ -150,15 +150,20 @@ class Rematerializable:
             case ir.Local(type, slot, _):
                 if slot in self._varying:
                     return self.value(slot) is not None or slot in self._computed & steady
-                lasts = slot not in self._assignments.changed or slot in steady
-                return lasts and (isinstance(type, Pointer) or _is_integer(type))
+                is_constant = slot not in self._assignments.changed or slot in steady
+                return is_constant and (isinstance(type, Pointer) or _is_integer(type))
             case ir.Unary(type, "-" | "~", operand):
                 return _is_integer(type) and self.holds(operand, steady)
             case ir.Binary(type, op, left, right) if _is_integer(type) and op in _CHEAP:
                 return self.holds(left, steady) and self.holds(right, steady)
             case ir.Binary(type, "/" | "%", left, right) if _is_integer(type):
-                by = constant(right, self._assignments.lasting) or 0
-                return by > 0 and by & (by - 1) == 0 and self.holds(left, steady) and self.holds(right, steady)
+                divisor = constant(right, self._assignments.lasting) or 0
+                return (
+                    divisor > 0
+                    and divisor & (divisor - 1) == 0
+                    and self.holds(left, steady)
+                    and self.holds(right, steady)
+                )
             case ir.Cast(target, operand):
                 return _is_integer(target) and _is_integer(operand.type) and self.holds(operand, steady)
             case ir.Offset(_, pointer, index):
@@ -168,12 +173,12 @@ class Rematerializable:
         return False
 
 
-def _counting(nodes: list[Any]) -> dict[int, frozenset[int]]:
-    """Return by variable those that count the loops in whose bodies it comes to life, and that change nowhere else.
+def _loop_counters(nodes: list[Any]) -> dict[int, frozenset[int]]:
+    """Return by variable the counters of the loops that contain its declaration, if only the loops change them.
 
-    While it lives they do not change: a loop takes its step when a round's own variables are gone.
+    They are constant during the variable's lifetime, because a loop's step runs after the end of the iteration's scope.
     """
-    found: dict[int, frozenset[int]] = {}
+    counters: dict[int, frozenset[int]] = {}
     for loop in nodes:
         match loop:
             case ir.Loop(step=ir.Update(_, ir.Local(_, slot, _)) | ir.Assign(_, ir.Local(_, slot, _))) if (
@@ -181,8 +186,8 @@ def _counting(nodes: list[Any]) -> dict[int, frozenset[int]]:
             ):
                 for node in walk(loop.body):
                     if isinstance(node, ir.Declare):
-                        found[node.slot] = found.get(node.slot, frozenset()) | {slot}
-    return found
+                        counters[node.slot] = counters.get(node.slot, frozenset()) | {slot}
+    return counters
 
 
 def _is_integer(type: Any) -> bool:

@@ -1,4 +1,4 @@
-"""A worker's scratch memory: arrays of one value for each thread of a block."""
+"""A worker's scratch memory: arrays with one value per thread of a block."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from gpu.simulator.compiled.assembly import Assembly
 from gpu.warp import WARP
 
 ALIGNMENT = 64
-"""Of each array, in bytes."""
+"""Alignment of each array in bytes."""
 
-_AROUND = 32 * 8
-"""The bytes before and after the arrays, so that the lane next to the first or the last one may be read."""
+_MARGIN = 32 * 8
+"""Bytes before and after the arrays, so that lanes next to the first or last one can be read."""
 
 
 class Scratch:
@@ -19,23 +19,23 @@ class Scratch:
     ----------
     asm : Assembly
     threads : int
-        Of a block.
+        Threads per block.
     """
 
     def __init__(self, asm: Assembly, threads: int) -> None:
         self._asm = asm
-        self._end = _AROUND
+        self._end = _MARGIN
         self._offsets: dict[object, int] = {}
         self.stride = -(-threads // WARP) * WARP
-        """The elements of an array: whole warps."""
+        """The number of elements of an array, a multiple of the warp size."""
 
     @property
     def size(self) -> int:
-        """The bytes that a worker needs."""
-        return self._end + _AROUND
+        """The bytes of scratch memory per worker."""
+        return self._end + _MARGIN
 
     def take(self, key: object, size: int) -> int:
-        """Return the offset of the array of a key, of elements of so many bytes."""
+        """Return the offset of the array of a key, with elements of `size` bytes; allocate it at the first call."""
         if key not in self._offsets:
             self._offsets[key] = self._end
             self._end += -(-size * self.stride // ALIGNMENT) * ALIGNMENT

@@ -1,4 +1,4 @@
-"""What one thread runs: statements, and the bodies of the functions that it calls, as LLVM instructions."""
+"""The statements of one thread, and the bodies of functions that it calls, as LLVM instructions."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gpu.simulator.compiled.thread_block import ThreadBlock
 from gpu.simulator.compiled.walking import returned_last
 from gpu.simulator.types import VOID, Scalar, Type
 
-_DEEPEST = 24
+_MAXIMUM_DEPTH = 24
 
 
 @dataclass
 class _Targets:
-    """Where jumps of a function lead; "" is out of the region."""
+    """The labels for a function's jumps; "" leaves the region."""
 
     breaks: str = ""
     continues: str = ""
     returns: str = ""
     result: Callable[[Value, Type], None] | None = None
-    """What takes the value that is returned."""
+    """Stores the return value."""
 
 
 class StatementWriter:
-    """Writes what a thread runs.
+    """Writes the statements of a thread.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class StatementWriter:
     block : ThreadBlock
     memory : KernelMemory
     masks : MaskStack
-        What a jump out of all that is written here takes the thread out of.
+        The masks from which jumps out of the written code remove the thread.
 
     Attributes
     ----------
     expressions : ExpressionWriter
-        What statements compute.
+        Writes the statements' expressions.
     """
 
     def __init__(self, asm: Assembly, block: ThreadBlock, memory: KernelMemory, masks: MaskStack) -> None:
@@ -58,7 +58,7 @@ class StatementWriter:
         self._accesses = self.expressions.accesses
 
     def run(self, frame: PlannedFrame, statement: ir.Statement | Bind) -> None:
-        """Write a statement of a plan, or a parameter that comes to life."""
+        """Write a statement of a plan, or the initialization of a parameter."""
         if isinstance(statement, Bind):
             self._bind(frame, statement)
         else:
@@ -82,7 +82,7 @@ class StatementWriter:
             case ir.If(condition, then, orelse):
                 holds = self.expressions.scalar(frame, condition)
                 if holds in ("true", "false"):
-                    # Of a condition that is a constant one side is all there is.
+                    # A constant condition leaves only one side.
                     side = then if holds == "true" else orelse
                     if side is not None:
                         self._statement(frame, side)
@@ -109,7 +109,7 @@ class StatementWriter:
             case ir.Return(value):
                 self._return(frame, value)
             case _:
-                raise NotCompiled(f"a {statement.__class__.__name__.lower()} here")
+                raise NotCompiled(f"a {statement.__class__.__name__.lower()} statement here")
 
     def _declare_memory(self, frame: PlannedFrame, slot: int, size: int, values: Any, zeroed: bool) -> None:
         asm = self._asm
@@ -148,15 +148,19 @@ class StatementWriter:
     def _switch(self, frame: PlannedFrame, switch: ir.Switch) -> None:
         asm = self._asm
         assert isinstance(switch.value.type, Scalar)
-        what, value, end = value_type(switch.value.type), self.expressions.scalar(frame, switch.value), asm.fresh("end")
+        llvm_type, value, end = (
+            value_type(switch.value.type),
+            self.expressions.scalar(frame, switch.value),
+            asm.fresh("end"),
+        )
         labels = [asm.fresh("section") for _ in switch.sections]
         default = next((label for label, each in zip(labels, switch.sections, strict=True) if each.is_default), end)
         cases = " ".join(
-            f"{what} {case}, label %{label}"
+            f"{llvm_type} {case}, label %{label}"
             for label, section in zip(labels, switch.sections, strict=True)
             for case in section.values
         )
-        asm.emit(f"switch {what} {value}, label %{default} [ {cases} ]")
+        asm.emit(f"switch {llvm_type} {value}, label %{default} [ {cases} ]")
         asm.ended = True
         outer, self._targets.breaks = self._targets.breaks, end
         for label, section in zip(labels, switch.sections, strict=True):
@@ -188,9 +192,9 @@ class StatementWriter:
             self._memory.store(place, bind.type, self.expressions.value(frame, bind.value))
 
     def _call(self, frame: PlannedFrame, call: ir.Call) -> Value:
-        """Write a function's body in place."""
+        """Write a function's body inline."""
         asm = self._asm
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAXIMUM_DEPTH:
             raise NotCompiled("recursion")
         inner = PlannedFrame(asm.fresh(frame.path + "/call"), call.function, call.function.slots)
         self.expressions.strips.enter(inner, frame, call)
@@ -204,7 +208,7 @@ class StatementWriter:
         return result
 
     def _body(self, frame: PlannedFrame, body: ir.Block, type: Type) -> Value:
-        """Write the body of a function, and return what it returns."""
+        """Write the body of a function, and return its return value."""
         asm = self._asm
         last = returned_last(body)
         if last is not None:

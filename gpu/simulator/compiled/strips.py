@@ -1,9 +1,9 @@
-"""Where the bits of a thread's number are taken apart by what all threads agree on: `t & (stride - 1)`, `i ^ stride`.
+"""Strips of threads for bit operations on a thread's number with a uniform mask: `t & (stride - 1)`, `i ^ stride`.
 
-Of strips of threads side by side that start at a multiple of their length, a power of two, all values of such an
-expression follow from the first one where a mask takes all low bits or none: they rise by one from thread to thread,
-fall, or are one and the same. Whether a mask does is known when the block comes there, so that a loop over strips,
-whose accesses LLVM finds side by side, stands before the one that holds for any mask.
+A strip is a sequence of consecutive threads that starts at a multiple of its length, a power of two. If a mask contains
+all or none of the low bits, the values of such an expression along a strip follow from the first one: they increase by
+one from thread to thread, decrease by one, or are equal. Whether a mask does is known at run time, so a loop over
+strips, in which LLVM detects neighboring accesses, precedes the general loop.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from gpu.simulator.types import BOOL, INT64, Scalar
 
 SHORTEST_STRIP = 4
 _LENGTHS = (32, 8, SHORTEST_STRIP)
-"""Of strips: long ones have little around them, and of short ones there are masks enough."""
-_LARGEST = 60
-"""Nodes of an expression that is looked into."""
-_LARGEST_REGION = 400
-"""Nodes of statements that are worth writing several times."""
-_DEEPEST = 6
+"""Strip lengths in threads: long strips have little overhead, and short ones are valid for many masks."""
+_MAXIMUM_NODES = 60
+"""The most nodes of an expression that is analyzed."""
+_MAXIMUM_REGION_NODES = 400
+"""The most nodes of statements that are worth several versions."""
+_MAXIMUM_DEPTH = 6
 _BITWISE = ("&", "|", "^")
 
 
 @dataclass(frozen=True)
 class StripCourse:
-    """How a value goes along a strip.
+    """How a value progresses along a strip.
 
     Parameters
     ----------
     slope : int
-        By how much it rises from thread to thread: 1, 0, -1. One that rises starts at a multiple of the length, one
-        that falls ends there.
+        The increase from thread to thread: 1, 0 or -1. An increasing value starts at a multiple of the strip length, a
+        decreasing one ends there.
     aligned : bool
-        Whether all its low bits are 0, where it is the same for all.
+        Whether all low bits are 0, for a value that is the same for all threads.
     by_bits : bool
-        Whether that follows from a mask.
+        Whether this follows from a mask.
     """
 
     slope: int
@@ -54,12 +54,12 @@ class StripCourse:
 
 
 Masks = Mapping[ir.Expression, bool]
-"""By masks whether they take all low bits, or none."""
+"""Whether masks contain all low bits (True), or none."""
 
 
 @dataclass(frozen=True)
 class StripVersion:
-    """Strips of so many threads, under what is assumed of masks."""
+    """Strips of a length in threads, with assumptions about masks."""
 
     threads: int
     masks: Masks
@@ -68,14 +68,14 @@ class StripVersion:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What a function's variables are: those of the plan's own frames, or of a function that a thread calls."""
+    """The scope of variables: a frame of the plan, or a function that a thread calls."""
 
     frame: PlannedFrame
     arguments: Mapping[int, ir.Expression | None] | None = None
 
 
 class BitStrips:
-    """Finds strips, and writes the values that go along them.
+    """Finds strips, and writes the values that progress along them.
 
     Parameters
     ----------
@@ -86,21 +86,21 @@ class BitStrips:
         self._thread = thread
         self._version: StripVersion | None = None
         self._firsts: dict[ir.Expression, str] = {}
-        self._born: set[tuple[str, int]] = set()
+        self._region_declarations: set[tuple[str, int]] = set()
         self._scopes: dict[str, tuple[PlannedFrame, _Scope]] = {}
-        self._only: dict[int, tuple[dict[int, ir.Expression], frozenset[int]]] = {}
+        self._value_cache: dict[int, tuple[dict[int, ir.Expression], frozenset[int]]] = {}
 
-    # What there is in a region.
+    # Analysis of a region.
 
     def versions(self, region: Region) -> list[StripVersion]:
-        """Return the versions of a region that are worth writing, the best one first; none in most cases."""
+        """Return the versions of a region that are worth writing, the best one first; usually none."""
         size = 0
-        found: dict[ir.Expression, None] = {}
+        expressions: dict[ir.Expression, None] = {}
         frames = {id(frame): frame for frame, _ in region.statements}
         if len(frames) != 1 or not any(self._thread.block.shape[0] % threads == 0 for threads in _LENGTHS):
             return []
         (frame,) = frames.values()
-        self._born = {
+        self._region_declarations = {
             (frame.path, node.slot)
             for _, statement in region.statements
             if not isinstance(statement, Bind)
@@ -108,87 +108,87 @@ class BitStrips:
             if isinstance(node, ir.Declare)
         }
         for _, statement in region.statements:
-            for scope, node in self._inside(_Scope(frame), statement, 0):
+            for scope, node in self._nodes_in(_Scope(frame), statement, 0):
                 size += 1
-                if size > _LARGEST_REGION:
+                if size > _MAXIMUM_REGION_NODES:
                     return []
                 if isinstance(node, ir.Binary) and node.op in _BITWISE:
-                    expanded = self._expanded(scope, node)
+                    expanded = self._expand_bounded(scope, node)
                     if expanded is not None:
-                        found[expanded] = None
+                        expressions[expanded] = None
         versions: list[StripVersion] = []
         for threads in _LENGTHS:
-            for turned in (False, True) if self._thread.block.shape[0] % threads == 0 else ():
+            for assume_ones in (False, True) if self._thread.block.shape[0] % threads == 0 else ():
                 masks: dict[ir.Expression, bool] = {}
-                for each in found:
-                    self._assume(each, threads, masks, turned=turned)
+                for each in expressions:
+                    self._assume(each, threads, masks, assume_ones=assume_ones)
                 version = StripVersion(threads, masks, frame)
                 if masks and version not in versions:
                     versions.append(version)
         return versions
 
-    def _inside(self, scope: _Scope, statement: Any, depth: int) -> Iterator[tuple[_Scope, Any]]:
+    def _nodes_in(self, scope: _Scope, statement: Any, depth: int) -> Iterator[tuple[_Scope, Any]]:
         """Yield the nodes of a statement, and of the functions that it calls."""
         for node in walk(statement.value if isinstance(statement, Bind) else statement):
             yield scope, node
-            if isinstance(node, ir.Call) and depth < _DEEPEST:
-                yield from self._inside(self._called(scope, node), node.function.body, depth + 1)
+            if isinstance(node, ir.Call) and depth < _MAXIMUM_DEPTH:
+                yield from self._nodes_in(self._call_scope(scope, node), node.function.body, depth + 1)
 
     def _assume(
-        self, expression: ir.Expression, threads: int, masks: dict[ir.Expression, bool], *, turned: bool
+        self, expression: ir.Expression, threads: int, masks: dict[ir.Expression, bool], *, assume_ones: bool
     ) -> None:
-        """Take note of what is best assumed of an expression's masks, but of those for which that is known already.
+        """Add the best assumption about each mask in an expression, unless one exists.
 
-        `turned` is whether a mask of `^` has all low bits.
+        `assume_ones` is whether to assume that a mask of `^` contains all low bits.
         """
-        for node in reversed(list(walk(expression))):  # what is inside comes first
+        for node in reversed(list(walk(expression))):  # inner nodes come first
             if not (isinstance(node, ir.Binary) and node.op in _BITWISE):
                 continue
-            for one, mask in ((node.left, node.right), (node.right, node.left)):
-                if not self._is_agreed(mask) or isinstance(mask, ir.Const):
+            for other_operand, mask in ((node.left, node.right), (node.right, node.left)):
+                if not self._is_uniform(mask) or isinstance(mask, ir.Const):
                     continue
-                course, own = self._course(one, threads, masks), self._course(mask, threads, {})
-                if course is None or own is None or course.slope == 0 or own.aligned:
+                course, mask_course = self._course(other_operand, threads, masks), self._course(mask, threads, {})
+                if course is None or mask_course is None or course.slope == 0 or mask_course.aligned:
                     continue
-                ones = turned if node.op == "^" else node.op == "&" and not _is_inverted(mask)
+                ones = assume_ones if node.op == "^" else node.op == "&" and not _is_inverted(mask)
                 masks.setdefault(mask, ones)
 
-    # While a version is written.
+    # Code of a version.
 
     @contextmanager
     def within(self, version: StripVersion) -> Iterator[None]:
-        """Let values that are written inside go along strips as a version has them."""
+        """Write the values inside along strips, under a version's assumptions."""
         self._version = version
         self._firsts.clear()
         yield
         self._version = None
 
     def holds(self, version: StripVersion) -> str:
-        """Return whether masks are as a version assumes."""
-        asm, found = self._thread.asm, "true"
+        """Return whether a version's assumptions about masks hold."""
+        asm, result = self._thread.asm, "true"
         for mask, ones in version.masks.items():
             assert isinstance(mask.type, Scalar)
             name, low = value_type(mask.type), version.threads - 1
-            # A variable without a value that nobody reads yet is no reason for anything.
-            known = asm.value(f"freeze {name} {self._thread.scalar(version.frame, mask)}")
-            bits = asm.value(f"and {name} {known}, {low}")
-            found = asm.value(f"and i1 {found}, {asm.value(f'icmp eq {name} {bits}, {low if ones else 0}')}")
-        return found
+            # Freeze variables that may not have a value yet, so that the comparison is not undefined.
+            value = asm.value(f"freeze {name} {self._thread.scalar(version.frame, mask)}")
+            bits = asm.value(f"and {name} {value}, {low}")
+            result = asm.value(f"and i1 {result}, {asm.value(f'icmp eq {name} {bits}, {low if ones else 0}')}")
+        return result
 
     def enter(self, inner: PlannedFrame, frame: PlannedFrame, call: ir.Call) -> None:
-        """Take note of the frame in which a function's body is written."""
+        """Register the frame in which a function's body is written."""
         if self._version is not None:
-            self._scopes[inner.path] = inner, self._called(self._scope(frame), call)
+            self._scopes[inner.path] = inner, self._call_scope(self._scope(frame), call)
 
     def value(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
-        """Return a value that goes along the strip by the bits of masks; None of any other."""
-        found = self._along(frame, expression)
-        if found is None:
+        """Return a value that progresses along the strip because of masks; None for any other."""
+        progression = self._along(frame, expression)
+        if progression is None:
             return None
-        first, slope = found
+        first_value, slope = progression
         assert isinstance(expression.type, Scalar)
         if not slope:
-            return first
+            return first_value
         asm, name, low = self._thread.asm, value_type(expression.type), self._length - 1
         lane = (
             self._thread.block.lane
@@ -196,17 +196,17 @@ class BitStrips:
             else asm.value(f"trunc nuw nsw i64 {self._thread.block.lane} to {name}")
         )
         if slope > 0:
-            return asm.value(f"add nuw nsw {name} {asm.value(f'and {name} {first}, {~low}')}, {lane}")
-        return asm.value(f"sub nuw nsw {name} {asm.value(f'or {name} {first}, {low}')}, {lane}")
+            return asm.value(f"add nuw nsw {name} {asm.value(f'and {name} {first_value}, {~low}')}, {lane}")
+        return asm.value(f"sub nuw nsw {name} {asm.value(f'or {name} {first_value}, {low}')}, {lane}")
 
     def subscript(self, frame: PlannedFrame, expression: ir.Expression) -> str | None:
-        """Return such a value as an i64."""
-        found = self._along(frame, expression)
-        if found is None:
+        """Return such a value as an i64; None for any other."""
+        progression = self._along(frame, expression)
+        if progression is None:
             return None
-        first, slope = found
+        first_value, slope = progression
         assert isinstance(expression.type, Scalar)
-        wide = arithmetic.cast(self._thread.asm, expression.type, INT64, first)
+        wide = arithmetic.cast(self._thread.asm, expression.type, INT64, first_value)
         if not slope:
             return wide
         return self._thread.asm.value(f"{'add' if slope > 0 else 'sub'} nsw i64 {wide}, {self._thread.block.lane}", "x")
@@ -217,11 +217,11 @@ class BitStrips:
         return self._version.threads
 
     def _along(self, frame: PlannedFrame, expression: ir.Expression) -> tuple[str, int] | None:
-        """Return the value of a strip's first thread, and by how much it rises from there."""
+        """Return the value of a strip's first thread, and its increase from thread to thread."""
         version = self._version
         if version is None or not self._thread.block.in_strip or not _is_integer(expression.type):
             return None
-        expanded = self._expanded(self._scope(frame), expression)
+        expanded = self._expand_bounded(self._scope(frame), expression)
         course = self._course(expanded, version.threads, version.masks) if expanded is not None else None
         if expanded is None or course is None or not course.by_bits:
             return None
@@ -230,50 +230,53 @@ class BitStrips:
                 self._firsts[expanded] = self._thread.scalar(version.frame, expanded)
         return self._firsts[expanded], course.slope
 
-    # What variables are made of.
+    # Expansion of variables.
 
     def _scope(self, frame: PlannedFrame) -> _Scope:
-        known = self._scopes.get(frame.path)
-        return known[1] if known is not None and known[0] is frame else _Scope(frame)
+        scope_entry = self._scopes.get(frame.path)
+        return scope_entry[1] if scope_entry is not None and scope_entry[0] is frame else _Scope(frame)
 
-    def _called(self, scope: _Scope, call: ir.Call) -> _Scope:
+    def _call_scope(self, scope: _Scope, call: ir.Call) -> _Scope:
         function = call.function
-        changed = self._only_values(function)[1]
+        changed = self._single_values(function)[1]
         arguments = {
-            slot: self._expanded(scope, argument) if slot not in changed else None
+            slot: self._expand_bounded(scope, argument) if slot not in changed else None
             for slot, argument in enumerate(call.arguments)
         }
         return _Scope(PlannedFrame("", function, function.slots), arguments)
 
-    def _only_values(self, function: ir.Function) -> tuple[dict[int, ir.Expression], frozenset[int]]:
-        """Return the values of variables that never get another one, and the variables that do."""
-        if id(function) not in self._only:
+    def _single_values(self, function: ir.Function) -> tuple[dict[int, ir.Expression], frozenset[int]]:
+        """Return the values of variables that are assigned only once, and the variables that are not."""
+        if id(function) not in self._value_cache:
             nodes = list(walk(function.body))
             changed = changed_slots(function, nodes)
             births = values_at_birth(nodes)
-            self._only[id(function)] = {key: value for key, value in births.items() if key not in changed}, changed
-        return self._only[id(function)]
+            self._value_cache[id(function)] = (
+                {key: value for key, value in births.items() if key not in changed},
+                changed,
+            )
+        return self._value_cache[id(function)]
 
-    def _expanded(self, scope: _Scope, expression: ir.Expression) -> ir.Expression | None:
-        """Return an expression without variables that differ between threads; None where it is more than arithmetic."""
+    def _expand_bounded(self, scope: _Scope, expression: ir.Expression) -> ir.Expression | None:
+        """Return an expression with varying variables replaced by their values; None if it is not plain arithmetic."""
         expanded = self._expand(scope, expression, 0)
-        return expanded if expanded is not None and sum(1 for _ in walk(expanded)) <= _LARGEST else None
+        return expanded if expanded is not None and sum(1 for _ in walk(expanded)) <= _MAXIMUM_NODES else None
 
     def _expand(self, scope: _Scope, expression: ir.Expression, depth: int) -> ir.Expression | None:
-        if depth > _LARGEST or not (_is_integer(expression.type) or expression.type == BOOL):
+        if depth > _MAXIMUM_NODES or not (_is_integer(expression.type) or expression.type == BOOL):
             return None
         match expression:
             case ir.Const() | ir.Special():
                 return expression
             case ir.Local(_, slot, _):
                 return self._expand_variable(scope, expression, slot, depth)
-            case ir.Call(function=function) if depth < _DEEPEST:
+            case ir.Call(function=function) if depth < _MAXIMUM_DEPTH:
                 body = function.body.statements
                 if not body or not isinstance(body[-1], ir.Return) or body[-1].value is None:
                     return None
                 if not all(isinstance(each, ir.Declare) for each in body[:-1]):
                     return None
-                return self._expand(self._called(scope, expression), body[-1].value, depth + 1)
+                return self._expand(self._call_scope(scope, expression), body[-1].value, depth + 1)
             case ir.Unary(_, _, operand) | ir.Cast(_, operand):
                 inner = self._expand(scope, operand, depth + 1)
                 return None if inner is None else replace(expression, operand=inner)
@@ -288,38 +291,38 @@ class BitStrips:
         return None
 
     def _expand_variable(self, scope: _Scope, local: ir.Local, slot: int, depth: int) -> ir.Expression | None:
-        only, _ = self._only_values(scope.frame.function)
+        single_values, _ = self._single_values(scope.frame.function)
         if scope.arguments is not None:
             if slot in scope.arguments:
                 return scope.arguments[slot]
-            return self._expand(scope, only[slot], depth + 1) if slot in only else None
+            return self._expand(scope, single_values[slot], depth + 1) if slot in single_values else None
         frame = scope.frame
         computed = self._thread.memory.computed(frame, slot)
         if computed is not None:
             return self._expand(scope, computed, depth + 1)
         if not self._thread.memory.differs(frame, slot):
             return local
-        if (frame.path, slot) in self._born and slot in only:
-            return self._expand(scope, only[slot], depth + 1)
+        if (frame.path, slot) in self._region_declarations and slot in single_values:
+            return self._expand(scope, single_values[slot], depth + 1)
         return None
 
-    # How values go along a strip.
+    # Progression of values along a strip.
 
-    def _is_agreed(self, expression: ir.Expression) -> bool:
-        """Whether all threads agree on an expression that has been expanded."""
+    def _is_uniform(self, expression: ir.Expression) -> bool:
+        """Return whether an expanded expression is uniform."""
         return not any(isinstance(node, ir.Special) and node.name == "threadIdx" for node in walk(expression))
 
     def _course(self, expression: ir.Expression, threads: int, masks: Masks) -> StripCourse | None:
         low = threads - 1
         match expression:
-            case ir.Const(_, known):
-                return StripCourse(0, int(known) & low == 0)
+            case ir.Const(_, number):
+                return StripCourse(0, int(number) & low == 0)
             case ir.Special(_, "threadIdx", 0):
                 return StripCourse(1)
             case ir.Special(_, name, _):
                 return StripCourse(0, name == "blockDim" and self._thread.block.shape[expression.axis] & low == 0)
             case ir.Cast(Scalar() as target, operand) if _is_integer(target) and _is_integer(operand.type):
-                return self._course(operand, threads, masks)  # there are more bits than a strip counts by
+                return self._course(operand, threads, masks)  # types have more bits than a strip's length
             case ir.Unary(_, "~", operand):
                 inner = self._course(operand, threads, masks)
                 return None if inner is None else replace(inner, slope=-inner.slope, aligned=False)
@@ -332,24 +335,24 @@ class BitStrips:
                         op, second, first, _low_bits(left, low, masks)
                     )
                 return _by_arithmetic(op, first, second, right, threads)
-        return StripCourse(0) if self._is_agreed(expression) else None
+        return StripCourse(0) if self._is_uniform(expression) else None
 
 
 def _by_mask(op: str, one: StripCourse, mask: StripCourse, low_bits: bool | None) -> StripCourse | None:
-    """Return the course of an operation with a mask whose low bits are all set, none, or who knows."""
+    """Return the progression of an operation with a mask whose low bits are all set, all clear, or unknown (None)."""
     if mask.slope:
         return None
     by_bits = one.by_bits or mask.by_bits
     if not one.slope:
         return StripCourse(0, _is_aligned(op, one, mask), by_bits)
-    taken = False if mask.aligned else low_bits
-    if taken is None:
+    has_low_bits = False if mask.aligned else low_bits
+    if has_low_bits is None:
         return None
     if op == "&":
-        return StripCourse(one.slope, by_bits=True) if taken else StripCourse(0, True, by_bits=True)
+        return StripCourse(one.slope, by_bits=True) if has_low_bits else StripCourse(0, True, by_bits=True)
     if op == "^":
-        return StripCourse(-one.slope if taken else one.slope, by_bits=True)
-    return None if taken else StripCourse(one.slope, by_bits=True)
+        return StripCourse(-one.slope if has_low_bits else one.slope, by_bits=True)
+    return None if has_low_bits else StripCourse(one.slope, by_bits=True)
 
 
 def _by_arithmetic(
@@ -372,12 +375,12 @@ def _by_arithmetic(
 
 
 def _is_aligned(op: str, one: StripCourse, other: StripCourse) -> bool:
-    """Whether an operation on two numbers that are the same for all leaves no low bits."""
+    """Return whether an operation on two uniform numbers clears all low bits."""
     return any((one.aligned, other.aligned)) if op == "&" else all((one.aligned, other.aligned))
 
 
 def _low_bits(mask: ir.Expression, low: int, masks: Masks) -> bool | None:
-    """Return whether all low bits of a mask are set, or none; None where that is not known."""
+    """Return whether all low bits of a mask are set (True) or clear; None if unknown."""
     if isinstance(mask, ir.Const):
         bits = int(mask.value) & low
         return bits == low if bits in (0, low) else None

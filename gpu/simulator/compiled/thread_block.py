@@ -1,4 +1,4 @@
-"""The threads of a block: loops over them, and what is known of the one that is being written."""
+"""The threads of a block: loops over them, and the state of the current thread."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from gpu.simulator.compiled.plan import Bind, PlannedFrame
 
 @dataclass(frozen=True)
 class ThreadStrip:
-    """Threads that are written as one loop: the number of the first along x, and that of each from there."""
+    """Threads in one loop: the number of the first along x, and each thread's offset from it."""
 
     start: str
     lane: str
     threads: int
     place: int
-    """The line before which stands what is the same for all of them."""
+    """The line before which code that is the same for all of them can be inserted."""
 
 
 class ThreadBlock:
-    """Writes what runs for the threads of a block.
+    """Writes loops over the threads of a block.
 
     Parameters
     ----------
     asm : Assembly
     shape : sequence of int
-        How many threads there are along x, y and z.
+        Threads per block along x, y and z.
 
     Attributes
     ----------
     thread : str
-        The number of the thread that is being written, an i64.
+        The number of the current thread, an i64.
     latch : str
-        Where the next thread begins.
+        The label where the next thread begins.
     access : str
-        What is appended to loads and stores: the group of accesses that threads make independently.
+        Suffix of loads and stores: the metadata of accesses that are independent between threads.
     """
 
     def __init__(self, asm: Assembly, shape: Sequence[int]) -> None:
@@ -57,7 +57,7 @@ class ThreadBlock:
         self._divisions = Divisions()
 
     def begin(self, number: str) -> None:
-        """Write what finds blockIdx from a block's number in the grid, an i64."""
+        """Write the computation of blockIdx from a block's number in the grid, an i64."""
         asm = self._asm
         columns, rows = asm.value("zext i32 %gx to i64"), asm.value("zext i32 %gy to i64")
         row = asm.value(f"udiv i64 {number}, {columns}")
@@ -68,7 +68,7 @@ class ThreadBlock:
         )
         self._block_index = [asm.value(f"trunc i64 {axis} to i32", "bid") for axis in axes]
 
-    # What is known of the thread that is being written.
+    # The current thread.
 
     @property
     def thread_index(self) -> Sequence[str]:
@@ -76,7 +76,7 @@ class ThreadBlock:
         return self._thread_index
 
     def index_of(self, thread: str) -> list[str]:
-        """Return threadIdx of the thread of a number, an i64."""
+        """Return threadIdx of a thread by its number, an i64."""
         x, y, _ = self.shape
         row = self._asm.value(f"udiv i64 {thread}, {x}")
         axes = (f"urem i64 {thread}, {x}", f"urem i64 {row}, {y}", f"udiv i64 {row}, {y}")
@@ -96,19 +96,19 @@ class ThreadBlock:
         return ("%gx", "%gy", "%gz")[axis]
 
     def quotient(self, frame: PlannedFrame, expression: ir.Binary) -> str | None:
-        """Return threadIdx.x divided by a constant, or the rest, as i64, where that is known of a whole strip."""
+        """Return the quotient or remainder of threadIdx.x and a constant, an i64, if the strip determines it."""
         strip = self._strip
-        found = self._divisions.of(frame, expression) if strip is not None else None
-        if strip is None or found is None or found.by % strip.threads:
+        division = self._divisions.of(frame, expression) if strip is not None else None
+        if strip is None or division is None or division.by % strip.threads:
             return None
-        if found.rest:
-            rest = self._asm.value(f"urem i64 {strip.start}, {found.by}")
-            return self._asm.value(f"add nuw nsw i64 {rest}, {strip.lane}")
-        return self._asm.value(f"udiv i64 {strip.start}, {found.by}")
+        if division.rest:
+            remainder = self._asm.value(f"urem i64 {strip.start}, {division.by}")
+            return self._asm.value(f"add nuw nsw i64 {remainder}, {strip.lane}")
+        return self._asm.value(f"udiv i64 {strip.start}, {division.by}")
 
     @property
     def in_strip(self) -> bool:
-        """Whether what is being written is of a strip of threads."""
+        """Whether the current code is within a loop over a strip."""
         return self._strip is not None
 
     @property
@@ -119,7 +119,7 @@ class ThreadBlock:
 
     @contextmanager
     def at_start_of_strip(self) -> Iterator[None]:
-        """Write what is written inside before the loop over the strip, with threadIdx of its first thread."""
+        """Insert the code written inside before the loop over the strip, with threadIdx of the strip's first thread."""
         assert self._strip is not None
         outer = (self._thread_index, self._strip)
         with self._asm.inserted(self._strip.place):
@@ -132,12 +132,13 @@ class ThreadBlock:
 
     @contextmanager
     def each_thread(self, *, parallel: bool = True, first: str | None = None, strip: int = 0) -> Iterator[None]:
-        """Run what is written inside for every thread, or for so many of the first ones.
+        """Execute the code written inside for every thread, or for the `first` threads.
 
-        `parallel` says that they do not touch each other's memory. Threads may go in strips of so many along x.
+        `parallel` means that their accesses are independent. `strip` divides the loop along x into strips of this
+        many threads.
         """
         asm = self._asm
-        marks = self._independently() if parallel else []
+        marks = self._parallel_loop_marks() if parallel else []
         outer = (self.thread, self._thread_index, self.latch)
         x, y, z = self.shape
         with (
@@ -145,7 +146,7 @@ class ThreadBlock:
             asm.loop(y, "ty", asm.not_unrolled) as (j, _),
             self._along_x(first if first is not None else x, strip, marks) as (i, latch),
         ):
-            self.thread = self._after(self._after(k, y, j), x, i)
+            self.thread = self._linear_index(self._linear_index(k, y, j), x, i)
             self._thread_index = [
                 axis if axis == "0" else asm.value(f"trunc nuw nsw i64 {axis} to i32", "tid") for axis in (i, j, k)
             ]
@@ -155,12 +156,12 @@ class ThreadBlock:
         self._strip = None
         self.access = ""
 
-    def _after(self, rows: str, length: int, place: str) -> str:
-        """Return the number of a place behind so many rows of a length."""
+    def _linear_index(self, rows: str, length: int, place: str) -> str:
+        """Return the number of position `place` after `rows` rows of a length."""
         if rows == "0":
             return place
-        before = self._asm.value(f"mul nuw nsw i64 {rows}, {length}")
-        return before if place == "0" else self._asm.value(f"add nuw nsw i64 {before}, {place}", "t")
+        row_start = self._asm.value(f"mul nuw nsw i64 {rows}, {length}")
+        return row_start if place == "0" else self._asm.value(f"add nuw nsw i64 {row_start}, {place}", "t")
 
     @contextmanager
     def _along_x(self, count: str | int, strip: int, marks: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -177,25 +178,25 @@ class ThreadBlock:
                 yield self._asm.value(f"add nuw nsw i64 {start}, {lane}"), latch
 
     def strip(self, statements: Iterable[tuple[PlannedFrame, ir.Statement | Bind]]) -> int:
-        """Return of how many threads strips are that make the divisions in statements simple, 0 where none do."""
+        """Return the strip length in threads that simplifies the divisions in statements; 0 if there is none."""
         return self._divisions.strip(statements, self.shape[0])
 
     @contextmanager
     def each_number(self) -> Iterator[str]:
-        """Run what is written inside for every thread, by its number alone; gives that number."""
+        """Execute the code written inside for every thread's number; yield the number."""
         with self._asm.loop(self.threads, "lane", self._asm.not_unrolled) as (thread, _), self.as_thread(thread):
             yield thread
 
     @contextmanager
     def each_lane(self, count: str | int) -> Iterator[str]:
-        """Run what is written inside for so many numbers of threads, which do not touch each other's memory."""
-        with self._asm.loop(count, "lane", *self._independently()) as (thread, _):
+        """Execute the code written inside for the first `count` thread numbers, with independent accesses."""
+        with self._asm.loop(count, "lane", *self._parallel_loop_marks()) as (thread, _):
             yield thread
         self.access = ""
 
     @contextmanager
     def at(self, index: Sequence[int]) -> Iterator[None]:
-        """Let what is written inside be of the thread of an index."""
+        """Write the code inside for the thread with an index, three numbers."""
         outer = (self.thread, self._thread_index, self._strip, self.access)
         x, y, _ = self.shape
         self.thread = str((index[2] * y + index[1]) * x + index[0])
@@ -205,13 +206,13 @@ class ThreadBlock:
 
     @contextmanager
     def as_thread(self, number: str) -> Iterator[None]:
-        """Let what is written inside be of the thread of a number."""
+        """Write the code inside for the thread with a number."""
         outer, self.thread = self.thread, number
         yield
         self.thread = outer
 
-    def _independently(self) -> list[str]:
-        """Return the marks of a loop whose rounds do not touch each other's memory; accesses are of its group now."""
+    def _parallel_loop_marks(self) -> list[str]:
+        """Return the metadata of a loop with independent iterations, and start a group of independent accesses."""
         asm = self._asm
         group = asm.node("", distinct=True)
         self.access = f", !llvm.access.group {group}"

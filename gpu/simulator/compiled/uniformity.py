@@ -1,4 +1,4 @@
-"""Which values all threads of a block agree on."""
+"""Uniformity analysis: the values on which all threads of a block agree."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gpu.simulator.compiled.walking import parts
 
 
 class Uniformity:
-    """What is uniform, under the assumption that only some variables differ between threads.
+    """Finds uniform expressions, given the variables that differ between threads.
 
     Parameters
     ----------
     varying : set of (str, int)
         The variables that differ: the path of a frame, and the slot.
     constants : set of str
-        The names of `__constant__` variables: what is loaded from them at one place is the same for all.
+        The names of `__constant__` variables; all threads load the same values from them.
     """
 
     def __init__(self, varying: Set[Key], constants: Set[str]) -> None:
@@ -25,7 +25,7 @@ class Uniformity:
         self._constants = constants
 
     def holds(self, frame: PlannedFrame, expression: ir.Expression | None) -> bool:
-        """Whether all threads of a block compute the same value."""
+        """Return whether all threads of a block compute the same value."""
         match expression:
             case None | ir.Const() | ir.Null() | ir.Global():
                 return True
@@ -49,7 +49,7 @@ class Uniformity:
         return all(self.holds(frame, part) for part in parts(expression))
 
     def _is_constant(self, pointer: ir.Expression) -> bool:
-        """Whether a pointer is a __constant__ variable, moved perhaps."""
+        """Return whether a pointer points into a `__constant__` variable."""
         match pointer:
             case ir.Global(_, name):
                 return name in self._constants

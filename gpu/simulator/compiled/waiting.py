@@ -1,4 +1,4 @@
-"""Where the threads of a block see what others are doing."""
+"""Points in a kernel where the threads of a block wait for, or observe, each other."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from gpu.simulator.executor.batches import reachable
 
 
 def go_by_warps(kernel: ir.Function) -> bool:
-    """Whether warps of a kernel wait for each other where they stand in different places, so that each goes its way."""
+    """Return whether warps may wait for each other at different points, so that each must run separately."""
     functions = reachable(kernel)
     return any(each.has_phases or each.syncs_cluster or each.cluster is not None for each in functions)
 
 
 @asked_once
 def exchanges(node: Any) -> bool:
-    """Whether threads wait for each other, or exchange values, somewhere inside."""
+    """Return whether threads wait for each other, or exchange values, within a node."""
     return any(
         isinstance(each, ir.Barrier | ir.Warp | ir.ClusterBarrier)
         or (isinstance(each, ir.BarrierPhase) and each.op == "test")
@@ -28,15 +28,15 @@ def exchanges(node: Any) -> bool:
 
 
 def waits(node: Any) -> bool:
-    """Whether a thread sees what the others of its block are doing somewhere inside: by waiting, or by volatile memory.
+    """Return whether threads of a block observe each other within a node: by waiting, or through volatile memory.
 
-    Code from before Volta lets the lanes of a warp meet in volatile memory, step by step: each such access is a point
-    where all threads are.
+    Code from before Volta synchronizes the lanes of a warp through volatile memory: each such access is a point that
+    all threads reach together.
     """
     return exchanges(node) or sees(node)
 
 
 @asked_once
 def sees(node: Any) -> bool:
-    """Whether there is an access to volatile memory somewhere inside."""
+    """Return whether a node accesses volatile memory."""
     return any(isinstance(each, ir.Element) and each.volatile for each in walk(node))

@@ -1,4 +1,4 @@
-"""The nodes inside of an IR node, and the loops among them."""
+"""Traversal of IR nodes with cached queries, and queries on loops and function bodies."""
 
 from __future__ import annotations
 
@@ -12,97 +12,97 @@ from gpu.errors import SourcePosition
 from gpu.simulator import ir
 from gpu.simulator.types import BOOL, Type
 
-_LARGEST_UNROLLED = 9
+_MAXIMUM_UNROLLED = 9
 
 LEAVES = ir.Function | SourcePosition | Type
 
 
-def _named(kind: type) -> tuple[str, ...] | None:
-    """Return the names of the fields of a kind of node; None of what is no node."""
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Return the field names of a node class; None for any other class."""
     return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
-# To ask for each node anew is half of a walk.
-_fields: Callable[[type], tuple[str, ...] | None] = cache(_named)
+# Cached, because looking them up for each node takes half of a traversal's time.
+_fields: Callable[[type], tuple[str, ...] | None] = cache(_field_names)
 _is_inner: Callable[[type], bool] = cache(lambda kind: not issubclass(kind, LEAVES) and dataclasses.is_dataclass(kind))
 
 
-Asked = TypeVar("Asked")
+Result = TypeVar("Result")
 
-_answers: dict[tuple[Any, int], tuple[Any, Any]] = {}
-_remembering: list[None] = []
+_cache: dict[tuple[Any, int], tuple[Any, Any]] = {}
+_active_caches: list[None] = []
 
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Ask each node only once what is `asked_once` inside: a kernel's plan asks the same of the same many times."""
-    _remembering.append(None)
+    """Cache the results of `asked_once` functions inside: planning a kernel repeats the same queries many times."""
+    _active_caches.append(None)
     try:
         yield
     finally:
-        _remembering.pop()
-        if not _remembering:
-            _answers.clear()
+        _active_caches.pop()
+        if not _active_caches:
+            _cache.clear()
 
 
-def asked_once(question: Callable[[Any], Asked]) -> Callable[[Any], Asked]:
-    """Return a question about a node that remembers its answers while `remembering`."""
+def asked_once(query: Callable[[Any], Result]) -> Callable[[Any], Result]:
+    """Decorate a query on a node so that its results are cached while `remembering`."""
 
-    @wraps(question)
-    def ask(node: Any) -> Asked:
-        if not _remembering:
-            return question(node)
-        known = _answers.get((question, id(node)))
-        if known is None:
-            known = _answers[question, id(node)] = node, question(node)  # the node lives on, and keeps its number
-        answer: Asked = known[1]
-        return answer
+    @wraps(query)
+    def cached_query(node: Any) -> Result:
+        if not _active_caches:
+            return query(node)
+        entry = _cache.get((query, id(node)))
+        if entry is None:
+            entry = _cache[query, id(node)] = node, query(node)  # keep the node alive, so that its id stays unique
+        result: Result = entry[1]
+        return result
 
-    return ask
+    return cached_query
 
 
 @asked_once
 def parts(node: Any) -> list[Any]:
-    """Return the IR nodes directly inside of one."""
-    found: list[Any] = []
+    """Return the IR nodes directly within a node."""
+    nodes: list[Any] = []
     for name in _fields(type(node)) or ():
         value = getattr(node, name)
         for inner in value if isinstance(value, tuple) else (value,):
             if isinstance(inner, tuple):
-                found += [part for part in inner if _fields(type(part)) is not None]
+                nodes += [part for part in inner if _fields(type(part)) is not None]
             elif _is_inner(type(inner)):
-                found.append(inner)
-    return found
+                nodes.append(inner)
+    return nodes
 
 
 def walk(node: Any) -> Iterator[Any]:
-    """Yield a node and all inside of it, called functions left out."""
-    return iter(_inside(node)) if _remembering else _one_by_one(node)
+    """Yield a node and all nodes within it, except called functions."""
+    return iter(_walk_to_list(node)) if _active_caches else _walk(node)
 
 
 @asked_once
-def _inside(node: Any) -> list[Any]:
-    return list(_one_by_one(node))
+def _walk_to_list(node: Any) -> list[Any]:
+    return list(_walk(node))
 
 
-def _one_by_one(node: Any) -> Iterator[Any]:
-    left = [node]
-    while left:
-        each = left.pop()
+def _walk(node: Any) -> Iterator[Any]:
+    pending = [node]
+    while pending:
+        each = pending.pop()
         yield each
-        left += reversed(parts(each))
+        pending += reversed(parts(each))
 
 
 def decided(condition: Any) -> bool | None:
-    """Return what a condition always is, as that of `if constexpr`; None where that is not plain."""
+    """Return the constant value of a condition, as for `if constexpr`; None if it is not known."""
     match condition:
-        case ir.Const(_, known):
-            return bool(known)
+        case ir.Const(_, number):
+            return bool(number)
         case ir.Cast(type, operand) if type == BOOL:
             return decided(operand)
         case ir.Unary(_, "!", operand):
-            found = decided(operand)
-            return None if found is None else not found
+            operand_value = decided(operand)
+            return None if operand_value is None else not operand_value
         case ir.Logical(_, op, left, right):
             sides = decided(left), decided(right)
             if sides[0] is (op == "||"):
@@ -112,13 +112,13 @@ def decided(condition: Any) -> bool | None:
 
 
 def taken(body: ir.Block) -> ir.Block:
-    """Return a function's body without the sides that are never taken, and without what follows a return."""
-    kept: list[ir.Statement] = []
+    """Return a function's body without branches that are never taken and without code after a return."""
+    statements: list[ir.Statement] = []
     for statement in _flat(body):
-        kept.append(statement)
+        statements.append(statement)
         if isinstance(statement, ir.Return):
             break
-    return ir.Block(tuple(kept))
+    return ir.Block(tuple(statements))
 
 
 def _flat(statement: ir.Statement | None) -> Iterator[ir.Statement]:
@@ -128,30 +128,30 @@ def _flat(statement: ir.Statement | None) -> Iterator[ir.Statement]:
         case ir.Block(statements):
             for inner in statements:
                 yield from _flat(inner)
-        case ir.If(condition, then, orelse) if (known := decided(condition)) is not None:
-            yield from _flat(then if known else orelse)
+        case ir.If(condition, then, orelse) if (holds := decided(condition)) is not None:
+            yield from _flat(then if holds else orelse)
         case _:
             yield statement
 
 
 @asked_once
 def returned_last(body: ir.Block) -> tuple[ir.Block, ir.Expression] | None:
-    """Return what a function runs, and what it then gives, where it returns nowhere else; None of any other."""
+    """Return a body's statements and its return value, if the only return is at its end; None otherwise."""
     *before, last = taken(body).statements or (ir.Block(()),)
     if not isinstance(last, ir.Return) or last.value is None:
         return None
-    leaves = any(isinstance(node, ir.Return) for statement in before for node in walk(statement))
-    return None if leaves else (ir.Block(tuple(before)), last.value)
+    has_early_return = any(isinstance(node, ir.Return) for statement in before for node in walk(statement))
+    return None if has_early_return else (ir.Block(tuple(before)), last.value)
 
 
 def is_unrolled(loop: ir.Loop) -> bool:
-    """Whether a loop has so few rounds that a thread had better run it by itself, written out."""
-    rounds = _rounds(loop)
-    return rounds is not None and rounds * _inner_rounds(loop) <= _LARGEST_UNROLLED
+    """Return whether a loop has so few iterations that each thread should run it individually, unrolled."""
+    iterations = _iterations(loop)
+    return iterations is not None and iterations * _inner_iterations(loop) <= _MAXIMUM_UNROLLED
 
 
 def outermost_loops(statement: Any) -> Iterator[Any]:
-    """Yield the loops inside of a node that are in no other loop there."""
+    """Yield the loops within a node that are not in another loop there."""
     for part in parts(statement):
         if isinstance(part, ir.Loop):
             yield part
@@ -159,16 +159,16 @@ def outermost_loops(statement: Any) -> Iterator[Any]:
             yield from outermost_loops(part)
 
 
-def _rounds(loop: ir.Loop) -> int | None:
-    """Return how often a loop to a constant goes round, as if it began at 0; None where that is not known."""
+def _iterations(loop: ir.Loop) -> int | None:
+    """Return the iterations of a loop to a constant, as if it started at 0; None if they are unknown."""
     match loop.condition, loop.step:
-        case ir.Binary(_, "<" | "<=", _, ir.Const(_, end)), ir.Update(_, _, "+", ir.Const(_, by)) if int(by) > 0:
-            return max(int(end) // int(by), 1)
+        case ir.Binary(_, "<" | "<=", _, ir.Const(_, end)), ir.Update(_, _, "+", ir.Const(_, step)) if int(step) > 0:
+            return max(int(end) // int(step), 1)
     return None
 
 
-def _inner_rounds(loop: ir.Loop) -> int:
-    most = 1
+def _inner_iterations(loop: ir.Loop) -> int:
+    maximum = 1
     for inner in outermost_loops(loop.body):
-        most = max(most, (_rounds(inner) or _LARGEST_UNROLLED) * _inner_rounds(inner))
-    return most
+        maximum = max(maximum, (_iterations(inner) or _MAXIMUM_UNROLLED) * _inner_iterations(inner))
+    return maximum

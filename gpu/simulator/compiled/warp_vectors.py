@@ -1,4 +1,4 @@
-"""What all lanes of a warp compute at once: arithmetic on integers, in LLVM's vectors of 32 elements."""
+"""Arithmetic on integers for all lanes of a warp at once, in LLVM vectors of 32 elements."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gpu.warp import WARP
 
 _NUMBERS = ", ".join(f"i32 {lane}" for lane in range(WARP))
 _PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
-_COMPARED = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
+_COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
 class WarpVectors:
-    """Writes what a warp's lanes compute, where that is arithmetic on integers that are in registers.
+    """Writes the computations of a warp's lanes, if they are arithmetic on integers in registers.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ class WarpVectors:
         self._thread = thread
 
     def holds(self, frame: PlannedFrame, expression: ir.Expression) -> bool:
-        """Whether an expression is of that kind: no lane minds if it is computed for another one that takes no part."""
-        if not _is_whole(expression.type):
+        """Return whether an expression can be computed for all lanes, including inactive ones."""
+        if not _is_integer(expression.type):
             return False
         match expression:
             case ir.Const():
@@ -45,34 +45,36 @@ class WarpVectors:
             case ir.Cast(_, operand):
                 return self.holds(frame, operand)
             case ir.Binary(_, op, left, right):
-                known = op in _PLAIN or op in _COMPARED or (op in ("<<", ">>") and _bits(expression) >= 32)
-                return known and self.holds(frame, left) and self.holds(frame, right)
+                is_supported = op in _PLAIN or op in _COMPARISONS or (op in ("<<", ">>") and _bits(expression) >= 32)
+                return is_supported and self.holds(frame, left) and self.holds(frame, right)
             case ir.Logical(_, _, left, right):
                 return self.holds(frame, left) and self.holds(frame, right)
         return False
 
     def value(self, frame: PlannedFrame, expression: ir.Expression, first: str) -> str:
-        """Write a vector of the values of the lanes from a thread on; of what is true or not, one bit each."""
+        """Write a vector of the values of a warp's lanes, from its first thread on; bools are one bit each."""
         asm = self._thread.asm
         assert isinstance(expression.type, Scalar)
-        many = _many(expression.type)
+        vector_type = _vector_type(expression.type)
         match expression:
-            case ir.Const(type, known):
-                return f"splat ({value_type(type)} {arithmetic.literal(type, known)})"
+            case ir.Const(type, number):
+                return f"splat ({value_type(type)} {arithmetic.literal(type, number)})"
             case ir.Special(_, "threadIdx", 0):
                 start = self._splat(asm.value(f"trunc i64 {first} to i32"), "i32")
-                return asm.value(f"add {many} {start}, <{_NUMBERS}>")
+                return asm.value(f"add {vector_type} {start}, <{_NUMBERS}>")
             case ir.Special(_, "threadIdx", _):
                 return "zeroinitializer"
             case ir.Local(type, slot, _) if isinstance(type, Scalar):
                 return self._variable(frame, expression, type, slot, first)
             case ir.Unary(_, op, operand) if isinstance(operand.type, Scalar):
-                given, name = self.value(frame, operand, first), _many(operand.type)
+                operand_value, name = self.value(frame, operand, first), _vector_type(operand.type)
                 if op == "!":
-                    return asm.value(f"icmp eq {name} {given}, zeroinitializer")
+                    return asm.value(f"icmp eq {name} {operand_value}, zeroinitializer")
                 if op == "-":
-                    return asm.value(f"sub {name} zeroinitializer, {given}")
-                return asm.value(f"xor {name} {given}, splat ({value_type(operand.type)} {_ones(operand.type)})")
+                    return asm.value(f"sub {name} zeroinitializer, {operand_value}")
+                return asm.value(
+                    f"xor {name} {operand_value}, splat ({value_type(operand.type)} {_ones(operand.type)})"
+                )
             case ir.Cast(Scalar() as target, operand) if isinstance(operand.type, Scalar):
                 return self._cast(operand.type, target, self.value(frame, operand, first))
             case ir.Binary(_, op, left, right) if isinstance(left.type, Scalar) and isinstance(right.type, Scalar):
@@ -80,7 +82,7 @@ class WarpVectors:
                 return self._binary(op, left.type, one, self._cast(right.type, left.type, other))
             case ir.Logical(_, op, left, right):
                 one, other = self.value(frame, left, first), self.value(frame, right, first)
-                return asm.value(f"{'and' if op == '&&' else 'or'} {many} {one}, {other}")
+                return asm.value(f"{'and' if op == '&&' else 'or'} {vector_type} {one}, {other}")
         return self._splat(self._thread.scalar(frame, expression), value_type(expression.type))
 
     def _variable(self, frame: PlannedFrame, expression: ir.Local, type: Scalar, slot: int, first: str) -> str:
@@ -96,40 +98,42 @@ class WarpVectors:
         return asm.value(f"icmp ne <{WARP} x i8> {loaded}, zeroinitializer") if type == BOOL else loaded
 
     def _binary(self, op: str, type: Scalar, one: str, other: str) -> str:
-        asm, many, bits = self._thread.asm, _many(type), 8 * type.size
+        asm, vector_type, bits = self._thread.asm, _vector_type(type), 8 * type.size
         if op in _PLAIN:
-            return asm.value(f"{_PLAIN[op]} {many} {one}, {other}")
-        if op in _COMPARED:
+            return asm.value(f"{_PLAIN[op]} {vector_type} {one}, {other}")
+        if op in _COMPARISONS:
             sign = "" if op in ("==", "!=") else "s" if type.is_signed else "u"
-            return asm.value(f"icmp {sign}{_COMPARED[op]} {many} {one}, {other}")
-        # By as many bits as there are, or more, nothing is left, or the sign.
+            return asm.value(f"icmp {sign}{_COMPARISONS[op]} {vector_type} {one}, {other}")
+        # A shift by the width or more results in 0, or in the sign for signed right shifts.
         kind = "shl" if op == "<<" else "ashr" if type.is_signed else "lshr"
         last = f"splat ({value_type(type)} {bits - 1})"
-        asm.declare(f"{many} @llvm.umin.v{WARP}i{bits}({many}, {many})")
-        by = asm.value(f"call {many} @llvm.umin.v{WARP}i{bits}({many} {other}, {many} {last})")
-        shifted = asm.value(f"{kind} {many} {one}, {by}")
+        asm.declare(f"{vector_type} @llvm.umin.v{WARP}i{bits}({vector_type}, {vector_type})")
+        amount = asm.value(f"call {vector_type} @llvm.umin.v{WARP}i{bits}({vector_type} {other}, {vector_type} {last})")
+        shifted = asm.value(f"{kind} {vector_type} {one}, {amount}")
         if kind == "ashr":
             return shifted
-        inside = asm.value(f"icmp ule {many} {other}, {last}")
-        return asm.value(f"select <{WARP} x i1> {inside}, {many} {shifted}, {many} zeroinitializer")
+        is_inside = asm.value(f"icmp ule {vector_type} {other}, {last}")
+        return asm.value(f"select <{WARP} x i1> {is_inside}, {vector_type} {shifted}, {vector_type} zeroinitializer")
 
-    def _cast(self, source: Scalar, target: Scalar, given: str) -> str:
-        asm, before, after = self._thread.asm, _many(source), _many(target)
+    def _cast(self, source: Scalar, target: Scalar, value: str) -> str:
+        asm, before, after = self._thread.asm, _vector_type(source), _vector_type(target)
         if before == after:
-            return given
+            return value
         if target == BOOL:
-            return asm.value(f"icmp ne {before} {given}, zeroinitializer")
+            return asm.value(f"icmp ne {before} {value}, zeroinitializer")
         if source != BOOL and source.size > target.size:
-            return asm.value(f"trunc {before} {given} to {after}")
-        return asm.value(f"{'sext' if source.is_signed and source != BOOL else 'zext'} {before} {given} to {after}")
+            return asm.value(f"trunc {before} {value} to {after}")
+        return asm.value(f"{'sext' if source.is_signed and source != BOOL else 'zext'} {before} {value} to {after}")
 
-    def _splat(self, value: str, what: str) -> str:
-        many = f"<{WARP} x {what}>"
-        one = self._thread.asm.value(f"insertelement {many} poison, {what} {value}, i64 0")
-        return self._thread.asm.value(f"shufflevector {many} {one}, {many} poison, <{WARP} x i32> zeroinitializer")
+    def _splat(self, value: str, llvm_type: str) -> str:
+        vector_type = f"<{WARP} x {llvm_type}>"
+        one = self._thread.asm.value(f"insertelement {vector_type} poison, {llvm_type} {value}, i64 0")
+        return self._thread.asm.value(
+            f"shufflevector {vector_type} {one}, {vector_type} poison, <{WARP} x i32> zeroinitializer"
+        )
 
 
-def _is_whole(type: object) -> bool:
+def _is_integer(type: object) -> bool:
     return isinstance(type, Scalar) and not type.is_float
 
 
@@ -141,5 +145,5 @@ def _ones(type: Scalar) -> str:
     return "true" if type == BOOL else "-1"
 
 
-def _many(type: Scalar) -> str:
+def _vector_type(type: Scalar) -> str:
     return f"<{WARP} x {value_type(type)}>"

@@ -1,4 +1,4 @@
-"""The thread that is being written, for all who write a part of what it does."""
+"""The context of the current thread, shared by all writers of its code."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gpu.simulator.compiled.thread_block import ThreadBlock
 
 @dataclass(frozen=True)
 class WrittenThread:
-    """Where its instructions go, which one of its block it is, where its variables are, and what it computes."""
+    """The text under construction, the thread's block, its memory, and the writer of its expressions."""
 
     asm: Assembly
     block: ThreadBlock
     memory: KernelMemory
     scalar: Callable[[PlannedFrame, ir.Expression], str]
-    """(frame, expression) -> the value of an expression that is no struct."""
+    """(frame, expression) -> the value of a scalar expression."""

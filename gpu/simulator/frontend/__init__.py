@@ -1,1 +1,1 @@
-"""CUDA C++ text to the IR."""
+"""The front end: CUDA C++ to the IR."""

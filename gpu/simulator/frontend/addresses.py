@@ -1,4 +1,4 @@
-"""Which variables of a function must live in memory, because something refers to them, and what a call is given."""
+"""Address analysis: the variables of a function that must be in memory because something refers to them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _VARIABLES = (CursorKind.VAR_DECL, CursorKind.PARM_DECL)
 
 def addressed_variables(function: Cursor) -> set[Cursor]:
     """Return the declarations of variables whose address is taken: by `&`, or by binding a reference."""
-    found: set[Cursor] = set()
+    addressed: set[Cursor] = set()
     returns_reference = is_reference_function(function)
     for cursor in function.descendants():
         referring = _REFERRING.get(cursor.kind)
         if referring is not None:
             for place in referring(cursor):
-                _add_root(found, place)
+                _add_root(addressed, place)
         elif returns_reference and cursor.kind == CursorKind.RETURN_STMT:
             for place in cursor.children:
-                _add_root(found, place)
-    return found
+                _add_root(addressed, place)
+    return addressed
 
 
-def _add_root(found: set[Cursor], cursor: Cursor) -> None:
-    """Find the variable that an lvalue is, behind parentheses and conversions that keep it one."""
+def _add_root(addressed: set[Cursor], cursor: Cursor) -> None:
+    """Add the variable that an lvalue names, looking through parentheses and conversions that keep the lvalue."""
     lvalues = (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR, CursorKind.CONDITIONAL_OPERATOR)
     while cursor.kind in lvalues or is_assignment(cursor):
         children = cursor.children
@@ -44,31 +44,31 @@ def _add_root(found: set[Cursor], cursor: Cursor) -> None:
             cursor = children[0]
             continue
         if cursor.kind == CursorKind.CONDITIONAL_OPERATOR:
-            _add_root(found, children[1])
+            _add_root(addressed, children[1])
         cursor = children[-1]
     if cursor.kind in _VARIABLES:
-        found.add(cursor)
+        addressed.add(cursor)
     elif cursor.kind == CursorKind.DECL_REF_EXPR and cursor.referenced is not None:
-        found.add(cursor.referenced)
+        addressed.add(cursor.referenced)
 
 
-def _of_assignment(cursor: Cursor) -> Iterator[Cursor]:
-    """Yield what an assignment or an increment of a place that is itself worked out refers to."""
+def _assignment_targets(cursor: Cursor) -> Iterator[Cursor]:
+    """Yield the inner place of an assignment or increment of a computed place."""
     if is_assignment(cursor) or cursor.operator in ("x++", "x--"):
         inner = _without_parentheses(cursor.children[0])
         if is_assignment(inner) or inner.kind == CursorKind.CONDITIONAL_OPERATOR:
             yield inner
 
 
-def _of_unary(cursor: Cursor) -> Iterable[Cursor]:
-    return cursor.children[:1] if cursor.operator == "&" else _of_assignment(cursor)
+def _unary_targets(cursor: Cursor) -> Iterable[Cursor]:
+    return cursor.children[:1] if cursor.operator == "&" else _assignment_targets(cursor)
 
 
-def _of_variable(cursor: Cursor) -> Iterable[Cursor]:
+def _reference_initializers(cursor: Cursor) -> Iterable[Cursor]:
     return (child for child in cursor.children if child.is_expression) if is_reference(cursor.type) else ()
 
 
-def _of_call(cursor: Cursor) -> Iterator[Cursor]:
+def _reference_arguments(cursor: Cursor) -> Iterator[Cursor]:
     prototype = called_prototype(cursor)
     if prototype is not None:
         for argument, type in zip(cursor.children[1:], prototype.argument_types, strict=False):
@@ -80,13 +80,13 @@ def _of_call(cursor: Cursor) -> Iterator[Cursor]:
                 yield argument
 
 
-def _of_lambda(cursor: Cursor) -> Iterator[Cursor]:
+def _captured_by_lambda(cursor: Cursor) -> Iterator[Cursor]:
     for declaration in captured_by_reference(cursor):
         yield declaration
         yield from declaration.children
 
 
-def _of_braces(cursor: Cursor) -> Iterator[Cursor]:
+def _reference_members(cursor: Cursor) -> Iterator[Cursor]:
     type = cursor.type.canonical
     if type.kind == TypeKind.RECORD:
         for member, value in zip(type.fields, cursor.children, strict=False):
@@ -94,20 +94,20 @@ def _of_braces(cursor: Cursor) -> Iterator[Cursor]:
                 yield value
 
 
-# What nodes of each kind refer to: places, or variables themselves.
+# Yields the places, or variables, that nodes of each kind refer to.
 _REFERRING: dict[CursorKind, Callable[[Cursor], Iterable[Cursor]]] = {
-    CursorKind.BINARY_OPERATOR: _of_assignment,
-    CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: _of_assignment,
-    CursorKind.UNARY_OPERATOR: _of_unary,
-    CursorKind.VAR_DECL: _of_variable,
-    CursorKind.CALL_EXPR: _of_call,
-    CursorKind.LAMBDA_EXPR: _of_lambda,
-    CursorKind.INIT_LIST_EXPR: _of_braces,
+    CursorKind.BINARY_OPERATOR: _assignment_targets,
+    CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: _assignment_targets,
+    CursorKind.UNARY_OPERATOR: _unary_targets,
+    CursorKind.VAR_DECL: _reference_initializers,
+    CursorKind.CALL_EXPR: _reference_arguments,
+    CursorKind.LAMBDA_EXPR: _captured_by_lambda,
+    CursorKind.INIT_LIST_EXPR: _reference_members,
 }
 
 
 def is_assignment(cursor: Cursor) -> bool:
-    """Whether an expression assigns and is itself the place that it assigned to."""
+    """Return whether an expression is an assignment that results in the assigned place."""
     if cursor.kind == CursorKind.BINARY_OPERATOR:
         return cursor.operator == "="
     if cursor.kind == CursorKind.UNARY_OPERATOR:
@@ -122,7 +122,7 @@ def _without_parentheses(cursor: Cursor) -> Cursor:
 
 
 def called_prototype(call: Cursor) -> ClangType | None:
-    """Return the type of the function that a call through a pointer calls; None for a call of one by its name."""
+    """Return the type of the function that a call through a pointer calls; None for a call by name."""
     if call.referenced is not None and call.referenced.kind in _FUNCTIONS:
         return None
     pointer = next(iter(call.children), None)
@@ -133,7 +133,7 @@ def called_prototype(call: Cursor) -> ClangType | None:
 
 
 def call_arguments(call: Cursor) -> tuple[Cursor, ...]:
-    """Return a call's arguments, without the object that an overloaded operator is called on."""
+    """Return a call's arguments, without the object of an overloaded operator."""
     callee = call.referenced
     if callee is None or callee.kind != CursorKind.CXX_METHOD or not callee.spelling.startswith("operator"):
         return call.arguments
@@ -141,11 +141,11 @@ def call_arguments(call: Cursor) -> tuple[Cursor, ...]:
 
 
 def names_method(cursor: Cursor) -> bool:
-    """Whether the first part of a call is `object.method`, and not the object that an operator is called on."""
-    named = cursor.referenced if cursor.kind == CursorKind.MEMBER_REF_EXPR else None
-    return named is not None and named.kind != CursorKind.FIELD_DECL
+    """Return whether the first part of a call is `object.method`, rather than an operator's object."""
+    referenced = cursor.referenced if cursor.kind == CursorKind.MEMBER_REF_EXPR else None
+    return referenced is not None and referenced.kind != CursorKind.FIELD_DECL
 
 
 def is_reference_function(definition: Cursor) -> bool:
-    """Whether a function returns a reference."""
+    """Return whether a function returns a reference."""
     return definition.kind != CursorKind.CONSTRUCTOR and is_reference(definition.result_type)

@@ -1,4 +1,4 @@
-"""`asm` statements: PTX's instructions, lowered to what the IR has, or to calls of the shim's functions for them."""
+"""`asm` statements: lower PTX instructions to IR nodes, or to calls of the shim's functions for them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpu.simulator.types import BOOL, INT32, INT64, VOID, Pointer, Scalar, Type
 _UINT8, _UINT16, _UINT32, _UINT64 = (Scalar(f"uint{bits}") for bits in (8, 16, 32, 64))
 _FLOAT32, _FLOAT64 = Scalar("float32"), Scalar("float64")
 _KINDS = {"u": "uint", "b": "uint", "s": "int", "f": "float"}
-_OF_CONSTRAINT = {"h": Scalar("uint16"), "r": _UINT32, "l": _UINT64, "f": _FLOAT32, "d": _FLOAT64}
+_CONSTRAINT_TYPES = {"h": Scalar("uint16"), "r": _UINT32, "l": _UINT64, "f": _FLOAT32, "d": _FLOAT64}
 _COMPARES = {
     "eq": "==",
     "ne": "!=",
@@ -57,71 +57,72 @@ _INSTEAD = "Use the intrinsic for it, such as __ldg, __popc or __shfl_sync."
 
 
 def assembly(lower: Lowering, cursor: Cursor) -> list[ir.Statement]:
-    """Lower an `asm` statement: operands are read first, and written when all its instructions are done."""
+    """Lower an `asm` statement: read the operands, execute all instructions, then write the outputs."""
     definition = lower.scope.definition
-    written = ptx.statements(definition.printed)
-    own = [each for each in definition.descendants() if each.kind == CursorKind.ASM_STMT]
-    places = [number for number, each in enumerate(own) if each.stands_with(cursor)]
-    if len(written) != len(own) or not places:
+    asm_statements = ptx.statements(definition.printed)
+    asm_cursors = [each for each in definition.descendants() if each.kind == CursorKind.ASM_STMT]
+    indices = [number for number, each in enumerate(asm_cursors) if each.stands_with(cursor)]
+    if len(asm_statements) != len(asm_cursors) or not indices:
         raise refuse(cursor, "this asm statement", instead=_INSTEAD)
-    found = written[places[0]]
-    if len({written[place] for place in places}) > 1:
+    asm_statement = asm_statements[indices[0]]
+    if len({asm_statements[place] for place in indices}) > 1:
         raise refuse(cursor, "several asm statements of one macro", instead=_INSTEAD)
-    parsed = ptx.instructions(found.template)
+    parsed = ptx.instructions(asm_statement.template)
     if parsed is None:
-        raise refuse(cursor, "a jump, or what is no PTX, within asm", instead=_INSTEAD)
-    return _Assembly(lower, cursor).lowered(parsed, found.constraints) if parsed else []
+        raise refuse(cursor, "a jump or invalid PTX in asm", instead=_INSTEAD)
+    return _Assembly(lower, cursor).lower_instructions(parsed, asm_statement.constraints) if parsed else []
 
 
 @dataclass(frozen=True)
 class _Tile:
-    """A tile in shared memory that tensor cores read: its descriptor, and which factor of a product it is.
+    """A tile in shared memory that tensor cores read: its descriptor, and which factor of the product it is.
 
-    Of one that is not turned also the byte with which begins what a lane has of the first 8 lines, how many bytes lie
-    between those and the next 8, and between the halves of a line, and which bits of an address change others.
+    For a tile that is not transposed also: the byte where a lane's part of the first 8 lines begins (`first`), the
+    distances in bytes to the next 8 lines (`stride`) and between the halves of a line (`half_stride`), and the address
+    bits that the swizzle XORs into others (`swizzle_bits`).
     """
 
     descriptor: ir.Local
     factor: str
     first: ir.Expression | None = None
     stride: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
-    far: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
-    changing: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
+    half_stride: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
+    swizzle_bits: ir.Expression = field(default_factory=lambda: number_of(_UINT32, 0))
 
     def place(self, part: int, half: int) -> ir.Expression:
-        """Return the byte of a half of a line some times 8 lines further on, before bits of it change."""
+        """Return the byte offset of a half of a line, `part` times 8 lines further on, before swizzling."""
         assert self.first is not None
-        found = self.first
-        for count, by in ((part, self.stride), (half, self.far)):
+        offset = self.first
+        for count, distance in ((part, self.stride), (half, self.half_stride)):
             if count:
-                found = ir.Binary(_UINT32, "+", found, ir.Binary(_UINT32, "*", by, number_of(_UINT32, count)))
-        return found
+                offset = ir.Binary(_UINT32, "+", offset, ir.Binary(_UINT32, "*", distance, number_of(_UINT32, count)))
+        return offset
 
 
 @dataclass
 class _Assembly:
-    """The registers of one statement while it is lowered."""
+    """The registers and the lowered statements of one `asm` statement."""
 
     lower: Lowering
     cursor: Cursor
     registers: dict[str, ir.Expression] = field(default_factory=dict)
-    made: list[ir.Statement] = field(default_factory=list)
+    statements: list[ir.Statement] = field(default_factory=list)
     sums: dict[str, ir.Expression] = field(default_factory=dict)
-    """What registers hold before, of those that are read only where a product is added to them."""
+    """Initial values of the accumulators, which are read only where a product is added to them."""
 
-    def lowered(self, parsed: list[ptx.Instruction], constraints: tuple[str, ...]) -> list[ir.Statement]:
+    def lower_instructions(self, parsed: list[ptx.Instruction], constraints: tuple[str, ...]) -> list[ir.Statement]:
         outputs: list[tuple[ir.Place, ir.Local]] = []
-        sums = _only_sums(parsed)
-        # Clobbers that are spelled out have no expressions.
+        sums = _accumulators(parsed)
+        # Explicitly named clobbers have no expressions.
         for number, (constraint, operand) in enumerate(zip(constraints, self.cursor.children, strict=False)):
             name = f"%{number}"
             if constraint[0] in "=+":
                 place = self.lower.place(operand)
                 if place is None:
-                    raise refuse(operand, "what this asm writes to")
+                    raise refuse(operand, "this output operand of asm")
                 if isinstance(place, ir.Element) and name in sums and constraint[0] == "+":
                     place = replace(place, sum=True)
-                held = place.type if isinstance(place.type, Scalar | Pointer) else _OF_CONSTRAINT["r"]
+                register_type = place.type if isinstance(place.type, Scalar | Pointer) else _CONSTRAINT_TYPES["r"]
                 initial: ir.Expression | None = None
                 if isinstance(place, ir.Element) and place.sum:
                     initial = ir.Load(place.type, place)
@@ -129,89 +130,89 @@ class _Assembly:
                     initial = self.lower.value(operand)
                 if initial is not None and name in sums:
                     self.sums[name], initial = initial, None
-                outputs.append((place, self._declared(name, held, initial)))
+                outputs.append((place, self._declare(name, register_type, initial)))
                 continue
             value = self.lower.value(operand)
-            self.registers[name] = value if isinstance(value, ir.Const) else self._declared(name, value.type, value)
+            self.registers[name] = value if isinstance(value, ir.Const) else self._declare(name, value.type, value)
         for each in parsed:
             if each.operation == ".reg":
                 for name in each.operands:
-                    self._declared(name, self._type(each.types[0], each), None)
+                    self._declare(name, self._type(each.types[0], each), None)
                 continue
-            self._guarded(each)
+            self._lower_guarded(each)
         for place, local in outputs:
-            self.made.append(self._evaluated(ir.Assign(place.type, place, local)))
-        return [ir.Block(tuple(self.made))]
+            self.statements.append(self._evaluate(ir.Assign(place.type, place, local)))
+        return [ir.Block(tuple(self.statements))]
 
-    def _declared(self, name: str, type: Type, value: ir.Expression | None) -> ir.Local:
+    def _declare(self, name: str, type: Type, value: ir.Expression | None) -> ir.Local:
         local = ir.Local(type, self.lower.scope.new_slot(), name)
         self.registers[name] = local
-        self.made.append(ir.Declare(local.slot, type, value, start_of(self.cursor), name))
+        self.statements.append(ir.Declare(local.slot, type, value, start_of(self.cursor), name))
         return local
 
-    def _evaluated(self, expression: ir.Expression) -> ir.Statement:
+    def _evaluate(self, expression: ir.Expression) -> ir.Statement:
         return ir.Evaluate(expression, start_of(self.cursor))
 
-    def _guarded(self, each: ptx.Instruction) -> None:
-        if not each.guard:
-            self._instruction(each)
+    def _lower_guarded(self, instruction: ptx.Instruction) -> None:
+        if not instruction.guard:
+            self._lower_instruction(instruction)
             return
-        condition = self._value(each.guard, BOOL, each)
-        around, self.made = self.made, []
-        self._instruction(each)
-        inner, self.made = self.made, around
-        if each.negated:
+        condition = self._value(instruction.guard, BOOL, instruction)
+        enclosing, self.statements = self.statements, []
+        self._lower_instruction(instruction)
+        inner, self.statements = self.statements, enclosing
+        if instruction.negated:
             condition = ir.Unary(BOOL, "!", condition)
-        self.made.append(ir.If(condition, ir.Block(tuple(inner)), None, start_of(self.cursor)))
+        self.statements.append(ir.If(condition, ir.Block(tuple(inner)), None, start_of(self.cursor)))
 
-    def _instruction(self, each: ptx.Instruction) -> None:
-        special = getattr(self, f"_do_{each.operation}", None)
+    def _lower_instruction(self, instruction: ptx.Instruction) -> None:
+        special = getattr(self, f"_do_{instruction.operation}", None)
         if special is not None:
-            special(each)
-        elif each.operation in _WITHOUT_EFFECT:
+            special(instruction)
+        elif instruction.operation in _WITHOUT_EFFECT:
             return
         else:
-            target, *operands = each.operands or ("",)
-            name = "_".join((each.operation, *each.modifiers, *each.types))
-            self._store(target, self._call(each, name, operands), each)
+            target, *operands = instruction.operands or ("",)
+            name = "_".join((instruction.operation, *instruction.modifiers, *instruction.types))
+            self._store(target, self._call(instruction, name, operands), instruction)
 
-    def _call(self, each: ptx.Instruction, name: str, operands: Sequence[str | ir.Expression]) -> ir.Expression:
+    def _call(self, instruction: ptx.Instruction, name: str, operands: Sequence[str | ir.Expression]) -> ir.Expression:
         try:
             callee = self.lower.scope.unit.known(f"__lockstep_ptx_{name}")
         except StopIteration:
-            raise self._refused(each) from None
+            raise self._refusal(instruction) from None
         function = self.lower.scope.function_called(callee, start_of(self.cursor))
         if len(operands) != len(function.parameters):
-            raise self._refused(each)
+            raise self._refusal(instruction)
         values = tuple(
-            self._value(operand, type, each) if isinstance(operand, str) else self._as(operand, type)
+            self._value(operand, type, instruction) if isinstance(operand, str) else self._reinterpret(operand, type)
             for operand, (_, type) in zip(operands, function.parameters, strict=True)
         )
         return ir.Call(function.type, function, values, start_of(self.cursor))
 
-    def _refused(self, each: ptx.Instruction) -> Exception:
-        return refuse(self.cursor, f"the instruction {each}", instead=_INSTEAD)
+    def _refusal(self, instruction: ptx.Instruction) -> Exception:
+        return refuse(self.cursor, f"the instruction {instruction}", instead=_INSTEAD)
 
-    def _type(self, name: str, each: ptx.Instruction) -> Scalar:
+    def _type(self, name: str, instruction: ptx.Instruction) -> Scalar:
         if name == "pred":
             return BOOL
         if not re.fullmatch(r"[usb](8|16|32|64)|f(32|64)", name):
-            raise self._refused(each)
+            raise self._refusal(instruction)
         return Scalar(f"{_KINDS[name[0]]}{name[1:]}")
 
     # Operands
 
-    def _value(self, text: str, type: Type, each: ptx.Instruction) -> ir.Expression:
-        """Return an operand as a value of a type: a register's bits are what they are."""
+    def _value(self, text: str, type: Type, instruction: ptx.Instruction) -> ir.Expression:
+        """Return an operand as a value of a type; a register's bits are reinterpreted."""
         if text in self.registers:
-            return self._as(self.registers[text], type)
+            return self._reinterpret(self.registers[text], type)
         if text.startswith("!") and text[1:].strip() in self.registers:
-            return ir.Unary(BOOL, "!", self._value(text[1:].strip(), BOOL, each))
+            return ir.Unary(BOOL, "!", self._value(text[1:].strip(), BOOL, instruction))
         if text.startswith("%"):
-            return self._as(self._special(text.lstrip("%"), each), type)
-        number = _number(text)
+            return self._reinterpret(self._special(text.lstrip("%"), instruction), type)
+        number = _parse_number(text)
         if number is None or not isinstance(type, Scalar):
-            raise self._refused(each)
+            raise self._refusal(instruction)
         if isinstance(number, int):
             bits = number & ((1 << 8 * type.size) - 1)
             if type.is_float:
@@ -221,15 +222,15 @@ class _Assembly:
             )
         return number_of(type, number)
 
-    def _special(self, name: str, each: ptx.Instruction) -> ir.Expression:
+    def _special(self, name: str, instruction: ptx.Instruction) -> ir.Expression:
         word, _, axis = name.partition(".")
         if word in _SPECIAL and axis in _AXES:
             return ir.Special(_UINT32, _SPECIAL[word], _AXES.index(axis))
         if word in ("clock", "clock64", "globaltimer"):
             return ir.Clock(INT64)
-        return self._call(each, name.replace(".", "_"), [])
+        return self._call(instruction, name.replace(".", "_"), [])
 
-    def _as(self, value: ir.Expression, type: Type) -> ir.Expression:
+    def _reinterpret(self, value: ir.Expression, type: Type) -> ir.Expression:
         if isinstance(type, Pointer):
             return ir.Cast(type, value)
         assert isinstance(type, Scalar)
@@ -245,552 +246,598 @@ class _Assembly:
             return ir.Intrinsic(type, name, (convert(value, bits, self.cursor),))
         return convert(value, type, self.cursor)
 
-    def _store(self, target: str, value: ir.Expression, each: ptx.Instruction) -> None:
+    def _store(self, target: str, value: ir.Expression, instruction: ptx.Instruction) -> None:
         if target == "_":
-            self.made.append(self._evaluated(value))
+            self.statements.append(self._evaluate(value))
             return
         local = self.registers.get(target)
         if not isinstance(local, ir.Local):
-            raise self._refused(each)
-        self.made.append(self._evaluated(ir.Assign(local.type, local, self._as(value, local.type))))
+            raise self._refusal(instruction)
+        self.statements.append(self._evaluate(ir.Assign(local.type, local, self._reinterpret(value, local.type))))
 
-    def _place(self, text: str, type: Scalar, each: ptx.Instruction, moved: int = 0) -> ir.Element:
-        found = re.fullmatch(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]", text)
-        number = _number(found[2] or "0") if found is not None else None
-        if found is None or not isinstance(number, int) or found[1] not in self.registers:
-            raise self._refused(each)
-        base = self.registers[found[1]]
+    def _place(self, text: str, type: Scalar, instruction: ptx.Instruction, offset: int = 0) -> ir.Element:
+        match = re.fullmatch(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+)\s*)?\]", text)
+        number = _parse_number(match[2] or "0") if match is not None else None
+        if match is None or not isinstance(number, int) or match[1] not in self.registers:
+            raise self._refusal(instruction)
+        base = self.registers[match[1]]
         pointer: ir.Expression = ir.Cast(Pointer(type), base)
-        if isinstance(base.type, Scalar) and any(word.startswith("shared") for word in each.words):
+        if isinstance(base.type, Scalar) and any(word.startswith("shared") for word in instruction.words):
             pointer = ir.SharedAddress(Pointer(type), base, start_of(self.cursor))
         elif isinstance(base.type, Scalar) and base.type.size < 8:
-            raise refuse(self.cursor, "an address of 32 bits within asm", instead='Give it the pointer itself: "l"(p).')
-        if number + moved:
-            pointer = ir.Member(Pointer(type), pointer, number + moved)
-        volatile = not _ORDERED.isdisjoint(each.words)
+            raise refuse(self.cursor, "a 32-bit address in asm", instead='Pass the pointer itself: "l"(p).')
+        if number + offset:
+            pointer = ir.Member(Pointer(type), pointer, number + offset)
+        volatile = not _ORDERED.isdisjoint(instruction.words)
         return ir.Element(type, pointer, None, start_of(self.cursor), volatile, is_led_to=True)
 
     def _parts(self, text: str) -> list[str]:
         return [part.strip() for part in text.strip("{} ").split(",")]
 
-    # Instructions that are no functions
+    # Instructions that are not function calls
 
-    def _do_mov(self, each: ptx.Instruction) -> None:
-        target, source = each.operands
-        type = self._type(each.types[-1], each)
+    def _do_mov(self, instruction: ptx.Instruction) -> None:
+        target, source = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
         if source.startswith("{"):
             parts = self._parts(source)
             narrow = Scalar(f"uint{8 * type.size // len(parts)}")
-            whole: ir.Expression = number_of(type, 0)
+            combined: ir.Expression = number_of(type, 0)
             for place, part in enumerate(parts):
-                value = convert(self._value(part, narrow, each), type, self.cursor)
+                value = convert(self._value(part, narrow, instruction), type, self.cursor)
                 shift = number_of(INT32, place * 8 * narrow.size)
-                whole = ir.Binary(type, "|", whole, ir.Binary(type, "<<", value, shift))
-            self._store(target, whole, each)
+                combined = ir.Binary(type, "|", combined, ir.Binary(type, "<<", value, shift))
+            self._store(target, combined, instruction)
         elif target.startswith("{"):
             parts = self._parts(target)
             narrow = Scalar(f"uint{8 * type.size // len(parts)}")
             for place, part in enumerate(parts):
                 shift = number_of(INT32, place * 8 * narrow.size)
-                value = ir.Binary(type, ">>", self._value(source, type, each), shift)
-                self._store(part, convert(value, narrow, self.cursor), each)
+                value = ir.Binary(type, ">>", self._value(source, type, instruction), shift)
+                self._store(part, convert(value, narrow, self.cursor), instruction)
         else:
-            held = self.registers.get(source)
-            keeps = held is not None and isinstance(held.type, Pointer) and type.size == 8
-            self._store(target, held if keeps and held is not None else self._value(source, type, each), each)
+            register = self.registers.get(source)
+            keeps_pointer = register is not None and isinstance(register.type, Pointer) and type.size == 8
+            self._store(
+                target,
+                register if keeps_pointer and register is not None else self._value(source, type, instruction),
+                instruction,
+            )
 
-    def _do_cvta(self, each: ptx.Instruction) -> None:
-        if not any(word.startswith("shared") for word in each.words):
-            self._do_mov(each)
+    def _do_cvta(self, instruction: ptx.Instruction) -> None:
+        if not any(word.startswith("shared") for word in instruction.words):
+            self._do_mov(instruction)
             return
-        target, source = each.operands
-        type = self._type(each.types[-1], each)
-        if "to" in each.modifiers:
+        target, source = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        if "to" in instruction.modifiers:
             pointer = self.registers.get(source)
             if pointer is None:
-                raise self._refused(each)
+                raise self._refusal(instruction)
             if not isinstance(pointer.type, Pointer):
                 pointer = ir.Cast(Pointer(_UINT8), pointer)
-            self._store(target, ir.SharedAddress(type, pointer, start_of(self.cursor)), each)
+            self._store(target, ir.SharedAddress(type, pointer, start_of(self.cursor)), instruction)
         else:
-            number = self._value(source, type, each)
-            self._store(target, ir.SharedAddress(Pointer(_UINT8), number, start_of(self.cursor)), each)
+            number = self._value(source, type, instruction)
+            self._store(target, ir.SharedAddress(Pointer(_UINT8), number, start_of(self.cursor)), instruction)
 
-    def _do_setp(self, each: ptx.Instruction) -> None:
-        target, left, right, *more = each.operands
-        type = self._type(each.types[-1], each)
-        compare, *combine = each.modifiers
-        if compare not in _COMPARES or len(combine) != len(more) or len(more) > 1:
-            raise self._refused(each)
-        found: ir.Expression = ir.Binary(
-            BOOL, _COMPARES[compare], self._value(left, type, each), self._value(right, type, each)
+    def _do_setp(self, instruction: ptx.Instruction) -> None:
+        target, left, right, *extra_predicate = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        compare, *combine = instruction.modifiers
+        if compare not in _COMPARES or len(combine) != len(extra_predicate) or len(extra_predicate) > 1:
+            raise self._refusal(instruction)
+        result: ir.Expression = ir.Binary(
+            BOOL, _COMPARES[compare], self._value(left, type, instruction), self._value(right, type, instruction)
         )
-        if more:
-            found = self._call(each, f"{combine[0]}_pred", [found, self._value(more[0], BOOL, each)])
+        if extra_predicate:
+            result = self._call(
+                instruction, f"{combine[0]}_pred", [result, self._value(extra_predicate[0], BOOL, instruction)]
+            )
         first, _, other = target.partition("|")
-        self._store(first.strip(), found, each)
-        if other and not more:
-            self._store(other.strip(), ir.Unary(BOOL, "!", self._value(first.strip(), BOOL, each)), each)
+        self._store(first.strip(), result, instruction)
+        if other and not extra_predicate:
+            self._store(other.strip(), ir.Unary(BOOL, "!", self._value(first.strip(), BOOL, instruction)), instruction)
         elif other:
-            raise self._refused(each)
+            raise self._refusal(instruction)
 
-    def _do_selp(self, each: ptx.Instruction) -> None:
-        target, chosen, other, condition = each.operands
-        type = self._type(each.types[-1], each)
-        values = self._value(chosen, type, each), self._value(other, type, each)
-        self._store(target, ir.Select(type, self._value(condition, BOOL, each), *values), each)
+    def _do_selp(self, instruction: ptx.Instruction) -> None:
+        target, chosen, other, condition = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        values = self._value(chosen, type, instruction), self._value(other, type, instruction)
+        self._store(target, ir.Select(type, self._value(condition, BOOL, instruction), *values), instruction)
 
-    def _do_cvt(self, each: ptx.Instruction) -> None:
-        target, source = each.operands
-        if each.words == ("rna", "tf32", "f32"):
-            self._store(target, self._call(each, "to_tf32", [source]), each)
+    def _do_cvt(self, instruction: ptx.Instruction) -> None:
+        target, source = instruction.operands
+        if instruction.words == ("rna", "tf32", "f32"):
+            self._store(target, self._call(instruction, "to_tf32", [source]), instruction)
             return
-        to, given = (self._type(name, each) for name in each.types)
-        rounding = [word for word in each.modifiers if word in _ROUNDINGS]
-        if set(each.modifiers) - {*_ROUNDINGS, "rz", "to", "space"} or "rz" in each.modifiers:
-            raise self._refused(each)
-        value = self._value(source, given, each)
-        if rounding and given.is_float:
-            value = ir.Intrinsic(given, _ROUNDINGS[rounding[0]] + ("f" if given.size == 4 else ""), (value,))
-        self._store(target, convert(value, to, self.cursor), each)
+        target_type, source_type = (self._type(name, instruction) for name in instruction.types)
+        rounding = [word for word in instruction.modifiers if word in _ROUNDINGS]
+        if set(instruction.modifiers) - {*_ROUNDINGS, "rz", "to", "space"} or "rz" in instruction.modifiers:
+            raise self._refusal(instruction)
+        value = self._value(source, source_type, instruction)
+        if rounding and source_type.is_float:
+            value = ir.Intrinsic(
+                source_type, _ROUNDINGS[rounding[0]] + ("f" if source_type.size == 4 else ""), (value,)
+            )
+        self._store(target, convert(value, target_type, self.cursor), instruction)
 
-    def _do_ld(self, each: ptx.Instruction) -> None:
-        target, address = each.operands
-        type = self._type(each.types[-1], each)
+    def _do_ld(self, instruction: ptx.Instruction) -> None:
+        target, address = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
         parts = self._parts(target) if target.startswith("{") else [target]
         for number, part in enumerate(parts):
-            place = self._place(address, type, each, number * type.size)
-            self._store(part, ir.Load(type, place), each)
+            place = self._place(address, type, instruction, number * type.size)
+            self._store(part, ir.Load(type, place), instruction)
 
-    def _do_ldu(self, each: ptx.Instruction) -> None:
-        self._do_ld(each)
+    def _do_ldu(self, instruction: ptx.Instruction) -> None:
+        self._do_ld(instruction)
 
-    def _do_st(self, each: ptx.Instruction) -> None:
-        address, source, *barrier = each.operands
-        type = self._type(each.types[-1], each)
+    def _do_st(self, instruction: ptx.Instruction) -> None:
+        address, source, *barrier = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
         parts = self._parts(source) if source.startswith("{") else [source]
         for number, part in enumerate(parts):
-            place = self._place(address, type, each, number * type.size)
-            self.made.append(self._evaluated(ir.Assign(type, place, self._value(part, type, each))))
-        if "async" in each.words and len(barrier) == 1:
-            # It is there at once, which it may be, and its barrier knows.
-            brought = number_of(_UINT32, type.size * len(parts))
-            told = phase(self.lower, "complete", self._barrier(barrier[0], each), brought, start_of(self.cursor))
-            self.made.append(self._evaluated(told))
-        elif "async" in each.words or barrier:
-            raise self._refused(each)
+            place = self._place(address, type, instruction, number * type.size)
+            self.statements.append(self._evaluate(ir.Assign(type, place, self._value(part, type, instruction))))
+        if "async" in instruction.words and len(barrier) == 1:
+            # The store completes at once, which is allowed, and signals its barrier.
+            byte_count = number_of(_UINT32, type.size * len(parts))
+            completion = phase(
+                self.lower, "complete", self._barrier(barrier[0], instruction), byte_count, start_of(self.cursor)
+            )
+            self.statements.append(self._evaluate(completion))
+        elif "async" in instruction.words or barrier:
+            raise self._refusal(instruction)
 
-    def _do_red(self, each: ptx.Instruction) -> None:
-        self.made.append(self._evaluated(self._atomic(each, each.operands, used=False)))
+    def _do_red(self, instruction: ptx.Instruction) -> None:
+        self.statements.append(self._evaluate(self._atomic(instruction, instruction.operands, used=False)))
 
-    def _do_atom(self, each: ptx.Instruction) -> None:
-        target, *operands = each.operands
-        self._store(target, self._atomic(each, operands, used=True), each)
+    def _do_atom(self, instruction: ptx.Instruction) -> None:
+        target, *operands = instruction.operands
+        self._store(target, self._atomic(instruction, operands, used=True), instruction)
 
-    def _atomic(self, each: ptx.Instruction, operands: Any, *, used: bool) -> ir.Expression:
+    def _atomic(self, instruction: ptx.Instruction, operands: Any, *, used: bool) -> ir.Expression:
         address, *values = operands
-        op = each.modifiers[0] if each.modifiers else ""
+        op = instruction.modifiers[0] if instruction.modifiers else ""
         if op not in _ATOMICS or len(values) != (2 if op == "cas" else 1):
-            raise self._refused(each)
-        type = self._type(each.types[-1], each)
-        given = tuple(self._value(value, type, each) for value in values)
-        return ir.Atomic(type, op, self._place(address, type, each), given, used)
+            raise self._refusal(instruction)
+        type = self._type(instruction.types[-1], instruction)
+        arguments = tuple(self._value(value, type, instruction) for value in values)
+        return ir.Atomic(type, op, self._place(address, type, instruction), arguments, used)
 
     def _warp(
-        self, each: ptx.Instruction, target: str, type: Scalar, op: str, values: tuple[ir.Expression, ...]
+        self, instruction: ptx.Instruction, target: str, type: Scalar, op: str, values: tuple[ir.Expression, ...]
     ) -> None:
-        self._store(target, ir.Warp(type, op, values, start_of(self.cursor)), each)
+        self._store(target, ir.Warp(type, op, values, start_of(self.cursor)), instruction)
 
-    def _do_shfl(self, each: ptx.Instruction) -> None:
-        target, source, by, how, *mask = each.operands
-        kind = each.modifiers[-1] if each.modifiers else ""
-        clamp = self._value(how, INT32, each)
+    def _do_shfl(self, instruction: ptx.Instruction) -> None:
+        target, source, distance, clamp_operand, *mask = instruction.operands
+        kind = instruction.modifiers[-1] if instruction.modifiers else ""
+        clamp = self._value(clamp_operand, INT32, instruction)
         if kind not in _SHUFFLES or not mask or "|" in target or not isinstance(clamp, ir.Const):
-            raise self._refused(each)
+            raise self._refusal(instruction)
         width = 32 - (int(clamp.value) >> 8 & 31)
         values = (
-            self._value(mask[0], _UINT32, each),
-            self._value(source, _UINT32, each),
-            self._value(by, _UINT32 if kind in ("up", "down") else INT32, each),
+            self._value(mask[0], _UINT32, instruction),
+            self._value(source, _UINT32, instruction),
+            self._value(distance, _UINT32 if kind in ("up", "down") else INT32, instruction),
             number_of(INT32, width),
         )
-        self._warp(each, target, _UINT32, _SHUFFLES[kind], values)
+        self._warp(instruction, target, _UINT32, _SHUFFLES[kind], values)
 
-    def _do_vote(self, each: ptx.Instruction) -> None:
-        target, predicate, *mask = each.operands
-        kind = each.modifiers[-1] if each.modifiers else ""
+    def _do_vote(self, instruction: ptx.Instruction) -> None:
+        target, predicate, *mask = instruction.operands
+        kind = instruction.modifiers[-1] if instruction.modifiers else ""
         if kind not in ("ballot", "any", "all") or not mask:
-            raise self._refused(each)
-        asked = convert(self._value(predicate, BOOL, each), INT32, self.cursor)
-        values = (self._value(mask[0], _UINT32, each), asked)
+            raise self._refusal(instruction)
+        vote_value = convert(self._value(predicate, BOOL, instruction), INT32, self.cursor)
+        values = (self._value(mask[0], _UINT32, instruction), vote_value)
         type = _UINT32 if kind == "ballot" else INT32
         vote: ir.Expression = ir.Warp(type, f"__{kind}_sync", values, start_of(self.cursor))
         if kind != "ballot":
             vote = ir.Binary(BOOL, "!=", vote, number_of(INT32, 0))
-        self._store(target, vote, each)
+        self._store(target, vote, instruction)
 
-    def _do_match(self, each: ptx.Instruction) -> None:
-        target, value, mask = each.operands
-        if each.modifiers != ("any",):
-            raise self._refused(each)
-        type = self._type(each.types[-1], each)
-        values = (self._value(mask, _UINT32, each), self._value(value, type, each))
-        self._warp(each, target, _UINT32, "__match_any_sync", values)
+    def _do_match(self, instruction: ptx.Instruction) -> None:
+        target, value, mask = instruction.operands
+        if instruction.modifiers != ("any",):
+            raise self._refusal(instruction)
+        type = self._type(instruction.types[-1], instruction)
+        values = (self._value(mask, _UINT32, instruction), self._value(value, type, instruction))
+        self._warp(instruction, target, _UINT32, "__match_any_sync", values)
 
-    def _do_redux(self, each: ptx.Instruction) -> None:
-        target, value, mask = each.operands
-        type = self._type(each.types[-1], each)
-        values = (self._value(mask, _UINT32, each), self._value(value, type, each))
-        self._warp(each, target, type, f"__reduce_{each.modifiers[0]}_sync", values)
+    def _do_redux(self, instruction: ptx.Instruction) -> None:
+        target, value, mask = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        values = (self._value(mask, _UINT32, instruction), self._value(value, type, instruction))
+        self._warp(instruction, target, type, f"__reduce_{instruction.modifiers[0]}_sync", values)
 
-    def _whole_warp(self) -> None:
-        self.made.append(self._evaluated(ir.Warp(INT32, WHOLE_WARP, (), start_of(self.cursor))))
+    def _require_full_warp(self) -> None:
+        self.statements.append(self._evaluate(ir.Warp(INT32, WHOLE_WARP, (), start_of(self.cursor))))
 
-    def _do_mma(self, each: ptx.Instruction) -> None:
-        """Lower a product of tiles, a result after the other; registers are unpacked once."""
-        found = product(each.words)
-        if found is None or len(each.operands) != 4:
-            raise self._refused(each)
-        targets, *given = (self._parts(operand) for operand in each.operands)
-        if [len(targets), *map(len, given)] != [found.c, found.a, found.b, found.c]:
-            raise self._refused(each)
-        self._whole_warp()
-        of_a, of_b = (
-            [self._unpacked(each, unpack, register, found.packed, found.sum) for register in registers]
-            for unpack, registers in ((found.unpack_a, given[0]), (found.unpack_b, given[1]))
+    def _do_mma(self, instruction: ptx.Instruction) -> None:
+        """Lower a product of tiles, one result after another; registers are unpacked once."""
+        mma = product(instruction.words)
+        if mma is None or len(instruction.operands) != 4:
+            raise self._refusal(instruction)
+        targets, *factors = (self._parts(operand) for operand in instruction.operands)
+        if [len(targets), *map(len, factors)] != [mma.c, mma.a, mma.b, mma.c]:
+            raise self._refusal(instruction)
+        self._require_full_warp()
+        elements_a, elements_b = (
+            [self._unpack(instruction, unpack, register, mma.packed, mma.sum) for register in registers]
+            for unpack, registers in ((mma.unpack_a, factors[0]), (mma.unpack_b, factors[1]))
         )
-        unpack, held = ("half_at", 2) if found.halves else ("", 1)
-        of_c = [self._unpacked(each, unpack, register, held, found.sum) for register in given[2]]
-        sums = [one for register in of_c for one in register]
-        columns = [one for register in of_b for one in register]
+        unpack, values_per_register = ("half_at", 2) if mma.halves else ("", 1)
+        elements_c = [
+            self._unpack(instruction, unpack, register, values_per_register, mma.sum) for register in factors[2]
+        ]
+        sums = [one for register in elements_c for one in register]
+        columns = [one for register in elements_b for one in register]
         results = []
         for number, before in enumerate(sums):
-            rows = of_a[number // 2 % found.row_parts :: found.row_parts]
+            rows = elements_a[number // 2 % mma.row_parts :: mma.row_parts]
             values = (number_of(INT32, number % 2), before, *(one for row in rows for one in row), *columns)
-            made = ir.Warp(found.sum, MATRIX_PRODUCT, values, start_of(self.cursor))
-            results.append(self._declared(f"lockstep d{number}", found.sum, made))
+            tile_product = ir.Warp(mma.sum, MATRIX_PRODUCT, values, start_of(self.cursor))
+            results.append(self._declare(f"lockstep d{number}", mma.sum, tile_product))
         for number, target in enumerate(targets):
             pair = results[2 * number : 2 * number + 2]
-            self._store(target, self._call(each, "two_halves", pair) if found.halves else results[number], each)
+            self._store(
+                target, self._call(instruction, "two_halves", pair) if mma.halves else results[number], instruction
+            )
 
-    def _do_wgmma(self, each: ptx.Instruction) -> None:
-        """Lower what a warpgroup does: a product, the end of a group of them, and the wait for groups."""
-        match each.words:
+    def _do_wgmma(self, instruction: ptx.Instruction) -> None:
+        """Lower a `wgmma` instruction: a product, the end of a group of products, or the wait for groups."""
+        match instruction.words:
             case ("fence", "sync", "aligned"):
-                self._whole_warp()
-                self.made.append(self._evaluated(ir.Fence(VOID, "wgmma.fence", start_of(self.cursor))))
+                self._require_full_warp()
+                self.statements.append(self._evaluate(ir.Fence(VOID, "wgmma.fence", start_of(self.cursor))))
             case ("commit_group", "sync", "aligned"):
-                self._whole_warp()
-                self.made.append(self._evaluated(ir.AsyncCommit(VOID, "product")))
+                self._require_full_warp()
+                self.statements.append(self._evaluate(ir.AsyncCommit(VOID, "product")))
             case ("wait_group", "sync", "aligned"):
-                self._whole_warp()
-                left = self._value(each.operands[0], _UINT64, each)
-                self.made.append(self._evaluated(ir.AsyncWait(VOID, left, "product")))
-                # What tensor cores have read for a warp is of none of its lanes alone.
-                self.made.append(self._evaluated(ir.Fence(VOID, "__syncwarp", start_of(self.cursor))))
+                self._require_full_warp()
+                left = self._value(instruction.operands[0], _UINT64, instruction)
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, left, "product")))
+                # All lanes of a warp share the results that tensor cores computed for it.
+                self.statements.append(self._evaluate(ir.Fence(VOID, "__syncwarp", start_of(self.cursor))))
             case _:
-                found = warpgroup_product(each.words)
-                if found is None or len(each.operands) < 4:
-                    raise self._refused(each)
-                self._multiply_tiles(each, found)
+                wgmma = warpgroup_product(instruction.words)
+                if wgmma is None or len(instruction.operands) < 4:
+                    raise self._refusal(instruction)
+                self._multiply_tiles(instruction, wgmma)
 
-    def _multiply_tiles(self, each: ptx.Instruction, found: WarpgroupInstruction) -> None:
-        """Lower a product of tiles in shared memory: each warp does its own rows, 8 columns after the other."""
-        target, of_a, of_b, adds, *flags = each.operands
-        targets, in_registers = self._parts(target), of_a.startswith("{")
+    def _multiply_tiles(self, instruction: ptx.Instruction, wgmma: WarpgroupInstruction) -> None:
+        """Lower a product of tiles in shared memory: each warp computes its rows, 8 columns at a time."""
+        target, operand_a, operand_b, accumulates, *flags = instruction.operands
+        targets, in_registers = self._parts(target), operand_a.startswith("{")
         numbers = [self._immediate(flag) for flag in flags]
-        signs, turned = numbers[:2], numbers[2:]
+        signs, transposed = numbers[:2], numbers[2:]
         tiles = 1 if in_registers else 2
         if (
-            len(targets) != found.columns // 2
-            or (in_registers and len(self._parts(of_a)) != _REGISTERS_OF_A)
-            or len(turned) != (tiles if found.turns else 0)
+            len(targets) != wgmma.columns // 2
+            or (in_registers and len(self._parts(operand_a)) != _REGISTERS_OF_A)
+            or len(transposed) != (tiles if wgmma.turns else 0)
             or not all(sign in (1, -1) for sign in signs)
-            or not all(flag in (0, 1) for flag in turned)
+            or not all(flag in (0, 1) for flag in transposed)
         ):
-            raise self._refused(each)
-        turns_a, turns_b = ([0] * (2 - len(turned)) + turned) if found.turns else (0, 0)
-        self._whole_warp()
-        self.made.append(self._evaluated(self._call(each, "warpgroup", [])))
-        condition = self._declared("lockstep adds", BOOL, self._value(adds, BOOL, each))
+            raise self._refusal(instruction)
+        transposes_a, transposes_b = ([0] * (2 - len(transposed)) + transposed) if wgmma.turns else (0, 0)
+        self._require_full_warp()
+        self.statements.append(self._evaluate(self._call(instruction, "warpgroup", [])))
+        condition = self._declare("lockstep adds", BOOL, self._value(accumulates, BOOL, instruction))
         if in_registers:
             rows = [
-                self._unpacked(each, found.unpack, register, found.packed, _FLOAT32) for register in self._parts(of_a)
+                self._unpack(instruction, wgmma.unpack, register, wgmma.packed, _FLOAT32)
+                for register in self._parts(operand_a)
             ]
         else:
-            tile = self._tile(each, of_a, "a", turns_a)
-            rows = [self._of_tile(each, found, tile, number % 2, number // 2) for number in range(4)]
+            tile = self._tile(instruction, operand_a, "a", transposes_a)
+            rows = [self._load_tile_elements(instruction, wgmma, tile, number % 2, number // 2) for number in range(4)]
         if signs[0] != signs[1]:
             rows = [tuple(ir.Unary(_FLOAT32, "-", one) for one in register) for register in rows]
-        tile = self._tile(each, of_b, "b", turns_b)
+        tile = self._tile(instruction, operand_b, "b", transposes_b)
         self._read_sums(targets, condition)
         results = []
         for number, register in enumerate(targets):
             if number % 4 == 0:
-                columns = [self._of_tile(each, found, tile, number // 4, half) for half in range(2)]
-            before = ir.Select(_FLOAT32, condition, self._value(register, _FLOAT32, each), number_of(_FLOAT32, 0))
-            given = [one for held in (*rows[number // 2 % 2 :: 2], *columns) for one in held]
-            values = (number_of(INT32, number % 2), before, *given)
-            made = ir.Warp(_FLOAT32, WARPGROUP_PRODUCT, values, start_of(self.cursor))
-            results.append(self._declared(f"lockstep d{number}", _FLOAT32, made))
+                columns = [self._load_tile_elements(instruction, wgmma, tile, number // 4, half) for half in range(2)]
+            before = ir.Select(
+                _FLOAT32, condition, self._value(register, _FLOAT32, instruction), number_of(_FLOAT32, 0)
+            )
+            elements = [one for held in (*rows[number // 2 % 2 :: 2], *columns) for one in held]
+            values = (number_of(INT32, number % 2), before, *elements)
+            tile_product = ir.Warp(_FLOAT32, WARPGROUP_PRODUCT, values, start_of(self.cursor))
+            results.append(self._declare(f"lockstep d{number}", _FLOAT32, tile_product))
         for register, result in zip(targets, results, strict=True):
-            self._store(register, result, each)
+            self._store(register, result, instruction)
 
     def _immediate(self, text: str) -> int | float | None:
-        """Return a number that stands in the instruction, or is handed to it as a constant."""
-        held = self.registers.get(text)
-        return int(held.value) if isinstance(held, ir.Const) else _number(text)
+        """Return an immediate operand, or a constant that is passed in as one."""
+        register = self.registers.get(text)
+        return int(register.value) if isinstance(register, ir.Const) else _parse_number(text)
 
-    def _read_sums(self, registers: list[str], adds: ir.Expression) -> None:
-        """Read what a product is added to, where it is: what it replaces may never have been written."""
-        around, self.made = self.made, []
+    def _read_sums(self, registers: list[str], accumulates: ir.Expression) -> None:
+        """Read the accumulators if the product is added to them; otherwise they may be uninitialized."""
+        enclosing, self.statements = self.statements, []
         for register in registers:
             if register in self.sums:
                 local = self.registers[register]
                 assert isinstance(local, ir.Local)
-                before = self._as(self.sums.pop(register), local.type)
-                self.made.append(self._evaluated(ir.Assign(local.type, local, before)))
-        inner, self.made = self.made, around
+                before = self._reinterpret(self.sums.pop(register), local.type)
+                self.statements.append(self._evaluate(ir.Assign(local.type, local, before)))
+        inner, self.statements = self.statements, enclosing
         if inner:
-            self.made.append(ir.If(adds, ir.Block(tuple(inner)), None, start_of(self.cursor)))
+            self.statements.append(ir.If(accumulates, ir.Block(tuple(inner)), None, start_of(self.cursor)))
 
-    def _tile(self, each: ptx.Instruction, text: str, factor: str, turned: Any) -> _Tile:
-        """Return a tile in shared memory, and where in it what a lane has begins."""
-        tile = self._declared("lockstep tile", _UINT64, self._value(text, _UINT64, each))
-        self.made.append(self._evaluated(self._call(each, "wgmma_tile", [tile])))
-        names = () if turned else (f"first_{factor}", "stride", "far", "changing")
+    def _tile(self, instruction: ptx.Instruction, text: str, factor: str, transposed: Any) -> _Tile:
+        """Return a tile in shared memory, and the position in it where a lane's part begins."""
+        tile = self._declare("lockstep tile", _UINT64, self._value(text, _UINT64, instruction))
+        self.statements.append(self._evaluate(self._call(instruction, "wgmma_tile", [tile])))
+        names = () if transposed else (f"first_{factor}", "stride", "far", "changing")
         parts = [
-            self._declared(f"lockstep {name}", _UINT32, self._call(each, f"wgmma_{name}", [tile])) for name in names
+            self._declare(f"lockstep {name}", _UINT32, self._call(instruction, f"wgmma_{name}", [tile]))
+            for name in names
         ]
         return _Tile(tile, factor, *parts)
 
-    def _of_tile(
-        self, each: ptx.Instruction, found: WarpgroupInstruction, tile: _Tile, part: int, half: int
+    def _load_tile_elements(
+        self, instruction: ptx.Instruction, wgmma: WarpgroupInstruction, tile: _Tile, part: int, half: int
     ) -> tuple[ir.Expression, ...]:
-        """Return what a lane has of 4 bytes of a line of a tile, or of as many lines where it lies turned."""
-        unit = _UINT16 if found.packed > 1 else _UINT32
+        """Load a lane's elements from 4 bytes of a line of a tile, or, if transposed, from as many lines."""
+        unit = _UINT16 if wgmma.packed > 1 else _UINT32
         elements: list[ir.Expression] = []
         start: ir.Expression | None = None
         if tile.first is not None:
-            at = self._declared("lockstep at", _UINT32, tile.place(part, half))
-            changed = ir.Binary(_UINT32, "&", ir.Binary(_UINT32, ">>", at, number_of(INT32, 7)), tile.changing)
-            at_last = ir.Binary(_UINT32, "^", at, ir.Binary(_UINT32, "<<", changed, number_of(INT32, 4)))
-            pointer = ir.SharedAddress(Pointer(unit), at_last, start_of(self.cursor))
-            start = self._declared("lockstep place", pointer.type, pointer)
-        for place in range(found.packed):
+            offset = self._declare("lockstep at", _UINT32, tile.place(part, half))
+            swizzle = ir.Binary(_UINT32, "&", ir.Binary(_UINT32, ">>", offset, number_of(INT32, 7)), tile.swizzle_bits)
+            swizzled = ir.Binary(_UINT32, "^", offset, ir.Binary(_UINT32, "<<", swizzle, number_of(INT32, 4)))
+            pointer = ir.SharedAddress(Pointer(unit), swizzled, start_of(self.cursor))
+            start = self._declare("lockstep place", pointer.type, pointer)
+        for place in range(wgmma.packed):
             if start is None:
                 numbers = [number_of(_UINT32, number) for number in (part, half, place)]
-                asked: list[str | ir.Expression] = [tile.descriptor, *numbers]
-                address = self._call(each, f"wgmma_{tile.factor}_turned", asked)
+                arguments: list[str | ir.Expression] = [tile.descriptor, *numbers]
+                address = self._call(instruction, f"wgmma_{tile.factor}_turned", arguments)
             else:
                 address = ir.Member(Pointer(unit), start, place * unit.size) if place else start
-            held = ir.Load(unit, ir.Element(unit, address, None, start_of(self.cursor), is_led_to=True), reads_on=True)
-            value: ir.Expression = ir.Intrinsic(_FLOAT32, _FROM_HALF, (held,))
-            if found.unpack != "half_at":
-                value = self._call(each, found.unpack, [self._as(held, _UINT32), number_of(_UINT32, 0)])
-            elements.append(self._declared(f"lockstep {tile.factor}", _FLOAT32, value))
+            element = ir.Load(
+                unit, ir.Element(unit, address, None, start_of(self.cursor), is_led_to=True), reads_on=True
+            )
+            value: ir.Expression = ir.Intrinsic(_FLOAT32, _FROM_HALF, (element,))
+            if wgmma.unpack != "half_at":
+                value = self._call(
+                    instruction, wgmma.unpack, [self._reinterpret(element, _UINT32), number_of(_UINT32, 0)]
+                )
+            elements.append(self._declare(f"lockstep {tile.factor}", _FLOAT32, value))
         return tuple(elements)
 
-    def _unpacked(
-        self, each: ptx.Instruction, function: str, register: str, count: int, type: Scalar
+    def _unpack(
+        self, instruction: ptx.Instruction, function: str, register: str, count: int, type: Scalar
     ) -> tuple[ir.Expression, ...]:
-        """Return the elements that a register holds, as the type they are multiplied in."""
+        """Return the elements that a register holds, in the type in which they are multiplied."""
         if not function:
-            return (self._value(register, type, each),)
-        held = self._value(register, _UINT32, each)
+            return (self._value(register, type, instruction),)
+        register_value = self._value(register, _UINT32, instruction)
         return tuple(
-            self._declared(f"lockstep {register}.{place}", type, self._call(each, function, [held, place_of]))
-            for place, place_of in enumerate(number_of(_UINT32, place) for place in range(count))
+            self._declare(
+                f"lockstep {register}.{position}", type, self._call(instruction, function, [register_value, index])
+            )
+            for position, index in enumerate(number_of(_UINT32, position) for position in range(count))
         )
 
-    def _do_ldmatrix(self, each: ptx.Instruction) -> None:
-        target, address = each.operands
-        place, targets = self._of_matrices(each, address, self._parts(target))
-        function = "ldmatrix_trans" if "trans" in each.words else "ldmatrix"
-        # All are read before any is written: an address may be in a register that takes one.
-        read = [
-            self._declared(
-                f"lockstep m{number}", _UINT32, self._call(each, function, [place, number_of(_UINT32, number)])
+    def _do_ldmatrix(self, instruction: ptx.Instruction) -> None:
+        target, address = instruction.operands
+        place, targets = self._matrix_rows(instruction, address, self._parts(target))
+        function = "ldmatrix_trans" if "trans" in instruction.words else "ldmatrix"
+        # All are read before any is written, since the address may be in a register that is overwritten.
+        registers_read = [
+            self._declare(
+                f"lockstep m{number}", _UINT32, self._call(instruction, function, [place, number_of(_UINT32, number)])
             )
             for number in range(len(targets))
         ]
-        for register, value in zip(targets, read, strict=True):
-            self._store(register, value, each)
+        for register, value in zip(targets, registers_read, strict=True):
+            self._store(register, value, instruction)
 
-    def _do_stmatrix(self, each: ptx.Instruction) -> None:
-        address, source = each.operands
-        place, sources = self._of_matrices(each, address, self._parts(source))
-        function = "stmatrix_trans" if "trans" in each.words else "stmatrix"
+    def _do_stmatrix(self, instruction: ptx.Instruction) -> None:
+        address, source = instruction.operands
+        place, sources = self._matrix_rows(instruction, address, self._parts(source))
+        function = "stmatrix_trans" if "trans" in instruction.words else "stmatrix"
         for number, register in enumerate(sources):
-            given = [place, number_of(_UINT32, number), self._value(register, _UINT32, each)]
-            self.made.append(self._evaluated(self._call(each, function, given)))
+            arguments = [place, number_of(_UINT32, number), self._value(register, _UINT32, instruction)]
+            self.statements.append(self._evaluate(self._call(instruction, function, arguments)))
 
-    def _of_matrices(
-        self, each: ptx.Instruction, address: str, registers: list[str]
+    def _matrix_rows(
+        self, instruction: ptx.Instruction, address: str, registers: list[str]
     ) -> tuple[ir.Expression, list[str]]:
-        """Return the address that a lane gives for rows of 8x8 matrices, and the register of each matrix."""
-        if "m8n8" not in each.words or "b16" not in each.words or f"x{len(registers)}" not in each.words:
-            raise self._refused(each)
-        self._whole_warp()
-        place = self._place(address, _UINT8, each)
-        return self._declared("lockstep row", _UINT64, ir.Cast(_UINT64, place.pointer)), registers
+        """Return the address that a lane provides for the rows of 8x8 matrices, and each matrix's register."""
+        if (
+            "m8n8" not in instruction.words
+            or "b16" not in instruction.words
+            or f"x{len(registers)}" not in instruction.words
+        ):
+            raise self._refusal(instruction)
+        self._require_full_warp()
+        place = self._place(address, _UINT8, instruction)
+        return self._declare("lockstep row", _UINT64, ir.Cast(_UINT64, place.pointer)), registers
 
-    def _do_cp(self, each: ptx.Instruction) -> None:
-        """Lower a copy that goes on while the thread does, or the wait for such copies."""
-        match each.words:
+    def _do_cp(self, instruction: ptx.Instruction) -> None:
+        """Lower an asynchronous copy, or the wait for such copies."""
+        match instruction.words:
             case ("async", "mbarrier", "arrive", *rest):
-                at, more = self._barrier(each.operands[0], each), number_of(_UINT32, int("noinc" not in rest))
-                self.made.append(self._evaluated(phase(self.lower, "bind", at, more, start_of(self.cursor))))
+                barrier_pointer, adds_arrival = (
+                    self._barrier(instruction.operands[0], instruction),
+                    number_of(_UINT32, int("noinc" not in rest)),
+                )
+                self.statements.append(
+                    self._evaluate(phase(self.lower, "bind", barrier_pointer, adds_arrival, start_of(self.cursor)))
+                )
             case ("async", "bulk", "commit_group"):
-                self.made.append(self._evaluated(ir.AsyncCommit(VOID, "bulk")))
+                self.statements.append(self._evaluate(ir.AsyncCommit(VOID, "bulk")))
             case ("async", "bulk", "wait_group", *_):
-                left = self._value(each.operands[0], _UINT64, each)
-                self.made.append(self._evaluated(ir.AsyncWait(VOID, left, "bulk")))
+                left = self._value(instruction.operands[0], _UINT64, instruction)
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, left, "bulk")))
             case ("async", "bulk", "shared::cluster" | "shared::cta", "global", *_):
-                to, source, size, barrier, *_ = each.operands
-                self._bulk(each, self._barrier(to, each), self._pointer(source, each), size, barrier)
+                to, source, size, barrier, *_ = instruction.operands
+                self._bulk(
+                    instruction, self._barrier(to, instruction), self._pointer(source, instruction), size, barrier
+                )
             case ("async", "bulk", "global", "shared::cta", *_):
-                to, source, size, *_ = each.operands
-                self._bulk(each, self._pointer(to, each), self._barrier(source, each), size, "")
+                to, source, size, *_ = instruction.operands
+                self._bulk(instruction, self._pointer(to, instruction), self._barrier(source, instruction), size, "")
             case ("async", "commit_group"):
-                self.made.append(self._evaluated(ir.AsyncCommit(VOID)))
+                self.statements.append(self._evaluate(ir.AsyncCommit(VOID)))
             case ("async", "wait_all"):
-                self.made.append(self._evaluated(ir.AsyncWait(VOID, None)))
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, None)))
             case ("async", "wait_group"):
-                left = self._value(each.operands[0], _UINT64, each)
-                self.made.append(self._evaluated(ir.AsyncWait(VOID, left)))
+                left = self._value(instruction.operands[0], _UINT64, instruction)
+                self.statements.append(self._evaluate(ir.AsyncWait(VOID, left)))
             case ("async", "ca" | "cg", "shared" | "shared::cta", "global", *_):
-                to, source, size, *given = each.operands
-                self.made.append(
-                    self._evaluated(
+                to, source, size, *source_size = instruction.operands
+                self.statements.append(
+                    self._evaluate(
                         ir.AsyncCopy(
                             VOID,
-                            self._barrier(to, each),
-                            self._pointer(source, each),
-                            self._value(size, _UINT64, each),
-                            self._value(given[0], _UINT64, each) if given else None,
+                            self._barrier(to, instruction),
+                            self._pointer(source, instruction),
+                            self._value(size, _UINT64, instruction),
+                            self._value(source_size[0], _UINT64, instruction) if source_size else None,
                             start_of(self.cursor),
                         )
                     )
                 )
             case _:
-                raise self._refused(each)
+                raise self._refusal(instruction)
 
-    def _bulk(self, each: ptx.Instruction, to: ir.Expression, source: ir.Expression, size: str, barrier: str) -> None:
-        waits = self._barrier(barrier, each) if barrier else None
+    def _bulk(
+        self, instruction: ptx.Instruction, to: ir.Expression, source: ir.Expression, size: str, barrier: str
+    ) -> None:
+        waits = self._barrier(barrier, instruction) if barrier else None
         self.lower.scope.function.has_phases |= bool(barrier)
-        copy = ir.BulkCopy(VOID, to, source, self._value(size, _UINT32, each), waits, start_of(self.cursor))
-        self.made.append(self._evaluated(copy))
+        copy = ir.BulkCopy(VOID, to, source, self._value(size, _UINT32, instruction), waits, start_of(self.cursor))
+        self.statements.append(self._evaluate(copy))
 
-    def _barrier(self, text: str, each: ptx.Instruction) -> ir.Expression:
-        """Return the pointer for an address of shared memory, such as a barrier's."""
-        return self._place(text, _UINT8, replace(each, words=("shared",))).pointer
+    def _barrier(self, text: str, instruction: ptx.Instruction) -> ir.Expression:
+        """Return the pointer for an address in shared memory, such as a barrier's."""
+        return self._place(text, _UINT8, replace(instruction, words=("shared",))).pointer
 
-    def _pointer(self, text: str, each: ptx.Instruction) -> ir.Expression:
-        """Return the pointer for an address of global memory."""
-        return self._place(text, _UINT8, replace(each, words=("global",))).pointer
+    def _pointer(self, text: str, instruction: ptx.Instruction) -> ir.Expression:
+        """Return the pointer for an address in global memory."""
+        return self._place(text, _UINT8, replace(instruction, words=("global",))).pointer
 
-    def _do_mbarrier(self, each: ptx.Instruction) -> None:
+    def _do_mbarrier(self, instruction: ptx.Instruction) -> None:
         position = start_of(self.cursor)
         one = number_of(_UINT32, 1)
 
-        def does(op: str, at: ir.Expression, argument: ir.Expression) -> None:
-            self.made.append(self._evaluated(phase(self.lower, op, at, argument, position)))
+        def emit(op: str, barrier: ir.Expression, argument: ir.Expression) -> None:
+            self.statements.append(self._evaluate(phase(self.lower, op, barrier, argument, position)))
 
-        match each.words:
+        match instruction.words:
             case ("init", *_):
-                does("init", self._barrier(each.operands[0], each), self._value(each.operands[1], _UINT32, each))
+                emit(
+                    "init",
+                    self._barrier(instruction.operands[0], instruction),
+                    self._value(instruction.operands[1], _UINT32, instruction),
+                )
             case ("inval", *_):
                 return
             case ("expect_tx" | "complete_tx" as op, *_):
-                at, amount = self._barrier(each.operands[0], each), self._value(each.operands[1], _UINT32, each)
-                does(op.removesuffix("_tx"), at, amount)
+                barrier, amount = (
+                    self._barrier(instruction.operands[0], instruction),
+                    self._value(instruction.operands[1], _UINT32, instruction),
+                )
+                emit(op.removesuffix("_tx"), barrier, amount)
             case ("arrive" | "arrive_drop" as op, *rest) if "noComplete" not in rest:
-                target, address, *given = each.operands
-                at = self._barrier(address, each)
+                target, address, *counts = instruction.operands
+                barrier = self._barrier(address, instruction)
                 count: ir.Expression = one
-                if given and "expect_tx" in rest:
-                    does("expect", at, self._value(given[0], _UINT32, each))
-                elif given:
-                    count = self._value(given[0], _UINT32, each)
-                arrived = phase(self.lower, "drop" if op.endswith("drop") else "arrive", at, count, position)
-                self._store(target, arrived, each)
+                if counts and "expect_tx" in rest:
+                    emit("expect", barrier, self._value(counts[0], _UINT32, instruction))
+                elif counts:
+                    count = self._value(counts[0], _UINT32, instruction)
+                arrived = phase(self.lower, "drop" if op.endswith("drop") else "arrive", barrier, count, position)
+                self._store(target, arrived, instruction)
             case ("test_wait" | "try_wait", *_):
-                target, address, parity, *_ = each.operands
-                at = self._barrier(address, each)
-                over = phase(self.lower, "test", at, self._value(parity, _UINT32, each), position)
-                if "until" in each.words:
-                    waits = ir.Loop(ir.Unary(BOOL, "!", over), None, ir.Block(()), True, position)
-                    self.made.append(waits)
+                target, address, parity, *_ = instruction.operands
+                barrier = self._barrier(address, instruction)
+                is_complete = phase(self.lower, "test", barrier, self._value(parity, _UINT32, instruction), position)
+                if "until" in instruction.words:
+                    wait_loop = ir.Loop(ir.Unary(BOOL, "!", is_complete), None, ir.Block(()), True, position)
+                    self.statements.append(wait_loop)
                 else:
-                    self._store(target, over, each)
+                    self._store(target, is_complete, instruction)
             case _:
-                raise self._refused(each)
+                raise self._refusal(instruction)
 
-    def _do_activemask(self, each: ptx.Instruction) -> None:
-        self._warp(each, each.operands[0], _UINT32, "__activemask", ())
+    def _do_activemask(self, instruction: ptx.Instruction) -> None:
+        self._warp(instruction, instruction.operands[0], _UINT32, "__activemask", ())
 
-    def _do_bar(self, each: ptx.Instruction) -> None:
-        if each.modifiers == ("warp",):
-            lanes = self._value(each.operands[0], _UINT32, each)
-            self.made.append(self._evaluated(ir.Fence(VOID, "__syncwarp", start_of(self.cursor), lanes)))
-        elif each.modifiers or each.operands != ("0",):
-            raise refuse(self.cursor, "a barrier of some of a block's threads", instead="Use __syncthreads().")
+    def _do_bar(self, instruction: ptx.Instruction) -> None:
+        if instruction.modifiers == ("warp",):
+            lanes = self._value(instruction.operands[0], _UINT32, instruction)
+            self.statements.append(self._evaluate(ir.Fence(VOID, "__syncwarp", start_of(self.cursor), lanes)))
+        elif instruction.modifiers or instruction.operands != ("0",):
+            raise refuse(self.cursor, "a barrier for some of a block's threads", instead="Use __syncthreads().")
         else:
-            self.made.append(ir.Barrier(start_of(self.cursor)))
+            self.statements.append(ir.Barrier(start_of(self.cursor)))
 
-    def _do_barrier(self, each: ptx.Instruction) -> None:
-        match each.words:
+    def _do_barrier(self, instruction: ptx.Instruction) -> None:
+        match instruction.words:
             case ("cluster", "arrive" | "wait" as part, *_):
-                self.made.append(self._evaluated(cluster_barrier(self.lower, part, start_of(self.cursor))))
+                self.statements.append(self._evaluate(cluster_barrier(self.lower, part, start_of(self.cursor))))
             case _:
-                self._do_bar(each)
+                self._do_bar(instruction)
 
-    def _do_mapa(self, each: ptx.Instruction) -> None:
-        """Lower an address of another block of the cluster: a number of shared memory's, or a pointer."""
-        target, address, rank = each.operands
-        position, at = start_of(self.cursor), self._value(rank, _UINT32, each)
-        type = self._type(each.types[-1], each)
-        is_number = "shared::cluster" in each.words
-        pointer: ir.Expression = ir.Cast(Pointer(_UINT8), self._value(address, type, each))
+    def _do_mapa(self, instruction: ptx.Instruction) -> None:
+        """Lower the mapping of an address to another block of the cluster: a shared address, or a pointer."""
+        target, address, rank = instruction.operands
+        position, block_rank = start_of(self.cursor), self._value(rank, _UINT32, instruction)
+        type = self._type(instruction.types[-1], instruction)
+        is_number = "shared::cluster" in instruction.words
+        pointer: ir.Expression = ir.Cast(Pointer(_UINT8), self._value(address, type, instruction))
         if is_number:
-            pointer = ir.SharedAddress(Pointer(_UINT8), self._value(address, type, each), position)
-        mapped: ir.Expression = ir.ClusterAddress(Pointer(_UINT8), pointer, at, position)
-        self._store(target, ir.SharedAddress(type, mapped, position) if is_number else mapped, each)
+            pointer = ir.SharedAddress(Pointer(_UINT8), self._value(address, type, instruction), position)
+        mapped: ir.Expression = ir.ClusterAddress(Pointer(_UINT8), pointer, block_rank, position)
+        self._store(target, ir.SharedAddress(type, mapped, position) if is_number else mapped, instruction)
 
-    def _do_membar(self, each: ptx.Instruction) -> None:
-        name = next((_FENCES[word] for word in each.words if word in _FENCES), "__threadfence")
-        self.made.append(self._evaluated(ir.Fence(VOID, name, start_of(self.cursor))))
+    def _do_membar(self, instruction: ptx.Instruction) -> None:
+        name = next((_FENCES[word] for word in instruction.words if word in _FENCES), "__threadfence")
+        self.statements.append(self._evaluate(ir.Fence(VOID, name, start_of(self.cursor))))
 
-    def _do_fence(self, each: ptx.Instruction) -> None:
-        if "proxy" in each.words:
-            self.made.append(self._evaluated(ir.Fence(VOID, "fence.proxy.async", start_of(self.cursor))))
-        elif "mbarrier_init" in each.words:
-            self.made.append(self._evaluated(ir.Fence(VOID, "fence.mbarrier_init", start_of(self.cursor))))
+    def _do_fence(self, instruction: ptx.Instruction) -> None:
+        if "proxy" in instruction.words:
+            self.statements.append(self._evaluate(ir.Fence(VOID, "fence.proxy.async", start_of(self.cursor))))
+        elif "mbarrier_init" in instruction.words:
+            self.statements.append(self._evaluate(ir.Fence(VOID, "fence.mbarrier_init", start_of(self.cursor))))
         else:
-            self._do_membar(each)
+            self._do_membar(instruction)
 
-    def _do_trap(self, each: ptx.Instruction) -> None:
-        stops = ir.Assertion(VOID, number_of(BOOL, 0), "trap is not reached", start_of(self.cursor))
-        self.made.append(self._evaluated(stops))
+    def _do_trap(self, instruction: ptx.Instruction) -> None:
+        assertion = ir.Assertion(VOID, number_of(BOOL, 0), "trap is not reached", start_of(self.cursor))
+        self.statements.append(self._evaluate(assertion))
 
-    def _with_carry(self, each: ptx.Instruction, first: ir.Expression, second: ir.Expression, type: str) -> None:
-        """Add or subtract with the carry that was kept, where it is asked for, and keep the next one."""
-        kind = "subc" if each.operation.startswith("sub") else "addc"
+    def _with_carry(self, instruction: ptx.Instruction, first: ir.Expression, second: ir.Expression, type: str) -> None:
+        """Add or subtract, with the saved carry if the instruction uses it, and save the new carry."""
+        kind = "subc" if instruction.operation.startswith("sub") else "addc"
         carry = self._carry()
-        before: ir.Expression = carry if each.operation in ("addc", "subc", "madc") else number_of(_UINT32, 0)
+        before: ir.Expression = carry if instruction.operation in ("addc", "subc", "madc") else number_of(_UINT32, 0)
         unsigned = "u" + type[1:]
-        held = [self._declared(f"lockstep {number}", value.type, value) for number, value in enumerate((first, second))]
-        operands = [*held, before]
-        value = self._call(each, f"{kind}_{unsigned}", operands)
-        result = self._declared("lockstep result", value.type, value)
-        if "cc" in each.modifiers:
-            carried = self._call(each, f"{kind}_carry_{unsigned}", operands)
-            self.made.append(self._evaluated(ir.Assign(_UINT32, carry, carried)))
-        self._store(each.operands[0], result, each)
+        addends = [
+            self._declare(f"lockstep {number}", value.type, value) for number, value in enumerate((first, second))
+        ]
+        operands = [*addends, before]
+        value = self._call(instruction, f"{kind}_{unsigned}", operands)
+        result = self._declare("lockstep result", value.type, value)
+        if "cc" in instruction.modifiers:
+            new_carry = self._call(instruction, f"{kind}_carry_{unsigned}", operands)
+            self.statements.append(self._evaluate(ir.Assign(_UINT32, carry, new_carry)))
+        self._store(instruction.operands[0], result, instruction)
 
     def _carry(self) -> ir.Local:
-        """Return the carry, which lasts from one statement of a function to the next."""
+        """Return the carry register, which persists across the `asm` statements of a function."""
         scope = self.lower.scope
         if scope.carry is None:
             scope.carry = ir.Local(_UINT32, scope.new_slot(), "carry")
@@ -798,63 +845,79 @@ class _Assembly:
             scope.declared_first.append(ir.Declare(scope.carry.slot, _UINT32, zero, start_of(self.cursor), "carry"))
         return scope.carry
 
-    def _sum(self, each: ptx.Instruction) -> None:
-        type = self._type(each.types[-1], each)
+    def _add_or_subtract(self, instruction: ptx.Instruction) -> None:
+        type = self._type(instruction.types[-1], instruction)
         unsigned = Scalar(f"uint{8 * type.size}")
-        _, left, right = each.operands
-        self._with_carry(each, self._value(left, unsigned, each), self._value(right, unsigned, each), each.types[-1])
+        _, left, right = instruction.operands
+        self._with_carry(
+            instruction,
+            self._value(left, unsigned, instruction),
+            self._value(right, unsigned, instruction),
+            instruction.types[-1],
+        )
 
-    def _do_addc(self, each: ptx.Instruction) -> None:
-        self._sum(each)
+    def _do_addc(self, instruction: ptx.Instruction) -> None:
+        self._add_or_subtract(instruction)
 
-    def _do_subc(self, each: ptx.Instruction) -> None:
-        self._sum(each)
+    def _do_subc(self, instruction: ptx.Instruction) -> None:
+        self._add_or_subtract(instruction)
 
-    def _do_add(self, each: ptx.Instruction) -> None:
-        self._plain_or(each, self._sum)
+    def _do_add(self, instruction: ptx.Instruction) -> None:
+        self._lower_plain_or_carry(instruction, self._add_or_subtract)
 
-    def _do_sub(self, each: ptx.Instruction) -> None:
-        self._plain_or(each, self._sum)
+    def _do_sub(self, instruction: ptx.Instruction) -> None:
+        self._lower_plain_or_carry(instruction, self._add_or_subtract)
 
-    def _do_mad(self, each: ptx.Instruction) -> None:
-        self._plain_or(each, self._do_madc)
+    def _do_mad(self, instruction: ptx.Instruction) -> None:
+        self._lower_plain_or_carry(instruction, self._do_madc)
 
-    def _plain_or(self, each: ptx.Instruction, with_carry: Any) -> None:
-        if "cc" in each.modifiers:
-            with_carry(each)
+    def _lower_plain_or_carry(self, instruction: ptx.Instruction, with_carry: Any) -> None:
+        if "cc" in instruction.modifiers:
+            with_carry(instruction)
             return
-        target, *operands = each.operands
-        self._store(target, self._call(each, "_".join((each.operation, *each.modifiers, *each.types)), operands), each)
+        target, *operands = instruction.operands
+        self._store(
+            target,
+            self._call(
+                instruction, "_".join((instruction.operation, *instruction.modifiers, *instruction.types)), operands
+            ),
+            instruction,
+        )
 
-    def _do_madc(self, each: ptx.Instruction) -> None:
-        _, left, right, more = each.operands
-        type = self._type(each.types[-1], each)
-        product = self._call(each, f"mul_{each.modifiers[0]}_{each.types[-1]}", [left, right])
+    def _do_madc(self, instruction: ptx.Instruction) -> None:
+        _, left, right, more = instruction.operands
+        type = self._type(instruction.types[-1], instruction)
+        product = self._call(instruction, f"mul_{instruction.modifiers[0]}_{instruction.types[-1]}", [left, right])
         unsigned = Scalar(f"uint{8 * type.size}")
-        self._with_carry(each, self._as(product, unsigned), self._value(more, unsigned, each), each.types[-1])
+        self._with_carry(
+            instruction,
+            self._reinterpret(product, unsigned),
+            self._value(more, unsigned, instruction),
+            instruction.types[-1],
+        )
 
 
-def _only_sums(parsed: list[ptx.Instruction]) -> frozenset[str]:
-    """Return the registers of a statement that it uses once, as sums of a product by a warpgroup."""
+def _accumulators(parsed: list[ptx.Instruction]) -> frozenset[str]:
+    """Return the registers that a statement uses only once, as the accumulator of a warpgroup's product."""
     sums: set[str] = set()
-    others: list[str] = []
+    other_registers: list[str] = []
     for each in parsed:
         is_product = each.words[:1] == ("mma_async",)
         names = [name for operand in each.operands[is_product:] for name in re.findall(r"%\d+", operand)]
         if is_product:
-            own = re.findall(r"%\d+", each.operands[0])
-            others += sums.intersection(own)
-            sums.update(own)
-        others += names
-    return frozenset(sums.difference(others))
+            accumulators = re.findall(r"%\d+", each.operands[0])
+            other_registers += sums.intersection(accumulators)
+            sums.update(accumulators)
+        other_registers += names
+    return frozenset(sums.difference(other_registers))
 
 
-def _number(text: str) -> int | float | None:
-    """Return a number as PTX writes it."""
-    if found := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
-        return float(struct.unpack(">f", bytes.fromhex(found[1]))[0])
-    if found := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
-        return float(struct.unpack(">d", bytes.fromhex(found[1]))[0])
+def _parse_number(text: str) -> int | float | None:
+    """Parse a number in PTX syntax."""
+    if match := re.fullmatch(r"0[fF]([0-9a-fA-F]{8})", text):
+        return float(struct.unpack(">f", bytes.fromhex(match[1]))[0])
+    if match := re.fullmatch(r"0[dD]([0-9a-fA-F]{16})", text):
+        return float(struct.unpack(">d", bytes.fromhex(match[1]))[0])
     try:
         return int(text.rstrip("U"), 0)
     except ValueError:

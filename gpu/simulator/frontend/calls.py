@@ -1,4 +1,4 @@
-"""Calls: of functions and methods with a body, by name or through a pointer, and launches."""
+"""Lowering of calls and launches: functions and methods with a body, by name or through a pointer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def call(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if prototype is not None:
         return _indirect(lower, cursor, prototype)
     if callee is None:
-        raise refuse(cursor, f"a call of {name or 'something without a name'}", instead="Call a function by its name.")
+        raise refuse(cursor, f"a call of {name or 'an unnamed function'}", instead="Call a function by its name.")
     if callee.kind == CursorKind.CONVERSION_FUNCTION and is_closure(callee.owner):
         return _closure_as_pointer(lower, cursor, callee.owner)
     if callee.kind == CursorKind.CXX_METHOD and is_implicit(callee):
@@ -39,7 +39,7 @@ def call(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def _is_known_by_name(callee: Cursor) -> bool:
-    """Whether a function that the shim defines, for constants, is one that the executor has."""
+    """Return whether a function that the shim defines for constants is also an intrinsic of the executors."""
     return (
         callee.kind == CursorKind.FUNCTION_DECL
         and callee.spelling in INTRINSICS
@@ -49,7 +49,7 @@ def _is_known_by_name(callee: Cursor) -> bool:
 
 
 def reference(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
-    """Lower a call that returns a reference to the address; None for a call that returns a value."""
+    """Lower a call that returns a reference to an address; None for a call that returns a value."""
     callee = cursor.referenced
     if callee is None or callee.kind == CursorKind.CONSTRUCTOR or not is_reference_function(callee):
         return None
@@ -59,12 +59,12 @@ def reference(lower: Lowering, cursor: Cursor) -> ir.Expression | None:
 
 
 def launch(lower: Lowering, call: Cursor, configuration: Cursor) -> ir.Expression | None:
-    """Lower a launch of a kernel, which has become two calls; None for two other operands of a comma."""
+    """Lower a kernel launch, rewritten as two calls and a comma; None for any other comma expression."""
     if configuration.kind != CursorKind.CALL_EXPR or configuration.spelling != CONFIGURE:
         return None
     callee = call.referenced
     if callee is None or not is_kernel(callee):
-        raise refuse(call, "a launch of anything but a __global__ function by its name", instead="Name the kernel.")
+        raise refuse(call, "a launch of anything but a named __global__ function", instead="Name the kernel.")
     assert configuration.referenced is not None
     grid, block, shared_bytes, stream = lowered_arguments(lower, configuration, configuration.referenced)
     function = lower.scope.unit.function(callee)
@@ -79,7 +79,7 @@ def _call_with_body(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expre
         raise refuse(
             cursor,
             f"a call of the virtual function {callee.spelling}",
-            instead="Make the type a template's parameter, or switch on a member that names it.",
+            instead="Make the type a template parameter, or switch on a member that identifies it.",
         )
     function = lower.scope.function_called(callee, start_of(cursor))
     arguments = lowered_arguments(lower, cursor, callee)
@@ -89,28 +89,28 @@ def _call_with_body(lower: Lowering, cursor: Cursor, callee: Cursor) -> ir.Expre
 
 
 def _indirect(lower: Lowering, cursor: Cursor, prototype: ClangType) -> ir.Expression:
-    """Lower a call through a pointer; where that is a template's argument, the function is known."""
-    pointer, *given = cursor.children
-    called = lower.value(pointer)
+    """Lower a call through a pointer; if the pointer is a constant, such as a template argument, a direct call."""
+    pointer, *values = cursor.children
+    callee = lower.value(pointer)
     arguments = []
-    for argument, type in zip(given, prototype.argument_types, strict=True):
+    for argument, type in zip(values, prototype.argument_types, strict=True):
         if is_reference(type):
             arguments.append(lower.address(argument))
         else:
-            held = value_type(lower.scope.unit.types.lower(type, argument))
-            arguments.append(lower.converted(argument, held))
+            parameter_type = value_type(lower.scope.unit.types.lower(type, argument))
+            arguments.append(lower.converted(argument, parameter_type))
     functions = lower.scope.unit.functions_by_number
-    if isinstance(called, ir.Const) and int(called.value) in functions:
-        function = functions[int(called.value)]
+    if isinstance(callee, ir.Const) and int(callee.value) in functions:
+        function = functions[int(callee.value)]
         return ir.Call(function.type, function, tuple(arguments), start_of(cursor))
     if is_reference(prototype.result):
         raise refuse(cursor, "a call through a pointer to a function that returns a reference")
     result = lower.scope.unit.types.lower(prototype.result, cursor)
-    return ir.IndirectCall(value_type(result), called, functions, tuple(arguments), start_of(cursor))
+    return ir.IndirectCall(value_type(result), callee, functions, tuple(arguments), start_of(cursor))
 
 
 def _closure_as_pointer(lower: Lowering, cursor: Cursor, closure: Cursor) -> ir.Expression:
-    """A lambda that captures nothing is a function."""
+    """Lower a lambda without captures to a function pointer."""
     for method in closure.children:
         if method.kind == CursorKind.CXX_METHOD and method.spelling == "operator()":
             return number_of(FUNCTION_POINTER, lower.scope.address_taken(method))
@@ -133,7 +133,7 @@ def _object(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def converted_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower what an object's class converts it to, by its only function that gives a number."""
+    """Lower an object's conversion to a number by the only conversion function of its class that returns one."""
     methods = [
         each
         for each in cursor.type.canonical.declaration.children
@@ -147,7 +147,7 @@ def converted_by_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def _implicit_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """An assignment that the struct does not define copies its members."""
+    """Lower an implicit assignment operator: it copies the members."""
     operands = cursor.arguments
     if cursor.spelling != "operator=" or len(operands) != 2:
         raise refuse(cursor, f"a call of {cursor.spelling}")
@@ -158,20 +158,20 @@ def _implicit_method(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def lowered_arguments(lower: Lowering, cursor: Cursor, callee: Cursor) -> list[ir.Expression]:
-    """Lower the arguments to what the parameters hold: values, or addresses where they are references."""
-    given = call_arguments(cursor)
+    """Lower the arguments to the parameters' values, or to addresses for reference parameters."""
+    arguments = call_arguments(cursor)
     lowered = []
     for number, parameter in enumerate(callee.arguments):
-        argument = given[number] if number < len(given) else None
+        argument = arguments[number] if number < len(arguments) else None
         if argument is None or not is_written_out(argument):
-            # What is nothing but `T()` of a number is as empty; its parameter has no default then.
+            # Clang represents `T()` of a number like an omitted argument; the parameter then has no default.
             argument = default_argument(parameter, cursor, argument)
         lowered.append(lowered_argument(lower, argument, parameter))
     return lowered
 
 
 def lowered_argument(lower: Lowering, argument: Cursor, parameter: Cursor) -> ir.Expression:
-    """Lower an argument to what the parameter holds."""
+    """Lower one argument to the parameter's value, or to an address for a reference parameter."""
     if is_reference(parameter.type):
         return lower.address(argument)
     type = lower.scope.unit.types.lower(parameter.type, parameter)
@@ -179,8 +179,8 @@ def lowered_argument(lower: Lowering, argument: Cursor, parameter: Cursor) -> ir
 
 
 def default_argument(parameter: Cursor, call: Cursor, given: Cursor | None = None) -> Cursor:
-    """Return what a parameter is given where a call leaves it out; without a default it is what is given."""
+    """Return the default of a parameter that a call omits; without a default, a fallback."""
     values = [child for child in parameter.children if child.is_expression] or ([given] if given is not None else [])
     if not values:
-        raise refuse(call, f"a call without its argument {parameter.spelling}")
+        raise refuse(call, f"a call without the argument {parameter.spelling}")
     return values[-1]

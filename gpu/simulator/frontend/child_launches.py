@@ -1,7 +1,7 @@
-"""Kernel launches in device code, which clang does not parse: the text is rewritten, and positions are led back.
+"""Kernel launches in device code, which clang does not parse: rewrite the text and map positions back.
 
-`child<<<grid, block>>>(arguments)` becomes `child(arguments), __lockstep_launch(grid, block)`, both of which are plain
-calls, so that clang checks and converts the arguments and deduces those of templates.
+`child<<<grid, block>>>(arguments)` becomes `child(arguments), __lockstep_launch(grid, block)`. Both are plain calls, so
+clang checks and converts the arguments and deduces template arguments.
 """
 
 from __future__ import annotations
@@ -14,40 +14,40 @@ from itertools import accumulate
 
 CONFIGURE = "__lockstep_launch"
 
-# What the shim's __global__ leaves on a kernel where kernels launch kernels; else it is clang's own attribute.
+# The shim's __global__ adds this annotation to kernels if kernels launch kernels; otherwise it is clang's attribute.
 KERNEL_MARK = "lockstep kernel"
 
 _NOT_CODE = re.compile(
     rb"""//(?:[^\n\\]|\\.)*|/\*.*?\*/|R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+'""",
     re.DOTALL,
 )
-_REFUSED = re.compile(
+_LAUNCH_ERROR = re.compile(
     r"reference to (__global__ function '.*'|__host__ function '(cudaConfigureCall|__cudaPushCallConfiguration)')"
     r" in (__global__|__device__|__host__ __device__) function"
 )
-_OPENS, _CLOSES = re.compile(rb"<<\s*<"), re.compile(rb">>\s*>")
+_OPENING_CHEVRONS, _CLOSING_CHEVRONS = re.compile(rb"<<\s*<"), re.compile(rb">>\s*>")
 _OPENS_ARGUMENTS = re.compile(rb"\s*\(")
 _BRACKETS = re.compile(rb"[()\[\]{}]")
 _CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 
 
 def is_child_launch(message: str) -> bool:
-    """Whether an error of clang's says that device code launches a kernel."""
-    return _REFUSED.fullmatch(message) is not None
+    """Return whether an error of clang reports that device code launches a kernel."""
+    return _LAUNCH_ERROR.fullmatch(message) is not None
 
 
 @dataclass(frozen=True)
 class Edits:
-    """Where each piece of a rewritten text was before: places are bytes from the beginning.
+    """Source map of a rewritten text: where each piece was before, as byte offsets.
 
     Parameters
     ----------
     text : bytes
-        The text as it was.
+        The original text.
     starts, origins : tuple of int
-        Where a piece starts now, and where it started before.
+        Where each piece starts in the rewritten text, and where it started in the original.
     kept : tuple of bool
-        Whether a piece is the user's; all of one that is not is where it starts.
+        Whether a piece was copied from the original; an inserted piece maps to its origin as a whole.
     """
 
     text: bytes
@@ -56,46 +56,46 @@ class Edits:
     kept: tuple[bool, ...]
 
     def line_and_column(self, place: int) -> tuple[int, int]:
-        """Return the line and the column, both from 1, that a place had before."""
+        """Return the line and column, both from 1, that an offset in the rewritten text had in the original."""
         piece = bisect_right(self.starts, place) - 1
-        before = self.origins[piece] + (place - self.starts[piece]) * self.kept[piece]
-        return self.text.count(b"\n", 0, before) + 1, before - self.text.rfind(b"\n", 0, before)
+        original = self.origins[piece] + (place - self.starts[piece]) * self.kept[piece]
+        return self.text.count(b"\n", 0, original) + 1, original - self.text.rfind(b"\n", 0, original)
 
 
 def rewrite(text: str) -> tuple[str, Edits]:
-    """Return a text in which every launch is two calls, and how to get from places there to those in `text`."""
-    before = text.encode()
-    code = _NOT_CODE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), before)
+    """Return the text with every launch rewritten as two calls, and the source map back to `text`."""
+    original = text.encode()
+    code = _NOT_CODE.sub(lambda match: re.sub(rb"[^\n]", b" ", match[0]), original)
     pieces: list[tuple[bytes, int, bool]] = []
-    done = 0
-    for found in launches(code):
-        first, last = found.configuration
+    copied = 0
+    for launch in launches(code):
+        first, last = launch.configuration
         pieces += [
-            (before[done : found.start], done, True),
-            (before[found.end : found.closing + 1], found.end, True),
-            (b", " + CONFIGURE.encode() + b"(", found.start, False),
-            (before[first:last], first, True),
+            (original[copied : launch.start], copied, True),
+            (original[launch.end : launch.closing + 1], launch.end, True),
+            (b", " + CONFIGURE.encode() + b"(", launch.start, False),
+            (original[first:last], first, True),
             (b")", last, False),
         ]
-        done = found.closing + 1
-    pieces.append((before[done:], done, True))
+        copied = launch.closing + 1
+    pieces.append((original[copied:], copied, True))
     texts, origins, kept = zip(*pieces, strict=True)
     starts = (0, *accumulate(map(len, texts[:-1])))
-    return b"".join(texts).decode(), Edits(before, starts, origins, kept)
+    return b"".join(texts).decode(), Edits(original, starts, origins, kept)
 
 
 @dataclass(frozen=True)
 class WrittenLaunch:
-    """Where a launch's parts are in a text.
+    """The byte offsets of a launch's parts in a text.
 
     Parameters
     ----------
     start, end : int
-        Where `<<<` begins, and where `>>>` ends.
+        The beginning of `<<<`, and the end of `>>>`.
     configuration : tuple of int
-        Where what is between them begins and ends.
+        The beginning and end of the text between them.
     closing : int
-        Where the arguments' closing bracket is.
+        The closing bracket of the arguments.
     """
 
     start: int
@@ -105,10 +105,10 @@ class WrittenLaunch:
 
 
 def launches(code: bytes) -> Iterator[WrittenLaunch]:
-    """Yield the launches in a text without comments and strings; nvcc takes `<< <` too."""
+    """Yield the launches in a text without comments and strings; like nvcc, accept `<< <`."""
     place = 0
     closings: Mapping[int, int] | None = None
-    while (opens := _OPENS.search(code, place)) is not None:
+    while (opens := _OPENING_CHEVRONS.search(code, place)) is not None:
         if closings is None:
             closings = closing_brackets(code)
         place = opens.end()
@@ -121,7 +121,7 @@ def launches(code: bytes) -> Iterator[WrittenLaunch]:
 
 
 def _end_of_configuration(code: bytes, start: int, closings: Mapping[int, int]) -> re.Match[bytes] | None:
-    """Return where the `>>>` of a launch is that is in no bracket."""
+    """Return the match of the launch's `>>>` outside of brackets."""
     place = start
     while place < len(code):
         letter = code[place : place + 1]
@@ -132,7 +132,7 @@ def _end_of_configuration(code: bytes, start: int, closings: Mapping[int, int]) 
             place = closing + 1
         elif letter in b";)]}":
             return None
-        elif (closes := _CLOSES.match(code, place)) is not None:
+        elif (closes := _CLOSING_CHEVRONS.match(code, place)) is not None:
             return closes
         else:
             place += 1
@@ -140,14 +140,14 @@ def _end_of_configuration(code: bytes, start: int, closings: Mapping[int, int]) 
 
 
 def closing_brackets(code: bytes) -> dict[int, int]:
-    """Return where each bracket of a text closes that does, by where it opens.
+    """Return the offset of each closing bracket, by the offset of its opening bracket.
 
-    One that closes another kind than was opened last closes none, and those that are open then are never closed.
+    A closing bracket of the wrong kind matches nothing, and all brackets open at that point stay unmatched.
     """
     closings: dict[int, int] = {}
     opened: list[tuple[bytes, int]] = []
-    for found in _BRACKETS.finditer(code):
-        letter, place = found[0], found.start()
+    for match in _BRACKETS.finditer(code):
+        letter, place = match[0], match.start()
         if letter in _CLOSING:
             opened.append((_CLOSING[letter], place))
         elif opened:

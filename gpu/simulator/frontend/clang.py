@@ -1,4 +1,4 @@
-"""Parsing CUDA C++, and what the front end asks of the cursors that come of it."""
+"""Parse CUDA C++ with libclang, collect its diagnostics, and answer common questions about cursors."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from gpu.simulator.frontend.header import PLAIN, SHIM, parsed_before
 from gpu.simulator.frontend.stack import with_room
 from gpu.simulator.frontend.template_words import missing_word, place_of_word, with_words
 
-# Where includes are found that are not there: libclang takes files that exist in its memory alone.
+# The folder of empty stand-ins for missing includes; libclang accepts files that exist only in memory.
 _MISSING = SHIM / "missing"
 
-# The headers, and what a file begins with, are parsed once; the second flag stands for
-# CXTranslationUnit_CreatePreambleOnFirstParse, which the binding has no name for.
+# Parse the headers and the preamble of a file only once; the second flag is
+# CXTranslationUnit_CreatePreambleOnFirstParse, which the binding does not name.
 _WITH_PREAMBLE = cindex.TranslationUnit.PARSE_PRECOMPILED_PREAMBLE | 0x100
 
 UNUSED_PARAMETER = "-Wunused-parameter"
@@ -38,8 +38,8 @@ _ARGUMENTS = (
     "--cuda-gpu-arch=sm_90",
     "-nocudainc",
     "-nocudalib",
-    # Clang looks for a toolkit all the same, and takes what is written by its version: variadic functions, as printf is
-    # one, only where there is one. So it looks where none is, and is told.
+    # Clang always looks for a toolkit, and enables features by its version, such as variadic functions for printf.
+    # So point it to a folder without a toolkit, and enable them explicitly.
     f"--cuda-path={SHIM}",
     "-Xclang",
     "-fcuda-allow-variadic-functions",
@@ -47,36 +47,36 @@ _ARGUMENTS = (
     "-nostdinc++",
     "-std=c++17",
     "-fgnu-keywords",  # typeof
-    "-fno-builtin",  # or std::forward is clang's own, without a body
-    "-Wno-c++11-narrowing",  # of which nvcc warns only
-    "-Wno-invalid-constexpr",  # which nvcc says nothing of
+    "-fno-builtin",  # otherwise std::forward is a builtin without a body
+    "-Wno-c++11-narrowing",  # nvcc only warns
+    "-Wno-invalid-constexpr",  # nvcc accepts it
     "-Wno-pragma-once-outside-header",
-    "-Wtype-limits",  # what is always true, or never, of an unsigned number
+    "-Wtype-limits",  # comparisons of unsigned numbers that are always true or false
     UNUSED_PARAMETER,
     "-I",
     str(SHIM),
 )
 
 
-_SHOWN = 20
-"""Errors that a compiler's log shows at most."""
+_LOGGED_ERRORS = 20
+"""The most errors that a compiler log shows."""
 
 _COPIED_NUMBER = re.compile(r"\s*(\d+[.:]?)")
-"""What a listing in a book begins its lines with."""
+"""A line number copied from a listing in a book."""
 
 _UNSIZED = "definition of variable with array type needs an explicit size"
 
-_MOST_OF_MESSAGE = 500
-"""Characters of what clang says that are shown: it quotes names and texts of any length."""
-_EXCERPT = 160
-"""Characters of a source line that one of them shows at most."""
+_MESSAGE_LENGTH = 500
+"""The most characters of a clang message that are shown; it may quote names and texts of any length."""
+_EXCERPT_LENGTH = 160
+"""The most characters of a source line that an excerpt shows."""
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """An error or a warning that clang found, with its source line and a caret, and the option that asks for it.
+    """An error or a warning of clang, with its source line and a caret, and the option that enables it.
 
-    `offset` is where a macro is used, `written` where an argument of it stands.
+    For a macro, `offset` is where it is used; a second offset is where its argument is spelled.
     """
 
     message: str
@@ -89,17 +89,17 @@ class Diagnosis:
     option: str
 
     def error(self, others: Sequence[Diagnosis] = ()) -> CompileError:
-        """Return it as an error; `detail` holds the others too."""
-        shown = others[:_SHOWN] or (self,)
-        log = "\n".join(found.excerpt for found in shown)
+        """Return the diagnostic as an error; `detail` lists the others too."""
+        shown = others[:_LOGGED_ERRORS] or (self,)
+        log = "\n".join(diagnosis.excerpt for diagnosis in shown)
         if (more := len(others) - len(shown)) > 0:
             log += f"\nand {more:,} more."
         return CompileError(f"{self.position}: {self.message}", position=self.position, detail=log)
 
     def lies_in(self, cursor: Cursor) -> bool:
-        """Whether it is within a cursor's text."""
+        """Return whether the diagnostic is within a cursor's text."""
         start, (first, last) = cursor.start, cursor.written
-        if first != start and first.file == last.file == self.file:  # all of it is an argument of a macro
+        if first != start and first.file == last.file == self.file:  # the whole cursor is an argument of a macro
             return first.offset <= self.written <= last.offset
         return start.file != "" and start.file == self.file and start.offset <= self.offset <= cursor.end.offset
 
@@ -112,126 +112,129 @@ def parse(
     *,
     again: bool = False,
 ) -> tuple[SyntaxTree, list[Diagnosis]]:
-    """Parse a CUDA C++ file, and return its tree and what clang says of it.
+    """Parse a CUDA C++ file, and return its syntax tree and clang's diagnostics.
 
-    An include that is not there is left out, as it usually serves the host's code.
+    A missing include is treated as an empty file, since usually only host code needs it.
 
     Parameters
     ----------
     text : str
-        The source, which may differ from what the file holds.
+        The source, which may differ from the file's content.
     path : Path
-        Where it belongs: includes are looked for beside it.
+        The file's path; includes are searched in its folder.
     defines : mapping
         Macros.
     include_dirs : sequence of Path
-        Where else includes are looked for.
+        Additional folders for includes.
     again : bool
-        Whether texts of this file are parsed one after the other, as while one types: what they begin with is kept from
-        one time to the next, and cursors of the time before are void.
+        Whether successive versions of this file are parsed, as while the user types. The preamble is then cached
+        between parses, and cursors of the previous parse become invalid.
     """
     macros = [f"-D{name}={value}" for name, value in defines.items()]
     folders = [f"-I{folder}" for folder in (path.parent, *include_dirs, _MISSING)]
     check_includes(text, path, include_dirs)
-    # What begins with a preamble of its own does not begin with a header that is parsed already.
+    # A file with a cached preamble cannot also use the precompiled header.
     header = PLAIN if again else parsed_before(_ARGUMENTS)
     arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders]
     files = {str(path): text}
     edits: dict[str, Edits] = {}
     while True:
-        unit = _parsed(str(path), tuple(arguments), list(files.items()), again=again)
-        said = [found for found in unit.diagnostics if found.severity >= cindex.Diagnostic.Warning]
-        missing = {found[1] for error in said if (found := re.fullmatch("'(.*)' file not found", error.spelling))}
+        unit = _parse_unit(str(path), tuple(arguments), list(files.items()), again=again)
+        diagnostics = [each for each in unit.diagnostics if each.severity >= cindex.Diagnostic.Warning]
+        not_found = (re.fullmatch("'(.*)' file not found", each.spelling) for each in diagnostics)
+        missing = {match[1] for match in not_found if match is not None}
         stubs = {str(_MISSING / name): "" for name in missing}
         if missing and not stubs.keys() & files.keys():
             files |= stubs
             continue
-        if words := _missing_words(said, files, edits):
+        if words := _missing_template_keywords(diagnostics, files, edits):
             for name, places in words.items():
                 files[name], edits[name] = with_words(_text_of(name, files), places)
             continue
-        launching = {str(error.location.file) for error in said if is_child_launch(error.spelling)} - edits.keys()
+        launching = {
+            str(error.location.file) for error in diagnostics if is_child_launch(error.spelling)
+        } - edits.keys()
         if not launching:
             lines = text.split("\n")
             tree = SyntaxTree(unit, edits, header.declarations)
-            return tree, [_diagnosis(each, lines, path, tree) for each in said]
+            return tree, [_diagnosis(each, lines, path, tree) for each in diagnostics]
         for name in launching:
             files[name], edits[name] = rewrite(_text_of(name, files))
         header = PLAIN
         arguments = [*_ARGUMENTS, *header.arguments, *macros, *folders, "-DLOCKSTEP_CHILD_LAUNCHES"]
 
 
-def _missing_words(
-    said: Sequence[cindex.Diagnostic], files: Mapping[str, str], edits: Mapping[str, Edits]
+def _missing_template_keywords(
+    diagnostics: Sequence[cindex.Diagnostic], files: Mapping[str, str], edits: Mapping[str, Edits]
 ) -> dict[str, set[int]]:
-    """Return where clang misses the word `template`, by files that are not rewritten yet."""
-    found: dict[str, set[int]] = {}
-    for error in said:
+    """Return the offsets where clang misses the keyword `template`, by file, in files that are not rewritten yet."""
+    offsets: dict[str, set[int]] = {}
+    for error in diagnostics:
         word, name = missing_word(error.spelling), str(error.location.file)
         if word is not None and name not in edits:
             place = place_of_word(_text_of(name, files), error.location.offset, word)
             if place is not None:
-                found.setdefault(name, set()).add(place)
-    return found
+                offsets.setdefault(name, set()).add(place)
+    return offsets
 
 
 def _text_of(name: str, files: Mapping[str, str]) -> str:
     return files[name] if name in files else Path(name).read_text(encoding="utf-8")
 
 
-def _parsed(
+def _parse_unit(
     path: str, arguments: tuple[str, ...], files: list[tuple[str, str]], *, again: bool
 ) -> cindex.TranslationUnit:
-    kept = _kept(path, arguments) if again else []
+    units = _cached_units(path, arguments) if again else []
     try:
-        with _silenced():
-            if kept:
-                with_room(lambda: kept[0].reparse(unsaved_files=files))
+        with _silence_stderr():
+            if units:
+                with_room(lambda: units[0].reparse(unsaved_files=files))
             else:
                 options = _WITH_PREAMBLE if again else 0
-                kept.append(
+                units.append(
                     with_room(lambda: _index().parse(path, args=arguments, unsaved_files=files, options=options))
                 )
     except cindex.TranslationUnitLoadError:
-        # Libclang has come back from a crash, and says no more.
-        kept.clear()
+        # libclang recovered from a crash, and gives no details.
+        units.clear()
         raise CompileError(
-            f"{Path(path).name}: clang gave up, as it ran out of memory or of stack.",
-            advice="Look for a macro or a template that grows without end, and for an expression without end.",
+            f"{Path(path).name}: clang ran out of memory or stack.",
+            advice="Look for a macro, a template or an expression that expands without end.",
         ) from None
-    return kept[0]
+    return units[0]
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
-    """Keep what libclang writes on its own to the standard error from the user, who is told in a sentence."""
+def _silence_stderr() -> Iterator[None]:
+    """Suppress libclang's own output to standard error; the user sees an error message instead."""
     try:
-        before = os.dup(2)
-    except OSError:  # there is none
+        original = os.dup(2)
+    except OSError:  # there is no standard error
         yield
         return
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, 2)
+        os.close(null_device)
         yield
     finally:
-        os.dup2(before, 2)
-        os.close(before)
+        os.dup2(original, 2)
+        os.close(original)
 
 
 @lru_cache(maxsize=8)
-def _kept(path: str, arguments: tuple[str, ...]) -> list[cindex.TranslationUnit]:
-    """Return a place for the unit of a file that is parsed again and again."""
+def _cached_units(path: str, arguments: tuple[str, ...]) -> list[cindex.TranslationUnit]:
+    """Return the list that holds the translation unit of a file that is parsed repeatedly."""
     return []
 
 
 def _with_caret(line: str, column: int) -> str:
-    """Return a source line and a caret below a column, which clang counts in bytes."""
+    """Return a source line with a caret below a column, which clang counts in bytes."""
     before = line.encode()[: column - 1].decode(errors="ignore")
-    if len(line) > _EXCERPT:
-        first = max(0, len(before) - _EXCERPT // 2)
-        line, before = line[first : first + _EXCERPT], before[first:]
+    if len(line) > _EXCERPT_LENGTH:
+        first = max(0, len(before) - _EXCERPT_LENGTH // 2)
+        line, before = line[first : first + _EXCERPT_LENGTH], before[first:]
     return f"\n    {line}\n    {''.join(letter if letter.isspace() else ' ' for letter in before)}^"
 
 
@@ -240,36 +243,36 @@ def _index() -> cindex.Index:
     return cindex.Index.create()
 
 
-def _diagnosis(said: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
-    place, position = tree.place(said.location), tree.position(said.location)
-    written = tree.written(said.location)
-    is_error = said.severity >= cindex.Diagnostic.Error
-    message = said.spelling
-    if len(message) > _MOST_OF_MESSAGE:
-        message = f"{message[:_MOST_OF_MESSAGE]}…"
+def _diagnosis(diagnostic: cindex.Diagnostic, lines: list[str], path: Path, tree: SyntaxTree) -> Diagnosis:
+    place, position = tree.place(diagnostic.location), tree.position(diagnostic.location)
+    written = tree.written(diagnostic.location)
+    is_error = diagnostic.severity >= cindex.Diagnostic.Error
+    message = diagnostic.spelling
+    if len(message) > _MESSAGE_LENGTH:
+        message = f"{message[:_MESSAGE_LENGTH]}…"
     if is_child_launch(message):
-        message = "the simulator does not support a launch of which a macro writes a part only; write it out"
+        message = "the simulator does not support a launch of which a macro writes only a part; write out the launch"
     line = lines[position.line - 1] if Path(place.file) == path and 0 < position.line <= len(lines) else None
     if line is not None and message.startswith("expected ';'"):
         number = _COPIED_NUMBER.match(line)
         if number is not None and number.end() == position.column - 1:
-            message = f"a line's number was copied with it; delete '{number[1]}'"
+            message = f"the line starts with a copied line number; delete '{number[1]}'"
     if line is not None and message.startswith(_UNSIZED) and _begins_with_shared(line, position.column):
-        message = "an unsized __shared__ array is declared extern: the launch gives its size"
+        message = "an unsized __shared__ array must be declared extern: the launch specifies its size"
     excerpt = f"{position}: {'error' if is_error else 'warning'}: {message}"
     if line is not None:
         excerpt += _with_caret(line, position.column)
-    return Diagnosis(message, position, place.file, place.offset, written.offset, excerpt, is_error, said.option)
+    return Diagnosis(message, position, place.file, place.offset, written.offset, excerpt, is_error, diagnostic.option)
 
 
 def _begins_with_shared(line: str, column: int) -> bool:
-    """Whether the declaration of what stands at a column, which clang counts in bytes, has `__shared__`."""
+    """Return whether the declaration before a column, which clang counts in bytes, has `__shared__`."""
     before = line.encode()[: column - 1].decode(errors="ignore")
     return "__shared__" in re.split("[;{}]", before)[-1]
 
 
 def is_own(cursor: Cursor) -> bool:
-    """Whether a cursor is of the user's text, not of the shim's headers."""
+    """Return whether a cursor is in the user's code, not in the shim's headers."""
     return _is_own(cursor.location.file)
 
 
@@ -283,7 +286,7 @@ _places: list[SourcePosition | None] = [None]
 
 @contextmanager
 def as_if_at(place: SourcePosition | None) -> Iterator[None]:
-    """Have everything start at one place, which is where the user calls what a header of the shim defines."""
+    """Report all positions as `place`: where the user calls a function that a header of the shim defines."""
     _places.append(place)
     try:
         yield
@@ -292,17 +295,17 @@ def as_if_at(place: SourcePosition | None) -> Iterator[None]:
 
 
 def start_of(cursor: Cursor) -> SourcePosition:
-    """Return where a cursor's text begins, as the user sees it."""
+    """Return where a cursor's text begins, as reported to the user."""
     return _places[-1] or cursor.position
 
 
 def has_attribute(cursor: Cursor, kind: CursorKind) -> bool:
-    """Whether a declaration has an attribute, such as CUDADEVICE_ATTR."""
+    """Return whether a declaration has an attribute, such as CUDADEVICE_ATTR."""
     return any(child.kind == kind for child in cursor.children)
 
 
 def is_kernel(cursor: Cursor) -> bool:
-    """Whether a function is a `__global__` one."""
+    """Return whether a function is a `__global__` function."""
     return any(
         child.kind == CursorKind.CUDAGLOBAL_ATTR
         or (child.kind == CursorKind.ANNOTATE_ATTR and child.spelling == KERNEL_MARK)
@@ -311,7 +314,7 @@ def is_kernel(cursor: Cursor) -> bool:
 
 
 def string_of(cursor: Cursor) -> str | None:
-    """Return the text of a string literal, behind any conversions; None for another expression."""
+    """Return the text of a string literal, looking through conversions; None for another expression."""
     for inner in cursor.descendants():
         if inner.kind == CursorKind.STRING_LITERAL:
             return str(inner.spelling[1:-1]).encode().decode("unicode_escape")
@@ -337,5 +340,5 @@ __all__ = [
 
 
 def bytes_of(cursor: Cursor) -> bytes:
-    """Return the bytes of a string literal, without the zero at its end."""
+    """Return the bytes of a string literal, without the terminating zero."""
     return (string_of(cursor) or "").encode("latin-1", errors="replace")

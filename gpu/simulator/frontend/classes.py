@@ -1,4 +1,4 @@
-"""What clang says of a class: its constructors and its destructor, and what declares its members."""
+"""Queries on classes in clang's syntax tree: constructors, destructors, and declarations of members."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from gpu.simulator.frontend.clang import ClangType, Cursor, CursorKind, TypeKind
 from gpu.simulator.frontend.closures import is_in_closure
 from gpu.simulator.frontend.types import is_reference, shown_members
 
-INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's life ends."
+INSTEAD_OF_DESTRUCTOR = "Write a method for it, and call that where the object's lifetime ends."
 ARRAYS = (TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY)
 
 
 def is_record(type: ClangType) -> bool:
-    """Whether a type is a struct, a class or a union."""
+    """Return whether a type is a struct, a class or a union."""
     return bool(type.canonical.kind == TypeKind.RECORD)
 
 
 def innermost(type: ClangType) -> ClangType:
-    """Return what an array's elements are, over every dimension; other types are returned as they are."""
+    """Return an array's innermost element type, over all dimensions; other types are returned unchanged."""
     type = type.canonical
     while type.kind in ARRAYS:
         type = type.element_type.canonical
@@ -24,7 +24,7 @@ def innermost(type: ClangType) -> ClangType:
 
 
 def initializer(declaration: Cursor) -> Cursor | None:
-    """Return a variable's or a member's own initializer; a type's arguments and extents are expressions before it."""
+    """Return the initializer of a variable or member, skipping expressions in its type such as extents."""
     if declaration.kind == CursorKind.VAR_DECL:
         last = declaration.variable_initializer
     else:
@@ -34,26 +34,26 @@ def initializer(declaration: Cursor) -> Cursor | None:
     if last is None:
         return None
     is_array = declaration.type.canonical.kind == TypeKind.CONSTANTARRAY
-    # Where an element makes a temporary object clang wraps the braces.
+    # If an element creates a temporary object, clang wraps the braces.
     while is_array and last.kind == CursorKind.UNEXPOSED_EXPR and len(last.children) == 1:
         last = last.children[0]
     return last if not is_array or last.kind in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL) else None
 
 
 def member_declarations(declared: ClangType | None) -> dict[str, Cursor]:
-    """Return what declares each member; a base class, of which there is one that is not empty, is named ""."""
+    """Return the declaration of each member by name; the only nonempty base class has the name ""."""
     if declared is None:
         return {}
     canonical = declared.canonical
-    found = {field.spelling: field for field in canonical.fields if field.spelling}
+    declarations = {field.spelling: field for field in canonical.fields if field.spelling}
     for member in shown_members(canonical.declaration):
         if member.kind == CursorKind.CXX_BASE_SPECIFIER:
-            found[""] = member
-    return found
+            declarations[""] = member
+    return declarations
 
 
 def is_aggregate(declared: ClangType) -> bool:
-    """Whether braces give a class's members their values themselves: it has no constructor."""
+    """Return whether braces initialize the members of a class directly: it has no constructor."""
     return not is_record(declared) or not any(
         member.kind == CursorKind.CONSTRUCTOR and not member.is_default_method
         for member in shown_members(declared.canonical.declaration)
@@ -61,7 +61,7 @@ def is_aggregate(declared: ClangType) -> bool:
 
 
 def default_constructor(declared: ClangType) -> Cursor | None:
-    """Return the default constructor that a class's author wrote; of a template that of the template."""
+    """Return the user-defined default constructor of a class; for an instantiation, its template's."""
     for member in shown_members(declared.canonical.declaration):
         if member.kind == CursorKind.CONSTRUCTOR and member.is_default_constructor:
             definition = member.definition
@@ -70,7 +70,7 @@ def default_constructor(declared: ClangType) -> Cursor | None:
 
 
 def is_constructed(declared: ClangType) -> bool:
-    """Whether an object of a type, or one of an array's, holds something when nothing was given."""
+    """Return whether an object of a type, or of an array's element type, is initialized by default."""
     declared = innermost(declared)
     if not is_record(declared):
         return False
@@ -83,7 +83,7 @@ def is_constructed(declared: ClangType) -> bool:
 
 
 def destructor(declared: ClangType) -> str:
-    """Return the name of the class, among a type, its members and bases, whose destructor does something; or ""."""
+    """Return the class, among a type, its members and bases, with a nonempty destructor; "" if there is none."""
     declared = innermost(declared)
     if is_reference(declared) or not is_record(declared):
         return ""
@@ -97,14 +97,14 @@ def destructor(declared: ClangType) -> str:
 
 
 def has_body(callee: Cursor) -> bool:
-    """Whether a function is defined here, rather than only declared."""
+    """Return whether a function is defined here, not only declared."""
     definition = callee.definition
     return definition is not None and any(child.kind == CursorKind.COMPOUND_STMT for child in definition.children)
 
 
 def is_implicit(callee: Cursor) -> bool:
-    """Whether the compiler wrote a method: then it stands where its class does. `= default` is the same in writing."""
+    """Return whether a method is compiler-generated, so that its location is its class's, or `= default`."""
     if is_in_closure(callee):
         return False
-    written_by_clang = callee.stands_with(callee.owner)
-    return bool(written_by_clang or callee.is_default_method)
+    is_generated = callee.stands_with(callee.owner)
+    return bool(is_generated or callee.is_default_method)

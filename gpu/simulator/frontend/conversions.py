@@ -1,4 +1,4 @@
-"""What lowering builds from values: constants, conversions as C makes them, addresses and places."""
+"""Builders for IR expressions: constants, C's conversions, addresses, and places."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def number_of(type: Type, number: int | float) -> ir.Const:
 
 
 def only_child(cursor: Cursor) -> Cursor:
-    """Return the operand of a node that has one; a type that is written out comes before it."""
+    """Return the operand of a node that has only one; a type in the source comes before it."""
     return cursor.children[-1]
 
 
 def zero_of(type: Type) -> ir.Expression:
-    """Return the value that empty braces give."""
+    """Return the value of empty braces."""
     if isinstance(type, Scalar):
         return number_of(type, 0)
     if isinstance(type, Pointer):
@@ -35,13 +35,13 @@ def zero_of(type: Type) -> ir.Expression:
 
 
 def convert(expression: ir.Expression, type: Type, cursor: Cursor | None) -> ir.Expression:
-    """Convert a value to a type, as C does it; `cursor` is where a refusal points."""
+    """Convert a value to a type, as C does; errors are reported at `cursor`."""
     if isinstance(type, Pointer):
         type = Pointer(decayed(type.element))
     if expression.type == type or isinstance(type, Void):
         return expression
     if isinstance(type, Struct) and isinstance(expression.type, Struct):
-        return ir.Extract(type, expression, 0)  # to a base class, which is where the object starts
+        return ir.Extract(type, expression, 0)  # to a base class, which is at the start of the object
     if isinstance(type, Pointer) and (isinstance(expression, ir.Null) or _is_zero(expression)):
         return ir.Null(type)
     if isinstance(type, Scalar) and isinstance(expression.type, Pointer):
@@ -71,35 +71,35 @@ def address_of(place: ir.Element) -> ir.Expression:
 
 
 def dereference(pointer: ir.Expression, cursor: Cursor) -> ir.Element:
-    """Return the place that a pointer leads to."""
+    """Return the place that a pointer points to."""
     if not isinstance(pointer.type, Pointer) or isinstance(pointer.type.element, Void):
-        raise refuse(cursor, f"what a pointer of type {pointer.type} leads to")
+        raise refuse(cursor, f"dereferencing a pointer of type {pointer.type}")
     type = pointer.type.element
-    if isinstance(pointer, ir.Offset):  # see `&array[index]` as the array and the index again
+    if isinstance(pointer, ir.Offset):  # recover the array and the index of `&array[index]`
         return ir.Element(type, pointer.pointer, pointer.index, start_of(cursor), is_volatile(cursor), pointer.rows)
     return ir.Element(type, pointer, None, start_of(cursor), is_volatile(cursor), is_led_to=True)
 
 
 def read(place: ir.Element) -> ir.Expression:
-    """Return the value at a place; of an array, the pointer to its first element."""
+    """Return the value at a place; for an array, the pointer to its first element."""
     if isinstance(place.type, ArrayOf):
         return convert(address_of(place), Pointer(place.type.innermost), None)
     return ir.Load(place.type, place)
 
 
 def is_volatile(cursor: Cursor) -> bool:
-    """Whether an expression names a place that is declared volatile, or is seen as such."""
+    """Return whether an expression names a place that is declared volatile, or accessed as volatile."""
     return cursor.type.is_volatile
 
 
 def index32(place: ir.Element) -> ir.Expression:
-    """Return the index of an element in 32 bits."""
+    """Return the index of an element as a 32-bit number."""
     assert place.index is not None
     return convert(place.index, INT32, None)
 
 
 def in_elements(index: ir.Expression, type: Type) -> ir.Expression:
-    """Turn an index that counts arrays, as a pointer to an array has it, into one of innermost elements."""
+    """Scale an index that counts arrays, as for a pointer to an array, to innermost elements."""
     element = type.element if isinstance(type, Pointer) else type
     return times(index, element.count) if isinstance(element, ArrayOf) else index
 
@@ -116,5 +116,5 @@ def times(index: ir.Expression, factor: int) -> ir.Expression:
 
 
 def negated(index: ir.Expression) -> ir.Expression:
-    """Negate an index in 64 bits, where the negative of an unsigned one is right too."""
+    """Negate an index in 64 bits, which is also correct for unsigned indices."""
     return fold(ir.Unary(INT64, "-", convert(index, INT64, None)))

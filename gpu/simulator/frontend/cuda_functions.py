@@ -1,4 +1,4 @@
-"""Calls of what CUDA gives a kernel by name: atomics, barriers, what warps exchange, printf."""
+"""Calls of CUDA's built-in functions: atomic operations, barriers, exchanges within warps, printf."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gpu.simulator.types import BOOL, INT32, VOID, Pointer, Scalar, Type
 
 _TEXTURES = (
     "this kind of texture",
-    "One or two dimensions are, read by element; or read from a pointer to global memory: a[y * width + x].",
+    "Use a texture with one or two dimensions, read by element, or a pointer to global memory: a[y * width + x].",
 )
 
-# What the shim declares so that it is refused by name: the construct, and what to write instead.
+# Functions that the shim declares only to refuse them by name: the construct, and the alternative.
 _REFUSED = {
     "__lockstep_texture": _TEXTURES,
 }
@@ -67,21 +67,23 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         pointer, argument = (lower.value(each) for each in arguments)
         return phase(lower, name.removeprefix("__lockstep_phase_"), pointer, argument, start_of(cursor))
     if name == "__lockstep_bulk_copy":
-        to, source, count, *barrier = (lower.value(each) for each in arguments if is_written_out(each))
+        destination, source, count, *barrier = (lower.value(each) for each in arguments if is_written_out(each))
         lower.scope.function.has_phases |= bool(barrier)
-        return ir.BulkCopy(VOID, to, source, count, barrier[0] if barrier else None, start_of(cursor))
+        return ir.BulkCopy(VOID, destination, source, count, barrier[0] if barrier else None, start_of(cursor))
     if name == "__lockstep_async_copy":
-        to, source, count, *given = (lower.value(each) for each in arguments if is_written_out(each))
-        return ir.AsyncCopy(VOID, to, source, count, given[0] if given else None, start_of(cursor))
+        destination, source, count, *source_bytes = (lower.value(each) for each in arguments if is_written_out(each))
+        return ir.AsyncCopy(
+            VOID, destination, source, count, source_bytes[0] if source_bytes else None, start_of(cursor)
+        )
     if name == "__lockstep_async_commit":
         return ir.AsyncCommit(VOID)
     if name == "__lockstep_async_wait":
-        left = [lower.value(each) for each in arguments if is_written_out(each)]
-        return ir.AsyncWait(VOID, left[0] if left else None)
+        pending = [lower.value(each) for each in arguments if is_written_out(each)]
+        return ir.AsyncWait(VOID, pending[0] if pending else None)
     if name in FENCES:
         lanes = [lower.value(each) for each in arguments if is_written_out(each)]
         return ir.Fence(VOID, name, start_of(cursor), *lanes)
-    if name == "__syncthreads":  # within an expression: a vote that nobody asks for
+    if name == "__syncthreads":  # within an expression: a vote without a result
         return ir.Warp(INT32, "__syncthreads_or", (number_of(INT32, 0),), start_of(cursor))
     if name in WARP_OPERATIONS or name in BLOCK_VOTES:
         values = tuple(lower.value(argument) for argument in arguments if is_written_out(argument))
@@ -90,8 +92,8 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
     if name == "printf":
         text = string_of(arguments[0])
         if text is None:
-            raise refuse(cursor, "a printf whose format is not written out", instead="Write it as a string.")
-        return ir.Print(INT32, text, tuple(_printed(lower, argument) for argument in arguments[1:]))
+            raise refuse(cursor, "a printf without a literal format", instead="Write the format as a string literal.")
+        return ir.Print(INT32, text, tuple(_lower_print_argument(lower, argument) for argument in arguments[1:]))
     if name == "__lockstep_assert":
         text = string_of(arguments[1]) or ""
         return ir.Assertion(VOID, lower.condition(arguments[0]), text, start_of(cursor))
@@ -102,13 +104,13 @@ def call_by_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         raise refuse(cursor, construct, instead=instead)
     raise refuse(
         cursor,
-        f"a call of {name or 'this'}, which has no body here",
+        f"a call of {name or 'this'}, which is not defined here",
         instead="Define it in this file or in one that it includes.",
     )
 
 
 def cluster_barrier(lower: Lowering, part: Literal["arrive", "wait"], position: SourcePosition) -> ir.Expression:
-    """Return an arrival at the barrier of the cluster, or the wait at it."""
+    """Return an arrival at the cluster's barrier, or the wait at it."""
     lower.scope.function.syncs_cluster = True
     return ir.ClusterBarrier(VOID, part, position)
 
@@ -116,38 +118,38 @@ def cluster_barrier(lower: Lowering, part: Literal["arrive", "wait"], position: 
 def phase(
     lower: Lowering, op: str, pointer: ir.Expression, argument: ir.Expression, position: SourcePosition
 ) -> ir.Expression:
-    """Return what a thread does with a barrier in memory; its function's threads wait for each other then."""
+    """Return an operation on a barrier object, and mark the function as one that uses them."""
     lower.scope.function.has_phases = True
     type: Type = BOOL if op == "test" else Scalar("uint64") if op in ("arrive", "drop") else VOID
     return ir.BarrierPhase(type, op, pointer, argument, position)
 
 
 def _texel(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> ir.Expression:
-    """Lower what a fetch by coordinates asks of a texture, or of a surface."""
+    """Lower the parts of a fetch from a texture, or of an access to a surface, by coordinates."""
     name, position = cursor.spelling, start_of(cursor)
     type = lower.type_of(cursor)
     assert isinstance(type, Scalar)
-    texture, *given = (lower.value(each) for each in arguments)
+    texture, *lowered = (lower.value(each) for each in arguments)
     if name == "__lockstep_texels_are_filtered":
         return ir.TexelWeight(type, texture, 0, None, position)
-    number, *places = given
+    number, *places = lowered
     if not isinstance(number, ir.Const):
-        raise refuse(cursor, "a texture of elements whose size is not known")
+        raise refuse(cursor, "a texture with elements of unknown size")
     if name == "__lockstep_texel_weight":
         return ir.TexelWeight(type, texture, int(number.value), places[0], position)
     if name == "__lockstep_surfel":
         boundary, *places = places
         assert isinstance(boundary, ir.Const)
         return ir.Texel(type, texture, tuple(places), int(number.value), position, boundary=int(boundary.value))
-    beside: tuple[int, ...] = ()
+    corner: tuple[int, ...] = ()
     if name == "__lockstep_texel_beside":
         dimensions = len(places) // 2
-        beside = tuple(int(each.value) for each in places[:dimensions] if isinstance(each, ir.Const))
+        corner = tuple(int(each.value) for each in places[:dimensions] if isinstance(each, ir.Const))
         places = places[dimensions:]
-    return ir.Texel(type, texture, tuple(places), int(number.value), position, beside)
+    return ir.Texel(type, texture, tuple(places), int(number.value), position, corner)
 
 
-def _printed(lower: Lowering, argument: Cursor) -> ir.Expression | str:
+def _lower_print_argument(lower: Lowering, argument: Cursor) -> ir.Expression | str:
     text = string_of(argument)
     if text is not None:
         return text
@@ -170,5 +172,5 @@ def _atomic(lower: Lowering, cursor: Cursor, arguments: tuple[Cursor, ...]) -> i
 
 
 def is_written_out(argument: Cursor) -> bool:
-    """Whether an argument is written out; clang stands something empty in for a default."""
+    """Return whether an argument is in the source; clang represents a default by an empty expression."""
     return argument.kind != CursorKind.UNEXPOSED_EXPR or bool(argument.children)

@@ -1,4 +1,4 @@
-"""Clang's syntax tree as plain objects, which ask libclang once for each thing and keep the answer."""
+"""Clang's syntax tree as Python objects, which query libclang once per attribute and cache the answer."""
 
 from __future__ import annotations
 
@@ -21,55 +21,55 @@ from gpu.simulator.frontend.libclang import String, decoded, function
 T = TypeVar("T")
 
 
-class _AskedOnce(Generic[T]):
-    """An attribute that is worked out when it is first asked for, and then is the object's own."""
+class _CachedAttribute(Generic[T]):
+    """An attribute that is computed at first access and then stored in the object."""
 
-    def __init__(self, answer: Callable[[Any], T]) -> None:
-        self._answer = answer
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
         self._name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     @overload
-    def __get__(self, asked: None, owner: type) -> _AskedOnce[T]: ...
+    def __get__(self, instance: None, owner: type) -> _CachedAttribute[T]: ...
     @overload
-    def __get__(self, asked: object, owner: type) -> T: ...
-    def __get__(self, asked: object | None, owner: type) -> _AskedOnce[T] | T:
-        if asked is None:
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> _CachedAttribute[T] | T:
+        if instance is None:
             return self
-        answer = self._answer(asked)
-        setattr(asked, self._name, answer)
-        return answer
+        value = self._compute(instance)
+        setattr(instance, self._name, value)
+        return value
 
 
-def _text(name: str) -> _AskedOnce[str]:
-    ask = function(name, String)
-    return _AskedOnce(lambda asked: decoded(ask(asked.raw)))
+def _text(name: str) -> _CachedAttribute[str]:
+    call_libclang = function(name, String)
+    return _CachedAttribute(lambda instance: decoded(call_libclang(instance.raw)))
 
 
-def _number(name: str) -> _AskedOnce[int]:
-    ask = function(name, ctypes.c_longlong)
-    return _AskedOnce(lambda asked: ask(asked.raw))
+def _number(name: str) -> _CachedAttribute[int]:
+    call_libclang = function(name, ctypes.c_longlong)
+    return _CachedAttribute(lambda instance: call_libclang(instance.raw))
 
 
-def _flag(name: str) -> _AskedOnce[bool]:
-    ask = function(name, ctypes.c_uint)
-    return _AskedOnce(lambda asked: bool(ask(asked.raw)))
+def _flag(name: str) -> _CachedAttribute[bool]:
+    call_libclang = function(name, ctypes.c_uint)
+    return _CachedAttribute(lambda instance: bool(call_libclang(instance.raw)))
 
 
-def _cursor(name: str) -> _AskedOnce[Cursor | None]:
-    ask = function(name, cindex.Cursor)
-    return _AskedOnce(lambda asked: asked.tree.cursor(ask(asked.raw)))
+def _cursor(name: str) -> _CachedAttribute[Cursor | None]:
+    call_libclang = function(name, cindex.Cursor)
+    return _CachedAttribute(lambda instance: instance.tree.cursor(call_libclang(instance.raw)))
 
 
-def _type(name: str) -> _AskedOnce[ClangType]:
-    ask = function(name, cindex.Type)
-    return _AskedOnce(lambda asked: asked.tree.type(ask(asked.raw)))
+def _type(name: str) -> _CachedAttribute[ClangType]:
+    call_libclang = function(name, cindex.Type)
+    return _CachedAttribute(lambda instance: instance.tree.type(call_libclang(instance.raw)))
 
 
 class SourceOffset(NamedTuple):
-    """Where something stands, of a macro's text where the macro is used; what clang made up has no `file`."""
+    """A source location; for a macro's text, where the macro is used. Compiler-generated text has no `file`."""
 
     file: str
     offset: int
@@ -84,7 +84,7 @@ _extent = function("clang_getCursorExtent", cindex.SourceRange)
 _start = function("clang_getRangeStart", cindex.SourceLocation)
 _end = function("clang_getRangeEnd", cindex.SourceLocation)
 _expansion = function("clang_getExpansionLocation", None)
-_spelled = function("clang_getSpellingLocation", None)
+_spelling_location = function("clang_getSpellingLocation", None)
 _written = function("clang_getFileLocation", None)
 _file_name = function("clang_getFileName", String)
 _content = function("clang_getFileContents", ctypes.c_void_p)
@@ -127,21 +127,21 @@ def _last_part(path: str) -> str:
 
 
 class TemplateArgument(NamedTuple):
-    """An argument of a template as it is written, and what declares it where it is a class."""
+    """An argument of a template, as written in the source; for a class also its declaration."""
 
     text: str
     declaration: Cursor | None
 
 
 class Cursor:
-    """A node of clang's syntax tree. Of one declaration there is one cursor, so that those are compared by identity.
+    """A node of clang's syntax tree. Each declaration has only one cursor, so declarations compare by identity.
 
     Parameters
     ----------
     raw : clang.cindex.Cursor
-        What libclang takes for it.
+        libclang's cursor.
     tree : SyntaxTree
-        The tree that it is of.
+        The tree that the node belongs to.
     """
 
     def __init__(self, raw: cindex.Cursor, tree: SyntaxTree) -> None:
@@ -171,62 +171,62 @@ class Cursor:
     is_default_method = _flag("clang_CXXMethod_isDefaulted")
     is_default_constructor = _flag("clang_CXXConstructor_isDefaultConstructor")
 
-    @_AskedOnce
+    @_CachedAttribute
     def location(self) -> SourceOffset:
-        """Where a declaration has its name, and anything else its most telling token."""
+        """The location of a declaration's name; for other nodes, of their most characteristic token."""
         return self.tree.place(_location(self.raw))
 
-    @_AskedOnce
+    @_CachedAttribute
     def start(self) -> SourceOffset:
-        """Where the text begins."""
+        """The beginning of the text."""
         return self.tree.place(_start(_extent(self.raw)))
 
-    @_AskedOnce
+    @_CachedAttribute
     def end(self) -> SourceOffset:
-        """Where the text ends."""
+        """The end of the text."""
         return self.tree.place(_end(_extent(self.raw)))
 
-    @_AskedOnce
+    @_CachedAttribute
     def written(self) -> tuple[SourceOffset, SourceOffset]:
-        """Where the text begins and ends, of a macro's argument where that is written."""
+        """The beginning and the end of the text; for a macro's argument, where it is spelled."""
         extent = _extent(self.raw)
         return self.tree.written(_start(extent)), self.tree.written(_end(extent))
 
-    @_AskedOnce
+    @_CachedAttribute
     def position(self) -> SourcePosition:
-        """Where the text begins, as the user sees it."""
+        """The beginning of the text, as reported to the user."""
         return self.tree.position(_start(_extent(self.raw)))
 
-    @_AskedOnce
+    @_CachedAttribute
     def end_position(self) -> SourcePosition:
-        """Where the text ends, as the user sees it."""
+        """The end of the text, as reported to the user."""
         return self.tree.position(_end(_extent(self.raw)))
 
-    @_AskedOnce
+    @_CachedAttribute
     def text(self) -> str:
-        """The text, blanks and comments made one blank each; "" of what a macro's text is all of."""
+        """The text with blanks and comments collapsed; "" if a macro's text contains all of it."""
         return self.tree.text(_extent(self.raw))
 
-    @_AskedOnce
+    @_CachedAttribute
     def printed(self) -> str:
-        """A declaration as clang writes it: without macros, and of a template's instantiation with its arguments."""
+        """A declaration as clang prints it: with macros expanded, and instantiations with their arguments."""
         policy = ctypes.c_void_p(_policy(self.raw))
         try:
             return decoded(_printing(self.raw, policy))
         finally:
             _dispose_policy(policy)
 
-    @_AskedOnce
+    @_CachedAttribute
     def children(self) -> tuple[Cursor, ...]:
-        """The nodes below this one, in the order of the text."""
+        """The child nodes, in source order."""
         if self.kind in _WITHOUT_CHILDREN:
             return ()
         return tuple(map(self.tree.known_cursor, libclang.children(self.raw)))
 
-    @_AskedOnce
+    @_CachedAttribute
     def arguments(self) -> tuple[Cursor, ...]:
         """The arguments of a call, or the parameters of a function."""
-        # All but defaults are children too, whose answers are kept with those.
+        # All arguments except defaults are children too; reuse those cursors and their cached attributes.
         children = {bytes(child.raw): child for child in self.children}
         return tuple(children.get(bytes(raw)) or self.tree.known_cursor(raw) for raw in libclang.arguments(self.raw))
 
@@ -236,84 +236,84 @@ class Cursor:
         assert self.parent is not None
         return self.parent
 
-    @_AskedOnce
+    @_CachedAttribute
     def template_arguments(self) -> tuple[TemplateArgument, ...]:
-        """What a function template was instantiated with; a pack's are left out."""
-        return tuple(self._template_argument(at) for at in range(max(_number_of_template_arguments(self.raw), 0)))
+        """The arguments with which a function template was instantiated, without parameter packs."""
+        return tuple(self._template_argument(index) for index in range(max(_number_of_template_arguments(self.raw), 0)))
 
-    def _template_argument(self, at: int) -> TemplateArgument:
-        raw = _template_argument_type(self.raw, at)
+    def _template_argument(self, index: int) -> TemplateArgument:
+        raw = _template_argument_type(self.raw, index)
         if raw._kind_id:  # noqa: SLF001
             type = self.tree.type(raw).canonical
             return TemplateArgument(type.spelling, type.declaration)
-        return TemplateArgument(str(_template_argument_value(self.raw, at)), None)
+        return TemplateArgument(str(_template_argument_value(self.raw, index)), None)
 
     def descendants(self) -> Iterator[Cursor]:
-        """Yield this cursor and all those below it, in the order of the text; but not what is below a name."""
-        left = [self]
-        while left:
-            yield (found := left.pop())
-            if found.kind != CursorKind.DECL_REF_EXPR:
-                left += reversed(found.children)
+        """Yield this cursor and all below it, in source order, except those below a name."""
+        pending = [self]
+        while pending:
+            yield (node := pending.pop())
+            if node.kind != CursorKind.DECL_REF_EXPR:
+                pending += reversed(node.children)
 
     def nested_deeper_than(self, statements: int, expressions: int) -> Cursor | None:
-        """Return a node that is within more statements or expressions than these; None where there is none."""
-        left = [(self, 0, 0)]
-        while left:
-            node, outer, around = left.pop()
-            if outer > statements or around > expressions:
+        """Return a node that is nested in more statements or expressions than given; None if there is none."""
+        pending = [(self, 0, 0)]
+        while pending:
+            node, statement_depth, expression_depth = pending.pop()
+            if statement_depth > statements or expression_depth > expressions:
                 return node
             if node.kind != CursorKind.DECL_REF_EXPR:
-                inner = (outer, around + 1) if node.is_expression else (outer + 1, 0)
-                left += [(child, *inner) for child in node.children]
+                inner = (statement_depth, expression_depth + 1) if node.is_expression else (statement_depth + 1, 0)
+                pending += [(child, *inner) for child in node.children]
         return None
 
     def tokens(self) -> Iterator[tuple[str, int]]:
-        """Yield the spelling and the offset of each token of this node's text."""
+        """Yield the spelling and offset of each token in this node's text."""
         return self.tree.tokens(self.raw.extent)
 
     def token_there(self) -> str:
-        """Return the token where this stands; "" where there is none."""
+        """Return the token at this node's location; "" if there is none."""
         place = self.raw.location
         return next((text for text, _ in self.tree.tokens(cindex.SourceRange.from_locations(place, place))), "")
 
     def named_there(self) -> Cursor | None:
-        """Return the innermost node where this stands, which need not be this one."""
+        """Return the innermost node at this node's location, which may be another node."""
         return self.tree.cursor(_cursor_at(self.tree.unit, self.raw.location))
 
     def stands_with(self, other: Cursor) -> bool:
-        """Whether two nodes stand at the same place, also within a macro."""
+        """Return whether two nodes have the same location, also within a macro."""
         return bool(self.raw.location == other.raw.location)
 
-    @_AskedOnce
+    @_CachedAttribute
     def operator(self) -> str:
-        """The operator of an expression, such as `+` or `<<=`; `x++`, `++x`, `x--` and `--x` tell increments apart."""
+        """The operator, such as `+` or `<<=`; increments and decrements are `x++`, `++x`, `x--` and `--x`."""
         if self.kind == CursorKind.UNARY_OPERATOR:
             return libclang.unary_operator(self.raw)
         if self.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
             return libclang.binary_operator(self.raw)
         return ""
 
-    @_AskedOnce
+    @_CachedAttribute
     def constant(self) -> int | float | None:
-        """The value of a constant expression or of a constant's declaration, None where there is none."""
+        """The value of a constant expression or of a constant's declaration; None for anything else."""
         return libclang.evaluated(self.raw)
 
-    @_AskedOnce
+    @_CachedAttribute
     def storage_class(self) -> StorageClass:
         """Whether a declaration is static or extern."""
         return StorageClass.from_id(_storage_class(self.raw))
 
 
 class ClangType:
-    """A type as clang has it. Of one type there is one object, so that types are compared by identity.
+    """A type of clang. Each type has only one object, so types compare by identity.
 
     Parameters
     ----------
     raw : clang.cindex.Type
-        What libclang takes for it.
+        libclang's type.
     tree : SyntaxTree
-        The tree that it is of.
+        The tree that the type belongs to.
     """
 
     def __init__(self, raw: cindex.Type, tree: SyntaxTree) -> None:
@@ -332,37 +332,37 @@ class ClangType:
     is_const = _flag("clang_isConstQualifiedType")
     is_volatile = _flag("clang_isVolatileQualifiedType")
 
-    @_AskedOnce
+    @_CachedAttribute
     def declaration(self) -> Cursor:
-        """What declares a struct, a class, a union or an enumeration."""
+        """The declaration of a struct, a class, a union or an enumeration."""
         return self.tree.known_cursor(_type_declaration(self.raw))
 
-    @_AskedOnce
+    @_CachedAttribute
     def fields(self) -> tuple[Cursor, ...]:
         """The members of a struct that hold data."""
         return tuple(map(self.tree.known_cursor, libclang.fields(self.raw)))
 
-    @_AskedOnce
+    @_CachedAttribute
     def argument_types(self) -> tuple[ClangType, ...]:
         """The types of a function type's parameters."""
         return tuple(map(self.tree.type, libclang.argument_types(self.raw)))
 
     def offset_of(self, field: str) -> int:
-        """Return the bits before a member of a struct."""
+        """Return the offset of a struct's member in bits."""
         return int(_offset_of(self.raw, field.encode()))
 
 
 class SyntaxTree:
-    """What clang has parsed.
+    """The syntax tree of a parsed file.
 
     Parameters
     ----------
     unit : clang.cindex.TranslationUnit
         The translation unit, which lives as long as the tree.
     edits : mapping
-        How the files were rewritten, by their names.
+        The source maps of rewritten files, by file name.
     skipped : int
-        How many of the outermost declarations, from the first one, `declarations` leaves out.
+        The number of leading top-level declarations that `declarations` omits.
     """
 
     def __init__(self, unit: cindex.TranslationUnit, edits: Mapping[str, Edits], skipped: int) -> None:
@@ -373,84 +373,84 @@ class SyntaxTree:
         self._types: dict[bytes, ClangType] = {}
         self._files: dict[int | None, str] = {None: ""}
         self._contents: dict[str, bytes] = {}
-        # Where libclang writes what a location is.
+        # Output parameters into which libclang writes the parts of a location.
         self._file, self._line, self._column, self._offset = ctypes.c_void_p(), *(ctypes.c_uint() for _ in range(3))
-        self._answers = tuple(map(byref, (self._file, self._line, self._column, self._offset)))
+        self._location_outputs = tuple(map(byref, (self._file, self._line, self._column, self._offset)))
         self.root = self.known_cursor(unit.cursor)
 
-    @_AskedOnce
+    @_CachedAttribute
     def declarations(self) -> tuple[Cursor, ...]:
-        """The outermost declarations, but for those that are skipped."""
+        """The top-level declarations, without the skipped ones."""
         return tuple(map(self.known_cursor, libclang.children(self.root.raw)[self._skipped :]))
 
     def cursor(self, raw: cindex.Cursor) -> Cursor | None:
-        """Return the cursor for one of libclang's; None for its null."""
+        """Return the cursor for a cursor of libclang; None for its null cursor."""
         return None if raw._kind_id == _NOTHING else self.known_cursor(raw)  # noqa: SLF001
 
     def known_cursor(self, raw: cindex.Cursor) -> Cursor:
-        """Return the cursor for one of libclang's that is not null."""
+        """Return the cursor for a cursor of libclang that is not null."""
         if raw._kind_id not in _DECLARATIONS:  # noqa: SLF001
             return Cursor(raw, self)
-        key = bytes(raw)[:16]  # the rest tells how the declaration was found
-        found = self._declarations.get(key)
-        if found is None:
-            found = self._declarations[key] = Cursor(raw, self)
-        return found
+        key = bytes(raw)[:16]  # the rest depends on how the declaration was found
+        cursor = self._declarations.get(key)
+        if cursor is None:
+            cursor = self._declarations[key] = Cursor(raw, self)
+        return cursor
 
     def type(self, raw: cindex.Type) -> ClangType:
-        """Return the type for one of libclang's."""
+        """Return the type for a type of libclang."""
         key = bytes(raw)[8:16]  # between padding and the unit: the type itself
-        found = self._types.get(key)
-        if found is None:
-            found = self._types[key] = ClangType(raw, self)
-        return found
+        clang_type = self._types.get(key)
+        if clang_type is None:
+            clang_type = self._types[key] = ClangType(raw, self)
+        return clang_type
 
     def place(self, location: cindex.SourceLocation) -> SourceOffset:
-        """Return where a location of libclang's is."""
-        _expansion(location, self._answers[0], None, None, self._answers[3])
-        return SourceOffset(self._file_answered(), self._offset.value)
+        """Return the file and offset of a libclang location; for a macro's text, where the macro is used."""
+        _expansion(location, self._location_outputs[0], None, None, self._location_outputs[3])
+        return SourceOffset(self._current_file(), self._offset.value)
 
     def written(self, location: cindex.SourceLocation) -> SourceOffset:
-        """Return where a location of libclang's is, of what is a macro's argument where that is written."""
-        _written(location, self._answers[0], None, None, self._answers[3])
-        return SourceOffset(self._file_answered(), self._offset.value)
+        """Return the file and offset of a libclang location; for a macro's argument, where it is spelled."""
+        _written(location, self._location_outputs[0], None, None, self._location_outputs[3])
+        return SourceOffset(self._current_file(), self._offset.value)
 
     def text(self, extent: cindex.SourceRange) -> str:
-        """Return a piece of text, as a cursor has it."""
+        """Return the text of a range, with blanks and comments collapsed."""
         first = _start(extent)
         start, end = self.place(first), self.place(_end(extent))
         if not start.file or start.file != end.file:
             return ""
-        found = self._content_of(start.file)[start.offset : end.offset].decode(errors="replace")
-        if _ONE_MACRO.fullmatch(found):
-            _spelled(first, self._answers[0], None, None, self._answers[3])
-            if (self._file_answered(), self._offset.value) != start:
+        text = self._file_content(start.file)[start.offset : end.offset].decode(errors="replace")
+        if _ONE_MACRO.fullmatch(text):
+            _spelling_location(first, self._location_outputs[0], None, None, self._location_outputs[3])
+            if (self._current_file(), self._offset.value) != start:
                 return ""
-        return " ".join(_COMMENT.sub(" ", found).split())
+        return " ".join(_COMMENT.sub(" ", text).split())
 
-    def _content_of(self, name: str) -> bytes:
-        """Return the text of the file that libclang has just named."""
+    def _file_content(self, name: str) -> bytes:
+        """Return the content of the file that libclang has just named."""
         if name not in self._contents:
             size = ctypes.c_size_t()
-            found = _content(self.unit, self._file, byref(size))
-            self._contents[name] = ctypes.string_at(found, size.value) if found else b""
+            content = _content(self.unit, self._file, byref(size))
+            self._contents[name] = ctypes.string_at(content, size.value) if content else b""
         return self._contents[name]
 
     def position(self, location: cindex.SourceLocation) -> SourcePosition:
-        """Return where a location of libclang's is, as the user sees it."""
-        _expansion(location, *self._answers)
-        file, line, column = self._file_answered(), self._line.value, self._column.value
+        """Return a location as reported to the user."""
+        _expansion(location, *self._location_outputs)
+        file, line, column = self._current_file(), self._line.value, self._column.value
         if file in self.edits:
             line, column = self.edits[file].line_and_column(self._offset.value)
         return SourcePosition(_last_part(file) if file else "the command line", line, column)
 
-    def _file_answered(self) -> str:
+    def _current_file(self) -> str:
         file = self._file.value
         if file not in self._files:
             self._files[file] = decoded(_file_name(self._file))
         return self._files[file]
 
     def tokens(self, extent: cindex.SourceRange) -> Iterator[tuple[str, int]]:
-        """Yield the spelling and the offset of each token in a range of the text."""
+        """Yield the spelling and offset of each token in a range of the text."""
         for token in self.unit.get_tokens(extent=extent):
             yield token.spelling, token.extent.start.offset

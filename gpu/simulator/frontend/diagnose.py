@@ -1,4 +1,4 @@
-"""What is wrong with a kernel's text, as an editor shows it while it is typed."""
+"""Diagnostics of a kernel file for an editor, while the user types."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from gpu.errors import CompileError, Diagnostic, SourcePosition
 from gpu.simulator.frontend.program import Program
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
-_SHOWN = 100
-"""Errors and warnings that an editor shows at most."""
+_SHOWN_DIAGNOSTICS = 100
+"""The most errors and warnings that an editor shows."""
 
 _WORD = re.compile(r"\w+|\S")
 
 
 def diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[Diagnostic, ...]:
-    """Return clang's errors and warnings, and where there is no error also what the simulator does not support.
+    """Return clang's errors and warnings; if there are no errors, also the constructs that the simulator refuses.
 
-    Templates are not instantiated: of what depends on their arguments nothing is said.
+    Templates are not instantiated, so code that depends on their arguments is not diagnosed.
 
     Parameters
     ----------
     text : str
-        The source, which need not be what the file holds.
+        The source, which may differ from the file's content.
     path : Path
-        Where it belongs: includes are looked for beside it.
+        The file's path; includes are searched in its folder.
     defines : mapping
         Macros.
     """
@@ -41,39 +41,39 @@ def _diagnose(text: str, path: Path, defines: Mapping[str, int | str]) -> tuple[
     try:
         program = Program(text, path, defines, tolerant=True, again=True)
     except CompileError as refusal:
-        return (_refused(refusal, path, lines),)
-    found = [
+        return (_refusal_diagnostic(refusal, path, lines),)
+    entries = [
         diagnostic_at(each.message, each.position, path, lines, "error" if each.is_error else "warning")
         for each in program.diagnoses()
     ]
-    if not any(each.severity == "error" for each in found):
+    if not any(each.severity == "error" for each in entries):
         for kernel in program.kernels:
             try:
                 program.kernel(kernel)
             except CompileError as refusal:
-                found.append(_refused(refusal, path, lines))
-    found = sorted(dict.fromkeys(found), key=lambda each: (each.line, each.column))
-    # The first errors explain more than warnings, and more than the errors that follow from them.
-    shown = sorted(sorted(found, key=lambda each: each.severity != "error")[:_SHOWN], key=found.index)
-    if more := len(found) - len(shown):
+                entries.append(_refusal_diagnostic(refusal, path, lines))
+    entries = sorted(dict.fromkeys(entries), key=lambda each: (each.line, each.column))
+    # The first errors explain more than warnings and follow-up errors.
+    shown = sorted(sorted(entries, key=lambda each: each.severity != "error")[:_SHOWN_DIAGNOSTICS], key=entries.index)
+    if more := len(entries) - len(shown):
         last = shown[-1]
         shown[-1] = replace(last, message=f"{last.message} (and {more:,} more errors and warnings)")
     return tuple(shown)
 
 
-def _refused(refusal: CompileError, path: Path, lines: list[str]) -> Diagnostic:
+def _refusal_diagnostic(refusal: CompileError, path: Path, lines: list[str]) -> Diagnostic:
     position = refusal.position or SourcePosition(path.name, 1)
     message = refusal.message.removeprefix(f"{position}: ")
     return diagnostic_at(f"{message} {refusal.advice}".strip(), position, path, lines, "error")
 
 
 def diagnostic_at(message: str, position: SourcePosition, path: Path, lines: list[str], severity: str) -> Diagnostic:
-    """Return what is said of a position as an editor shows it, in a text that is given as lines."""
+    """Return a diagnostic for a position, with its range in the lines of the edited text."""
     message = message[:1].upper() + message[1:] if message.startswith("the ") else message
     if position.file != path.name:
-        # What is wrong in a header is shown where it is included.
+        # An error in a header is shown at its #include.
         for number, line in enumerate(lines, 1):
-            if (included := _INCLUDE.match(line)) and Path(included[1]).name == position.file:
+            if (match := _INCLUDE.match(line)) and Path(match[1]).name == position.file:
                 return Diagnostic(number, 1, len(line) + 1, severity, f"{position}: {message}")
         return Diagnostic(1, 1, len(lines[0]) + 1, severity, f"{position}: {message}")
     number = min(max(position.line, 1), len(lines))

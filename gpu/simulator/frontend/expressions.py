@@ -1,4 +1,4 @@
-"""Expressions: from clang's cursors to the IR's. Clang has made every conversion a node with a type already."""
+"""Lower expressions from clang's cursors to the IR; clang has made every conversion a node with a type already."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Expressions:
         if cursor.kind == CursorKind.INIT_LIST_EXPR:
             return braces(self, cursor, type)
         if isinstance(type, Scalar) and isinstance(self.type_of(cursor), Struct):
-            # Within braces clang does not show what converts an element.
+            # Within braces clang does not show the conversion of an element.
             return convert(calls.converted_by_method(self, cursor), type, cursor)
         return convert(self.value(cursor), type, cursor)
 
@@ -90,15 +90,15 @@ class Expressions:
             return lowered(self, cursor)
         if kind == CursorKind.CXX_THIS_EXPR and self.scope.this is not None:
             return self.scope.this
-        if (number := cursor.constant) is not None:  # sizeof, alignof and the like
+        if (number := cursor.constant) is not None:  # sizeof, alignof and similar expressions
             return number_of(self.type_of(cursor), number)
         raise refuse(
             cursor, f"this expression ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
         )
 
     def place(self, cursor: Cursor) -> ir.Place | None:
-        named = _PLACES.get(cursor.kind)
-        return None if named is None else named(self, cursor)
+        lower_place = _PLACES.get(cursor.kind)
+        return None if lower_place is None else lower_place(self, cursor)
 
     def address(self, cursor: Cursor) -> ir.Expression:
         place = self.place(cursor)
@@ -120,23 +120,23 @@ def _string(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def _conversion(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower a conversion that clang has put in."""
+    """Lower an implicit conversion."""
     children = cursor.children
     type = lower.type_of(cursor)
     if not children or not children[-1].is_expression:
-        number = cursor.constant  # of a type trait; None of clang's stand-in for what braces leave out
+        number = cursor.constant  # of a type trait; None for a value that braces omit
         return zero_of(type) if number is None else number_of(type, number)
     return convert(lower.value(children[-1]), value_type(type), cursor)
 
 
 def _converted_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
-    """A conversion keeps the place where it only adds const or goes to a base class."""
+    """Lower a conversion that keeps a place: it only adds const, or converts to a base class."""
     children = cursor.children
     if len(children) != 1:
         return None
     inner, type = lower.place(children[0]), lower.type_of(cursor)
-    whole = lower.type_of(children[0]) if inner is None and isinstance(type, Struct) else None
-    if isinstance(whole, Struct) and whole != type:  # the base of a temporary lies in the whole of it
+    derived = lower.type_of(children[0]) if inner is None and isinstance(type, Struct) else None
+    if isinstance(derived, Struct) and derived != type:  # the base of a temporary is within the temporary
         base = convert(lower.address(children[0]), Pointer(type), cursor)
         return ir.Element(type, base, None, start_of(cursor))
     if inner is None or isinstance(inner, ir.Local):
@@ -167,7 +167,7 @@ def _call(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def _referred_place(lower: Lowering, cursor: Cursor) -> ir.Place | None:
-    """Lower a call that returns a reference to the place that it refers to."""
+    """Lower a call that returns a reference to the place it refers to."""
     pointer = calls.reference(lower, cursor)
     return None if pointer is None else dereference(pointer, cursor)
 
@@ -194,7 +194,7 @@ _VALUES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Expression]] = {
     CursorKind.STRING_LITERAL: _string,
     CursorKind.CXX_NULL_PTR_LITERAL_EXPR: lambda lower, cursor: ir.Null(Pointer(Void())),
 }
-"""How expressions of each kind are lowered to their values."""
+"""The function that lowers an expression of each kind to its value."""
 
 _PLACES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Place | None]] = {
     CursorKind.PAREN_EXPR: lambda lower, cursor: lower.place(only_child(cursor)),
@@ -208,4 +208,4 @@ _PLACES: dict[CursorKind, Callable[[Lowering, Cursor], ir.Place | None]] = {
     CursorKind.COMPOUND_ASSIGNMENT_OPERATOR: place_of_operation,
     CursorKind.CONDITIONAL_OPERATOR: place_of_choice,
 }
-"""How expressions of the kinds that can name a place are lowered to that."""
+"""The function that lowers an expression of each kind that can name a place."""

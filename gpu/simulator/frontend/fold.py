@@ -1,4 +1,4 @@
-"""Constant folding: what macros and template-like constants leave behind is computed once, not in every lane."""
+"""Constant folding: compute expressions of constants, which macros and templates leave behind, once at compile time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu.simulator.types import Scalar
 
 
 def fold(expression: ir.Expression) -> ir.Expression:
-    """Return a constant where the operands are constants, else the expression itself."""
+    """Return a constant if the operands are constants, else the expression itself."""
     match expression:
         case ir.Binary(type, operator, ir.Const(operand_type, left), ir.Const(_, right)):
             if operator in ("/", "%") and right == 0 and not operand_type.is_float:

@@ -1,4 +1,4 @@
-"""Functions: the object and the parameters that they are given, then their members' initial values, then the body."""
+"""Lower functions: the object and parameters, the initial values of members, then the body."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu.simulator.types import INT32, ArrayOf, Pointer, Struct, Type, has_union
 
 _CLASSES = (CursorKind.TYPE_REF, CursorKind.TEMPLATE_REF)
 _CLUSTER = "lockstep cluster "
-"""How the shim marks a kernel that has __cluster_dims__: the extents follow."""
+"""Prefix of the annotation with which the shim marks a kernel with __cluster_dims__; the extents follow."""
 
 _METHODS = (CursorKind.CXX_METHOD, CursorKind.CONVERSION_FUNCTION, CursorKind.CONSTRUCTOR)
 
@@ -29,31 +29,31 @@ def lower_function(unit: TranslationUnit, function: ir.Function, definition: Cur
     scope = Scope(unit, function, definition)
     expressions = Expressions(scope)
     this = _declare_this(scope)
-    parameters, moved = _declare_parameters(scope)
+    parameters, moves = _declare_parameters(scope)
     function.parameters = (*this, *parameters)
     initial = _member_initializers(expressions)
     body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
     statements = Statements(expressions).block(body)
-    function.body = ir.Block((*moved, *scope.declared_first, *initial, *statements), scope=True)
+    function.body = ir.Block((*moves, *scope.declared_first, *initial, *statements), scope=True)
 
 
 def _cluster(definition: Cursor) -> tuple[int, int, int] | None:
-    """Return the extents of a kernel's clusters of blocks, where it says them."""
+    """Return the extents of a kernel's clusters, if it specifies them."""
     marks = [each.spelling for each in definition.children if each.kind == CursorKind.ANNOTATE_ATTR]
-    written = next((mark.removeprefix(_CLUSTER) for mark in marks if mark.startswith(_CLUSTER)), None)
-    if written is None:
+    extents_text = next((mark.removeprefix(_CLUSTER) for mark in marks if mark.startswith(_CLUSTER)), None)
+    if extents_text is None:
         return None
-    extents = [each.strip().rstrip("uU") for each in written.split(",")]
+    extents = [each.strip().rstrip("uU") for each in extents_text.split(",")]
     if not all(each.isdecimal() for each in extents) or len(extents) > 3:
         raise refuse(
-            definition, f"__cluster_dims__({written})", instead="Write one to three numbers, or macros of them."
+            definition, f"__cluster_dims__({extents_text})", instead="Write one to three numbers, or macros of them."
         )
     x, y, z = [int(each) for each in extents] + [1] * (3 - len(extents))
     return x, y, z
 
 
 def _declare_this(scope: Scope) -> list[tuple[str, Type]]:
-    """Give a method the address of its object, its first parameter; of a lambda's body that of what it captured."""
+    """Add a method's first parameter, the address of its object; for a lambda's body, of its captures."""
     definition = scope.definition
     if definition.kind not in _METHODS or definition.is_static_method:
         return []
@@ -61,17 +61,17 @@ def _declare_this(scope: Scope) -> list[tuple[str, Type]]:
     this = ir.Local(Pointer(owner), scope.new_slot(), "this")
     if is_in_closure(definition):
         scope.closure = this
-        around = scope.captured(THIS, start_of(definition))
-        scope.this = ir.Load(around.type, around) if around is not None else None
+        captured_this = scope.captured(THIS, start_of(definition))
+        scope.this = ir.Load(captured_this.type, captured_this) if captured_this is not None else None
     else:
         scope.this = this
     return [("this", this.type)]
 
 
 def _declare_parameters(scope: Scope) -> tuple[list[tuple[str, Type]], list[ir.Statement]]:
-    """Return the parameters, and the statements that move those to memory which must live there."""
+    """Return the parameters, and the statements that move parameters to memory if they need an address."""
     parameters: list[tuple[str, Type]] = []
-    given: list[tuple[Cursor, Type, ir.Local]] = []
+    moved_parameters: list[tuple[Cursor, Type, ir.Local]] = []
     for parameter in scope.definition.arguments:
         type = scope.unit.types.lower(parameter.type, parameter)
         if is_reference(parameter.type):
@@ -80,20 +80,20 @@ def _declare_parameters(scope: Scope) -> tuple[list[tuple[str, Type]], list[ir.S
             continue
         type = value_type(type)
         if scope.lives_in_memory(parameter, type):
-            given.append((parameter, type, ir.Local(type, scope.new_slot(), parameter.spelling)))
+            moved_parameters.append((parameter, type, ir.Local(type, scope.new_slot(), parameter.spelling)))
         else:
             scope.declare(parameter, type, in_memory=False)
         parameters.append((parameter.spelling, type))
-    moved: list[ir.Statement] = []
-    for parameter, type, value in given:
+    moves: list[ir.Statement] = []
+    for parameter, type, value in moved_parameters:
         slot, name = scope.declare(parameter, type, in_memory=True).slot, parameter.spelling
         position = start_of(parameter)
-        moved.append(ir.DeclareMemory(slot, type.size, ((0, value),), False, name, position, has_union(type), type))
-    return parameters, moved
+        moves.append(ir.DeclareMemory(slot, type.size, ((0, value),), False, name, position, has_union(type), type))
+    return parameters, moves
 
 
 def _member_initializers(expressions: Expressions) -> list[ir.Statement]:
-    """Lower what stands between a constructor's colon and its body; other members get their own initializers."""
+    """Lower a constructor's initializer list; the other members get their default initializers."""
     definition, this = expressions.scope.definition, expressions.scope.this
     if definition.kind != CursorKind.CONSTRUCTOR or this is None:
         return []
@@ -102,25 +102,25 @@ def _member_initializers(expressions: Expressions) -> list[ir.Statement]:
     assert isinstance(struct, Struct)
     position = start_of(definition)
     children = [child for child in definition.children if child.kind != CursorKind.PARM_DECL]
-    written = [
+    explicit = [
         (member, value)
         for member, value in pairwise(children)
         if member.kind in (CursorKind.MEMBER_REF, *_CLASSES) and value.is_expression
     ]
-    given = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in written}
-    fresh = default(expressions, struct, definition.owner.type, given=given)
-    made: list[ir.Statement] = [
-        ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), fresh), position)
+    initialized = {member.spelling if member.kind == CursorKind.MEMBER_REF else "" for member, _ in explicit}
+    defaults = default(expressions, struct, definition.owner.type, given=initialized)
+    assignments: list[ir.Statement] = [
+        ir.Evaluate(ir.Assign(struct, ir.Element(struct, this, None, position), defaults), position)
     ]
-    for member, value in written:
-        made += _initial(expressions, struct, this, member, value)
-    return made
+    for member, value in explicit:
+        assignments += _initial(expressions, struct, this, member, value)
+    return assignments
 
 
 def _initial(
     expressions: Expressions, struct: Struct, this: ir.Expression, member: Cursor, value: Cursor
 ) -> list[ir.Statement]:
-    """Lower the initial value of a member, of what a reference refers to, of a base class or of an array's elements."""
+    """Lower the initializer of a member, a reference, a base class or an array."""
     position = start_of(value)
     if member.kind == CursorKind.MEMBER_REF:
         field = struct.field(member.spelling)

@@ -1,4 +1,4 @@
-"""The header that every kernel file begins with, parsed once and kept: that is most of what a parse takes."""
+"""The header that every kernel file includes first, precompiled and cached, since it dominates the parse time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HEADER = SHIM / "lockstep_device.h"
 
 @dataclass(frozen=True)
 class PrecompiledHeader:
-    """How clang takes the header.
+    """How to pass the header to clang.
 
     Parameters
     ----------
     arguments : tuple of str
-        What tells clang of it.
+        The command-line arguments that include it.
     declarations : int
-        How many of the outermost declarations, which come first, are known to be the header's.
+        The number of leading top-level declarations known to come from the header.
     """
 
     arguments: tuple[str, ...]
@@ -35,27 +35,27 @@ class PrecompiledHeader:
 
 
 PLAIN = PrecompiledHeader(("-include", str(_HEADER)), 0)
-"""Clang reads the header's text."""
+"""Clang parses the header's text."""
 
-_FOR_OTHERS = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationUnit_ForSerialization
+_SERIALIZABLE = cindex.TranslationUnit.PARSE_INCOMPLETE | 0x10  # CXTranslationUnit_ForSerialization
 
 
 def parsed_before(arguments: tuple[str, ...]) -> PrecompiledHeader:
-    """Return the header as it was parsed before, with these arguments; `PLAIN` where there is no room to keep that."""
+    """Return the header precompiled with these arguments; `PLAIN` if it cannot be cached."""
     folder = disk.folder()
     with unhurried():
         path = _path(folder, arguments)
-        if path is not None and not disk.holds(path):  # somebody has cleared the cache
+        if path is not None and not disk.holds(path):  # the cache was cleared
             _path.cache_clear()
             path = _path(folder, arguments)
-    return PLAIN if path is None else PrecompiledHeader(_taking(path), _number_of_declarations(path, arguments) or 0)
+    return PLAIN if path is None else PrecompiledHeader(_flags(path), _number_of_declarations(path, arguments) or 0)
 
 
 @cache
 def _path(folder: Path, arguments: tuple[str, ...]) -> Path | None:
-    """Return the file of what was parsed, made where it is missing, damaged or of another clang.
+    """Return the precompiled header's file; create it if it is missing, damaged or from another version of clang.
 
-    A file is named by its content, so that nobody ever sees half of one; another file tells the name.
+    The file is named by its content's hash, so that it is never seen incomplete; a second file stores that name.
     """
     if not disk.usable():
         return None
@@ -74,11 +74,11 @@ def _path(folder: Path, arguments: tuple[str, ...]) -> Path | None:
 
 
 def _key(arguments: Sequence[str]) -> str:
-    """Return what changes with the headers, also with their dates, to which clang holds."""
+    """Return a key that changes with the headers and their modification times, which clang checks."""
     key = hashlib.sha256(repr(arguments).encode())
     for header in sorted(SHIM.rglob("*.h")):
-        about = header.stat()
-        key.update(repr((str(header), about.st_size, about.st_mtime_ns)).encode())
+        status = header.stat()
+        key.update(repr((str(header), status.st_size, status.st_mtime_ns)).encode())
     return key.hexdigest()
 
 
@@ -86,27 +86,27 @@ def _digest(content: bytes | None) -> str:
     return hashlib.sha256(content or b"").hexdigest()
 
 
-def _taking(path: Path) -> tuple[str, ...]:
+def _flags(path: Path) -> tuple[str, ...]:
     return "-include-pch", str(path)
 
 
 @cache
 def _number_of_declarations(path: Path, arguments: tuple[str, ...]) -> int | None:
-    """Return how much an empty file declares behind what was parsed; None where clang does not take that."""
+    """Return the number of declarations with the precompiled header; None if clang rejects it."""
     try:
         unit = cindex.Index.create().parse(
-            "empty.cu", args=[*arguments, *_taking(path)], unsaved_files=[("empty.cu", "")]
+            "empty.cu", args=[*arguments, *_flags(path)], unsaved_files=[("empty.cu", "")]
         )
     except cindex.TranslationUnitLoadError:
         return None
-    if any(said.severity >= cindex.Diagnostic.Error for said in unit.diagnostics):
+    if any(diagnostic.severity >= cindex.Diagnostic.Error for diagnostic in unit.diagnostics):
         return None
     return sum(1 for _ in unit.cursor.get_children())
 
 
 def _parse(arguments: Sequence[str]) -> bytes | None:
-    """Return the parsed header as clang keeps it; None where there is no folder for its file."""
-    unit = cindex.Index.create().parse(str(_HEADER), args=arguments, options=_FOR_OTHERS)
+    """Return the precompiled header's bytes; None if no temporary file can be written."""
+    unit = cindex.Index.create().parse(str(_HEADER), args=arguments, options=_SERIALIZABLE)
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "header.pch")

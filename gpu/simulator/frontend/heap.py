@@ -1,4 +1,4 @@
-"""`new` and `delete`."""
+"""Lowering of `new` and `delete`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIZE = Scalar("uint64")
 
 
 def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower `new T`, `new T[n]` and `new (place) T`: memory from the heap or a place, and what it holds."""
+    """Lower `new T`, `new T[n]` and `new (place) T`: memory from the heap or at a place, and its initialization."""
     pointer = lower.type_of(cursor)
     assert isinstance(pointer, Pointer)
     type, declared = pointer.element, cursor.type.canonical.pointee
@@ -32,65 +32,65 @@ def new(lower: Lowering, cursor: Cursor) -> ir.Expression:
             initial = part
     if place is None:
         is_zero = initial is not None and initial.type.canonical.kind in ARRAYS and _is_zero(initial, declared, cursor)
-        asked = lower.scope.unit.known("__lockstep_zeroed" if is_zero else "malloc")
-        function = lower.scope.function_called(asked, start_of(cursor))
+        allocate = lower.scope.unit.known("__lockstep_zeroed" if is_zero else "malloc")
+        function = lower.scope.function_called(allocate, start_of(cursor))
         size = ir.Binary(_SIZE, "*", count, number_of(_SIZE, type.size))
         place = ir.Call(function.type, function, (size,), start_of(cursor))
-    held = ir.Local(pointer, lower.scope.new_slot(), "new")
-    made: ir.Expression = ir.Assign(pointer, held, convert(place, pointer, cursor))
+    result = ir.Local(pointer, lower.scope.new_slot(), "new")
+    expression: ir.Expression = ir.Assign(pointer, result, convert(place, pointer, cursor))
     values: list[ir.Expression] = []
     if initial is not None and initial.type.canonical.kind in ARRAYS:
         if is_constructed(declared):
             values = default_elements(lower, declared, type, _length(count, cursor))  # type: ignore[arg-type]
         elif initial.kind == CursorKind.INIT_LIST_EXPR and initial.children:
             values = array_values(lower, initial, ArrayOf(type, _length(count, cursor)))
-    elif initial is not None and (initial.kind != CursorKind.CALL_EXPR or not _holds_nothing(initial, declared)):
+    elif initial is not None and (initial.kind != CursorKind.CALL_EXPR or not _is_uninitialized(initial, declared)):
         values = [lower.converted(initial, type)]
     elif initial is not None and _ends_with_parentheses(cursor):
         values = [zero_of(type)]
     for number, value in enumerate(values):
-        element = ir.Element(type, held, number_of(INT32, number), start_of(cursor))
-        made = ir.Sequence(VOID, made, ir.Assign(type, element, value))
-    return ir.Sequence(pointer, made, held)
+        element = ir.Element(type, result, number_of(INT32, number), start_of(cursor))
+        expression = ir.Sequence(VOID, expression, ir.Assign(type, element, value))
+    return ir.Sequence(pointer, expression, result)
 
 
 def delete(lower: Lowering, cursor: Cursor) -> ir.Expression:
     """Lower `delete` to a call of `free`."""
     (operand,) = expressions_of(cursor)
     if name := destructor(operand.type.canonical.pointee):
-        raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
+        raise refuse(cursor, f"an object of {name}, which has a nonempty destructor", instead=INSTEAD_OF_DESTRUCTOR)
     function = lower.scope.function_called(lower.scope.unit.known("free"), start_of(cursor))
-    freed = lower.converted(operand, function.parameters[0][1])
-    return ir.Call(function.type, function, (freed,), start_of(cursor))
+    pointer = lower.converted(operand, function.parameters[0][1])
+    return ir.Call(function.type, function, (pointer,), start_of(cursor))
 
 
-def _holds_nothing(initial: Cursor, declared: ClangType) -> bool:
+def _is_uninitialized(initial: Cursor, declared: ClangType) -> bool:
     return not initial.arguments and not is_constructed(declared)
 
 
 def _is_zero(array: Cursor, declared: ClangType, new: Cursor) -> bool:
-    """Whether the elements of a new array are zero."""
+    """Return whether the elements of a new array are zero."""
     if is_constructed(declared) or array.kind == CursorKind.INIT_LIST_EXPR:
         return not is_constructed(declared) and not array.children
     return array.kind != CursorKind.CALL_EXPR or _ends_with_parentheses(new)
 
 
 def _ends_with_parentheses(new: Cursor) -> bool:
-    """Whether a `new` has `()` behind its type, so that what it makes is zero."""
+    """Return whether a `new` has `()` after its type, so that the object is zero-initialized."""
     return [spelling for spelling, _ in new.tokens()][-2:] == ["(", ")"]
 
 
 def _names_extent(new: Cursor) -> bool:
-    """Whether brackets stand between a `new` and its initializer."""
+    """Return whether a `new` has brackets before its initializer."""
     tokens = list(new.tokens())
     for spelling, offset in tokens:
         if spelling == "[" or (spelling in ("(", "{") and offset > new.start.offset + len("new ")):
             return spelling == "["
-    # In a template's instantiation clang keeps no more of a new array without values than the word.
+    # In a template's instantiation clang keeps only the word `new` of a new array without values.
     return len(tokens) == 1
 
 
 def _length(count: ir.Expression, cursor: Cursor) -> int:
     if not isinstance(count, ir.Const):
-        raise refuse(cursor, "a new array of objects of which nobody knows how many", instead="Write their number.")
+        raise refuse(cursor, "a new array of objects with a variable length", instead="Write the length as a constant.")
     return int(count.value)

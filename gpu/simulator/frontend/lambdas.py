@@ -1,4 +1,4 @@
-"""A lambda's value: the struct of what it captures."""
+"""Lowering of a lambda to the struct of its captures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu.simulator.types import INT32, ArrayOf, Struct
 
 
 def value_of_lambda(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower a lambda to the struct of what it captures."""
+    """Lower a lambda to the struct of its captures."""
     type = lower.type_of(cursor)
     assert isinstance(type, Struct)
     parts: list[ir.Expression] = []

@@ -1,4 +1,4 @@
-"""libclang's functions as they are: its Python binding has them too, but wraps an answer for longer than it takes."""
+"""Direct bindings of libclang functions; clang's own Python binding spends more time wrapping than the calls take."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from clang import cindex
 
 
 class String(ctypes.Structure):
-    """A string of libclang's, which `decoded` takes."""
+    """A string of libclang; `decoded` converts it."""
 
     _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
 
 
 def function(name: str, result: Any) -> Any:
-    """Return a function of libclang's, which gives a `result` and checks nothing."""
-    found = cindex.conf.lib[name]
-    found.restype = result
-    return found
+    """Return a function of libclang with the given result type; its arguments are not checked."""
+    bound_function = cindex.conf.lib[name]
+    bound_function.restype = result
+    return bound_function
 
 
 _bytes_of = function("clang_getCString", ctypes.c_char_p)
@@ -60,19 +60,19 @@ _UNARY = {
 
 
 def decoded(string: String) -> str:
-    """Return the text of a string of libclang's, which is void then."""
+    """Return the text of a libclang string and free the string."""
     text = (_bytes_of(string) or b"").decode()
     _dispose_string(string)
     return text
 
 
-def _collect_child(child: cindex.Cursor, parent: cindex.Cursor, found: list[cindex.Cursor]) -> int:
-    found.append(child)
+def _collect_child(child: cindex.Cursor, parent: cindex.Cursor, collected: list[cindex.Cursor]) -> int:
+    collected.append(child)
     return _CONTINUE
 
 
-def _collect_field(field: cindex.Cursor, found: list[cindex.Cursor]) -> int:
-    found.append(field)
+def _collect_field(field: cindex.Cursor, collected: list[cindex.Cursor]) -> int:
+    collected.append(field)
     return _CONTINUE
 
 
@@ -81,17 +81,17 @@ _COLLECT_FIELD = ctypes.CFUNCTYPE(ctypes.c_int, cindex.Cursor, ctypes.py_object)
 
 
 def children(cursor: cindex.Cursor) -> list[cindex.Cursor]:
-    """Return the nodes below one, in the order of the text."""
-    found: list[cindex.Cursor] = []
-    _visit_children(cursor, _COLLECT_CHILD, ctypes.py_object(found))
-    return found
+    """Return the child nodes of a node, in source order."""
+    collected: list[cindex.Cursor] = []
+    _visit_children(cursor, _COLLECT_CHILD, ctypes.py_object(collected))
+    return collected
 
 
 def fields(type: cindex.Type) -> list[cindex.Cursor]:
-    """Return the members of a struct that hold data."""
-    found: list[cindex.Cursor] = []
-    _visit_fields(type, _COLLECT_FIELD, ctypes.py_object(found))
-    return found
+    """Return the data members of a struct."""
+    collected: list[cindex.Cursor] = []
+    _visit_fields(type, _COLLECT_FIELD, ctypes.py_object(collected))
+    return collected
 
 
 def arguments(cursor: cindex.Cursor) -> list[cindex.Cursor]:
@@ -105,7 +105,7 @@ def argument_types(type: cindex.Type) -> list[cindex.Type]:
 
 
 def unary_operator(cursor: cindex.Cursor) -> str:
-    """Return the operator of a unary expression; `x++`, `++x`, `x--` and `--x` tell the increments apart."""
+    """Return the operator of a unary expression; increments and decrements are `x++`, `++x`, `x--` and `--x`."""
     kind = _unary_operator(cursor)
     return _UNARY.get(kind, f"unary operator {kind}")
 
@@ -121,7 +121,7 @@ def _spelling_of(kind: int) -> str:
 
 
 def evaluated(cursor: cindex.Cursor) -> int | float | None:
-    """Return the value of a constant expression or of a constant's declaration, None where there is none."""
+    """Return the value of a constant expression or of a constant's declaration; None for anything else."""
     address = _evaluate(cursor)
     if not address:
         return None

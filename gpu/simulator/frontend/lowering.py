@@ -1,4 +1,4 @@
-"""What the lowering of each kind of expression asks of that of all: `Expressions` answers, and hands on to each."""
+"""The interface through which the lowering functions of each kind of expression lower subexpressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu.simulator.types import Type
 
 
 class Lowering(Protocol):
-    """Lowers the expressions of one function, whatever they are."""
+    """Lowers any expression of one function; implemented by `Expressions`."""
 
     scope: Scope
 
@@ -19,19 +19,19 @@ class Lowering(Protocol):
         """Return the type of an expression."""
 
     def value(self, cursor: Cursor) -> ir.Expression:
-        """Lower an expression to its value. An array's is the pointer to its first element."""
+        """Lower an expression to its value; for an array, the pointer to its first element."""
 
     def converted(self, cursor: Cursor, type: Type) -> ir.Expression:
         """Lower an expression and convert it to `type`."""
 
     def condition(self, cursor: Cursor) -> ir.Expression:
-        """Lower an expression that decides: a bool."""
+        """Lower an expression and convert it to bool."""
 
     def discarded(self, cursor: Cursor) -> ir.Expression:
-        """Lower an expression whose value nobody wants, so that an atomic need not give one."""
+        """Lower an expression whose value is not used, so that an atomic need not return one."""
 
     def place(self, cursor: Cursor) -> ir.Place | None:
         """Lower an expression that names a place; None for one that is only a value."""
 
     def address(self, cursor: Cursor) -> ir.Expression:
-        """Lower an expression to its address, for a reference to bind to; a value is given memory."""
+        """Lower an expression to an address that a reference can bind to; a value is stored in memory first."""

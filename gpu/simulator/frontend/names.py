@@ -1,4 +1,4 @@
-"""Variables, members and elements: what names a place in memory or a slot of the function's."""
+"""Lower names, members and subscripts to values and places."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _AXES = ("x", "y", "z")
 
 
 def value_of_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower a name: a variable's value, a constant, or the number of a function."""
+    """Lower a name to a variable's value, a constant, or a function's number."""
     declaration = cursor.referenced
-    if declaration is None or not cursor.spelling:  # a template's argument, put in by clang
+    if declaration is None or not cursor.spelling:  # a template argument that clang has substituted
         return convert(lower.value(only_child(cursor)), lower.type_of(cursor), cursor)
     if declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
         return number_of(lower.type_of(cursor), declaration.enum_value)
@@ -47,17 +47,17 @@ def value_of_name(lower: Lowering, cursor: Cursor) -> ir.Expression:
         number = declaration.constant
         if number is not None:
             return number_of(type, number)
-    return read(_place_outside(lower, cursor))
+    return read(_outer_place(lower, cursor))
 
 
 def place_of_name(lower: Lowering, cursor: Cursor) -> ir.Place | None:
-    """Lower the name of a variable to its place; None for one of a constant."""
+    """Lower the name of a variable to its place; None for a constant."""
     declaration = cursor.referenced
     if declaration is None or not cursor.spelling or declaration.kind == CursorKind.ENUM_CONSTANT_DECL:
         return None
     variable = lower.scope.find(declaration)
     if variable is None:
-        return lower.scope.captured(cursor.spelling, start_of(cursor)) or _place_outside(lower, cursor)
+        return lower.scope.captured(cursor.spelling, start_of(cursor)) or _outer_place(lower, cursor)
     if not variable.in_memory:
         return variable.local
     return _in_memory(variable.local, variable.type, cursor)
@@ -67,7 +67,7 @@ def _in_memory(local: ir.Local, type: Type, cursor: Cursor) -> ir.Element:
     return ir.Element(type, local, None, start_of(cursor), is_volatile(cursor))
 
 
-def _place_outside(lower: Lowering, cursor: Cursor) -> ir.Element:
+def _outer_place(lower: Lowering, cursor: Cursor) -> ir.Element:
     declaration = cursor.referenced
     shared = lower.scope.shared_outside(declaration)
     if shared is not None:
@@ -80,7 +80,7 @@ def _place_outside(lower: Lowering, cursor: Cursor) -> ir.Element:
 
 
 def place_of_variable(scope: Scope, declaration: Cursor, position: SourcePosition) -> ir.Place | None:
-    """Return the place of a variable of this function, or of one that this lambda has captured."""
+    """Return the place of a variable of this function, or of one captured by the lambda that it belongs to."""
     variable = scope.find(declaration)
     if variable is None:
         return scope.captured(declaration.spelling, position)
@@ -88,9 +88,9 @@ def place_of_variable(scope: Scope, declaration: Cursor, position: SourcePositio
 
 
 def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower `a.b` and `a->b` to the member's value, of threadIdx and the like too."""
+    """Lower `a.b` and `a->b` to the member's value, including members of threadIdx and other built-in variables."""
     owner = next(iter(cursor.children), None)
-    if owner is not None and owner.spelling in _SPECIAL and _is_of_cuda(lower, owner):
+    if owner is not None and owner.spelling in _SPECIAL and _is_builtin(lower, owner):
         name = owner.spelling.removeprefix("__lockstep_")
         return ir.Special(Scalar("uint32"), name, _AXES.index(cursor.spelling))
     place = place_of_member(lower, cursor)
@@ -103,24 +103,26 @@ def value_of_member(lower: Lowering, cursor: Cursor) -> ir.Expression:
             return number_of(lower.type_of(cursor), number)
     if owner is None:
         raise refuse(cursor, f"the member {cursor.spelling} here")
-    whole = lower.value(owner)
-    if not isinstance(whole.type, Struct):
-        raise refuse(cursor, f"the member {cursor.spelling} of this")
-    member = whole.type.field(cursor.spelling)
-    if has_union(whole.type):
-        moved = ir.Member(Pointer(decayed(member.type)), ir.Temporary(Pointer(whole.type), whole), member.offset)
-        return read(referred_place(member, moved, start_of(cursor)))
-    first = next(n for n, (offset, _) in enumerate(leaves(whole.type)) if offset >= member.offset)
-    return ir.Extract(member.type, whole, first)
+    owner_value = lower.value(owner)
+    if not isinstance(owner_value.type, Struct):
+        raise refuse(cursor, f"the member {cursor.spelling} of this expression")
+    member = owner_value.type.field(cursor.spelling)
+    if has_union(owner_value.type):
+        address = ir.Member(
+            Pointer(decayed(member.type)), ir.Temporary(Pointer(owner_value.type), owner_value), member.offset
+        )
+        return read(referred_place(member, address, start_of(cursor)))
+    first = next(n for n, (offset, _) in enumerate(leaves(owner_value.type)) if offset >= member.offset)
+    return ir.Extract(member.type, owner_value, first)
 
 
-def _is_of_cuda(lower: Lowering, cursor: Cursor) -> bool:
-    """Whether a name is not that of a variable of this function."""
+def _is_builtin(lower: Lowering, cursor: Cursor) -> bool:
+    """Return whether a name is not a variable of this function."""
     return cursor.referenced is None or lower.scope.find(cursor.referenced) is None
 
 
 def place_of_member(lower: Lowering, cursor: Cursor) -> ir.Element | None:
-    """Lower `a.b` and `a->b` to the member's place; None where the object is only a value."""
+    """Lower `a.b` and `a->b` to the member's place; None if the object is only a value."""
     declaration = cursor.referenced
     if declaration is None or declaration.kind != CursorKind.FIELD_DECL:
         return None
@@ -134,10 +136,10 @@ def place_of_member(lower: Lowering, cursor: Cursor) -> ir.Element | None:
         pointer = address_of(place) if isinstance(place, ir.Element) else None
     if pointer is None or not isinstance(pointer.type, Pointer) or not isinstance(pointer.type.element, Struct):
         return None
-    # libclang gives anonymous structs no name to look for: their members are those of the struct around them.
+    # libclang does not name anonymous structs; their members belong to the enclosing struct.
     member = pointer.type.element.field(cursor.spelling)
-    moved = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
-    return referred_place(member, moved, start_of(cursor), volatile=is_volatile(cursor))
+    address = ir.Member(Pointer(decayed(member.type)), pointer, member.offset)
+    return referred_place(member, address, start_of(cursor), volatile=is_volatile(cursor))
 
 
 def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:
@@ -145,19 +147,19 @@ def place_of_element(lower: Lowering, cursor: Cursor) -> ir.Element:
     base, subscript = cursor.children
     index = lower.value(subscript)
     type = lower.type_of(cursor)
-    outer = _array_behind(base)
+    outer = _inner_subscript(base)
     if outer is not None and isinstance(row := lower.type_of(outer), ArrayOf):
         place = place_of_element(lower, outer)
-        # Arrays are smaller than 2^31 elements, so that 32 bits, whatever their sign, lead to the same element.
+        # Arrays have fewer than 2^31 elements, so that signed and unsigned 32-bit indices give the same element.
         flat = fold(ir.Binary(INT32, "+", times(index32(place), row.length), convert(index, INT32, cursor)))
         rows = (*place.rows, row.length)
         return ir.Element(type, place.pointer, flat, start_of(cursor), is_volatile(cursor), rows)
-    # Where the element is an array itself, the index counts rows, and the next subscript makes it one of elements.
+    # If the element is an array itself, the index counts rows, and the next subscript converts it to elements.
     return ir.Element(type, lower.value(base), index, start_of(cursor), is_volatile(cursor))
 
 
-def _array_behind(base: Cursor) -> Cursor | None:
-    """Return the subscript that a subscript's base is, `t[i]` in `t[i][j]`, behind the decay of its array."""
+def _inner_subscript(base: Cursor) -> Cursor | None:
+    """Return the subscript that is a subscript's base, `t[i]` in `t[i][j]`, looking through the array's decay."""
     while base.kind in (CursorKind.UNEXPOSED_EXPR, CursorKind.PAREN_EXPR):
         base = only_child(base)
     return base if base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR else None

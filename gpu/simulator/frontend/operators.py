@@ -1,4 +1,4 @@
-"""Operators: arithmetic, of pointers too, assignments, and `c ? a : b`."""
+"""Lower operators: arithmetic, also on pointers, assignments, and `c ? a : b`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POINTER_COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 
 
 def binary(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower an operator with two operands, an assignment or a comma, which may be a launch."""
+    """Lower an operator with two operands, an assignment, or a comma, which may be a rewritten launch."""
     left, right = cursor.children
     operator = cursor.operator
     if operator == "=":
@@ -67,12 +67,12 @@ def _pointer_arithmetic(
 
 
 def compound_assignment(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower `+=` and the like to their value."""
+    """Lower a compound assignment such as `+=` to its value."""
     return _assignment(lower, cursor, _required_place(lower, cursor.children[0]))
 
 
 def unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower an operator with one operand, `++` and `--` among them."""
+    """Lower an operator with one operand, including `++` and `--`."""
     operand = only_child(cursor)
     operator = cursor.operator
     if operator in ("x++", "++x", "x--", "--x"):
@@ -95,16 +95,16 @@ def unary(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def _increment(place: ir.Place, operator: str) -> ir.Expression:
-    up, gives_old = "+" in operator, operator.startswith("x")
+    up, returns_old = "+" in operator, operator.startswith("x")
     if isinstance(place.type, Pointer):
         step = ir.Const(INT64, np.int64(1 if up else -1))
-        return ir.Update(place.type, place, "+", step, place.type, gives_old)
+        return ir.Update(place.type, place, "+", step, place.type, returns_old)
     compute = promoted(place.type)
-    return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, gives_old)
+    return ir.Update(place.type, place, "+" if up else "-", number_of(compute, 1), compute, returns_old)
 
 
 def _assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Expression:
-    """Lower `=`, a compound assignment, `++x` or `--x` to a place that is lowered already."""
+    """Lower `=`, a compound assignment, `++x` or `--x` to a place that is already lowered."""
     if cursor.kind == CursorKind.UNARY_OPERATOR:
         return _increment(place, cursor.operator)
     _, right = cursor.children
@@ -115,7 +115,7 @@ def _assignment(lower: Lowering, cursor: Cursor, place: ir.Place) -> ir.Expressi
     if isinstance(place.type, Pointer):
         step = value if operator == "+" else negated(value)
         return ir.Update(place.type, place, "+", step, place.type)
-    # Clang has converted the right side to the type that the operation computes in, except for shifts.
+    # Clang has converted the right side to the type of the computation, except for shifts.
     shift = operator in ("<<", ">>")
     compute = promoted(place.type) if shift else value.type
     assert isinstance(compute, Scalar)
@@ -128,28 +128,28 @@ def _required_place(lower: Lowering, cursor: Cursor) -> ir.Place:
         raise refuse(
             cursor,
             f"an assignment to this ({cursor.kind.name.lower().replace('_', ' ')})",
-            instead="Assign to a variable or an element, one assignment a statement.",
+            instead="Assign to a variable or an element, with one assignment per statement.",
         )
     return place
 
 
 def place_of_operation(lower: Lowering, cursor: Cursor) -> ir.Place | None:
-    """Lower `*p`, or an assignment that is itself a place; None for an operation that gives only a value."""
+    """Lower `*p`, or an assignment that is itself a place; None for an operation that is only a value."""
     if cursor.kind == CursorKind.UNARY_OPERATOR and cursor.operator == "*":
         return dereference(lower.value(only_child(cursor)), cursor)
     return _place_of_assignment(lower, cursor) if is_assignment(cursor) else None
 
 
 def _place_of_assignment(lower: Lowering, cursor: Cursor) -> ir.Place:
-    """Lower an assignment that is assigned to, as in `(a += 2) *= 3`: the place is worked out once."""
+    """Lower an assignment as the target of another, as in `(a += 2) *= 3`; compute the place once."""
     place = _required_place(lower, cursor.children[0])
     if isinstance(place, ir.Local):
-        raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment a statement.")
-    held = ir.Local(Pointer(decayed(place.type)), lower.scope.new_slot(), "assigned")
-    within = ir.Element(place.type, held, None, place.position, place.volatile)
-    kept = ir.Assign(held.type, held, address_of(place))
-    done = ir.Sequence(VOID, kept, _assignment(lower, cursor, within))
-    return ir.Element(place.type, ir.Sequence(held.type, done, held), None, place.position, place.volatile)
+        raise refuse(cursor, "an assignment to this assignment", instead="Write one assignment per statement.")
+    pointer = ir.Local(Pointer(decayed(place.type)), lower.scope.new_slot(), "assigned")
+    target = ir.Element(place.type, pointer, None, place.position, place.volatile)
+    store_pointer = ir.Assign(pointer.type, pointer, address_of(place))
+    assignment = ir.Sequence(VOID, store_pointer, _assignment(lower, cursor, target))
+    return ir.Element(place.type, ir.Sequence(pointer.type, assignment, pointer), None, place.position, place.volatile)
 
 
 def conditional(lower: Lowering, cursor: Cursor) -> ir.Expression:
@@ -162,7 +162,7 @@ def conditional(lower: Lowering, cursor: Cursor) -> ir.Expression:
 
 
 def place_of_choice(lower: Lowering, cursor: Cursor) -> ir.Place | None:
-    """Lower `c ? a : b` where both are places in memory."""
+    """Lower `c ? a : b` to a place if both sides are places in memory."""
     condition, *sides = cursor.children
     places = [lower.place(side) for side in sides]
     chosen, other = places

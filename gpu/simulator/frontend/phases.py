@@ -1,4 +1,4 @@
-"""The phases that comments in kernels name: `// phase: up-sweep`, within loops too, `// phase: pass over bit {bit}`."""
+"""Phase names in comments of kernels: `// phase: up-sweep`, or with variables, `// phase: pass over bit {bit}`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-_NAMED = re.compile(r"\s*phase:[ \t]*(\S[^\n]*?)\s*\Z")
+_PHASE_COMMENT = re.compile(r"\s*phase:[ \t]*(\S[^\n]*?)\s*\Z")
 _VARIABLE = re.compile(r"\{([A-Za-z_]\w*)\}")
 _BEFORE_A_BODY = frozenset(("const", "noexcept", "override", "final", "mutable"))
-"""What may stand between a function's parameters and its body."""
+"""Words that are allowed between a function's parameters and its body."""
 
 Place = tuple[int, int]
 """A line and a column, both from 1."""
@@ -30,16 +30,16 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class PhaseMark:
-    """A comment that names what follows it, up to the next such comment or the end of its function.
+    """A comment that names the phase from there to the next such comment or the end of its function.
 
     Parameters
     ----------
     at : (int, int)
-        The line and the column where it stands.
+        The line and column of the comment.
     until : (int, int)
-        Where its function ends.
+        The line and column of the end of its function.
     name : str
-        As it is written: variables in braces.
+        The name as written, with variables in braces.
     """
 
     at: Place
@@ -48,42 +48,42 @@ class PhaseMark:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The variables that the name names, in order."""
+        """The variables in the name, in order."""
         return tuple(_VARIABLE.findall(self.name))
 
     def named(self, values: dict[str, str]) -> str:
-        """Return the name with values of its variables; one whose value is not known stays as it is written."""
-        return _VARIABLE.sub(lambda found: values.get(found[1], found[0]), self.name)
+        """Return the name with its variables replaced by values; unknown variables stay as written."""
+        return _VARIABLE.sub(lambda match: values.get(match[1], match[0]), self.name)
 
 
 def phase_marks(text: str) -> tuple[PhaseMark, ...]:
-    """Return the phases that a source text names, in order; comments outside of functions name none."""
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    found: list[PhaseMark] = []
-    waiting: list[tuple[int, str]] = []
-    before, depth, body = "", 0, 0
+    """Return the phase marks of a source text in order; comments outside of functions are ignored."""
+    starts = [0, *(marks.end() for marks in re.finditer("\n", text))]
+    marks: list[PhaseMark] = []
+    open_marks: list[tuple[int, str]] = []
+    previous, depth, body = "", 0, 0
     for token in _TOKEN.finditer(text):
         comment = token["line"] if token["line"] is not None else token["block"]
         if comment is not None:
-            named = _NAMED.fullmatch(comment)
-            if named is not None and body:
-                waiting.append((token.start(), named[1]))
+            match = _PHASE_COMMENT.fullmatch(comment)
+            if match is not None and body:
+                open_marks.append((token.start(), match[1]))
             continue
         sign = token["sign"] or ""
         if sign == "{":
             depth += 1
-            if not body and (before == ")" or before in _BEFORE_A_BODY):
+            if not body and (previous == ")" or previous in _BEFORE_A_BODY):
                 body = depth
         elif sign == "}":
             if depth == body:
                 until = _place(starts, token.start())
-                found += [PhaseMark(_place(starts, at), until, name) for at, name in waiting]
-                waiting, body = [], 0
+                marks += [PhaseMark(_place(starts, offset), until, name) for offset, name in open_marks]
+                open_marks, body = [], 0
             depth = max(depth - 1, 0)
-        before = sign or token["word"] or "a literal"
-    return tuple(found)
+        previous = sign or token["word"] or "a literal"
+    return tuple(marks)
 
 
-def _place(starts: list[int], at: int) -> Place:
-    line = bisect_right(starts, at)
-    return line, at - starts[line - 1] + 1
+def _place(starts: list[int], offset: int) -> Place:
+    line = bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1

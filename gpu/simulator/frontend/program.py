@@ -1,4 +1,4 @@
-"""The front end: CUDA C++ text to the IR's functions and variables, one kernel at a time."""
+"""The front end: CUDA C++ to the IR's functions and variables, one kernel at a time."""
 
 from __future__ import annotations
 
@@ -48,36 +48,36 @@ _NAMES_CHECKED = (
     *(CursorKind.CLASS_TEMPLATE, CursorKind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION, CursorKind.VAR_DECL),
     *(CursorKind.TYPEDEF_DECL, CursorKind.TYPE_ALIAS_DECL, CursorKind.TYPE_ALIAS_TEMPLATE_DECL, CursorKind.FIELD_DECL),
 )
-_NAMED = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
+_SCOPES = (CursorKind.NAMESPACE, CursorKind.STRUCT_DECL, CursorKind.CLASS_DECL)
 _INSTANCE = "lockstep_instance"
 
 nesting.make_room()
 
 
 class Program:
-    """A parsed kernel file. What a kernel needs is lowered when the kernel is asked for, and refused then.
+    """A parsed kernel file. A kernel is lowered, or refused, when it is requested.
 
     Parameters
     ----------
     text : str
-        The source. It may hold host code too, which is left alone.
+        The source. It may contain host code too, which is ignored.
     path : Path
-        The file it belongs to.
+        The path of the file.
     defines : mapping
         Macros.
     instances : tuple of str
-        The instantiations of kernel templates that are wanted, such as "reduce<float, 256>".
+        The instantiations of kernel templates to make available, such as "reduce<float, 256>".
     include_dirs : sequence of Path
-        Where includes are looked for, other than beside the file.
+        Folders for includes, in addition to the file's folder.
     tolerant : bool
-        Whether an error in one function spares the others; any other error is then raised by `kernel`.
+        Whether an error in one function does not affect the others; any other error is then raised by `kernel`.
     again : bool
-        Whether texts of this file are parsed one after the other; the program of the time before is void.
+        Whether successive versions of this file are parsed; the program of the previous version becomes invalid.
 
     Raises
     ------
     CompileError
-        What clang rejects, but for errors in host code.
+        Clang reports an error outside of host code.
     """
 
     def __init__(
@@ -97,40 +97,43 @@ class Program:
         self.unset_constants: dict[str, SourcePosition] = {}
         """The `__constant__` variables without an initializer, and where they are declared."""
         self._functions: dict[tuple[Cursor, SourcePosition | None], ir.Function] = {}
-        self._with_shared: dict[Cursor, bool] = {}
+        self._shared_users: dict[Cursor, bool] = {}
         self.functions_by_number: dict[int, ir.Function] = {}
         self._kernels: dict[str, Cursor] = {}
         self._definitions: dict[str, list[Cursor]] = {}
         self._templates: set[str] = set()
-        hidden = "".join(
-            f"\nvoid {_INSTANCE}() {{ {_seen_from(name, text)}auto lockstep_pointer = &{name}; }}" for name in instances
+        instantiations = "".join(
+            f"\nvoid {_INSTANCE}() {{ {_using_directive(name, text)}auto lockstep_pointer = &{name}; }}"
+            for name in instances
         )
-        self._tree, self._said = parse(text + hidden, path, defines, include_dirs, again=again)
-        self._errors = [found for found in self._said if found.is_error]
+        self._tree, self._diagnoses = parse(text + instantiations, path, defines, include_dirs, again=again)
+        self._errors = [error for error in self._diagnoses if error.is_error]
         declarations = _declarations(self._tree.declarations)
         self._bodies = [cursor for cursor in declarations if cursor.kind in _WITH_BODY and cursor.is_definition]
         for cursor in declarations:
-            self._enter(cursor, instances)
+            self._register(cursor, instances)
         self._tolerant = tolerant
         functions = [body for body in self._bodies if body.kind in _FUNCTIONS]
-        self._loose = [error for error in self._errors if not any(error.lies_in(body) for body in functions)]
-        self._sound: set[Cursor] = set()
-        self._nobodys = [error for error in self._loose if not any(error.lies_in(each) for each in declarations)]
+        self._outer_errors = [error for error in self._errors if not any(error.lies_in(body) for body in functions)]
+        self._checked_names: set[Cursor] = set()
+        self._unattributed_errors = [
+            error for error in self._outer_errors if not any(error.lies_in(each) for each in declarations)
+        ]
         if not tolerant:
             self._raise_errors()
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The names of the `__global__` functions that no other one has; of templates, those that are instantiated."""
-        return tuple(name for name in self._kernels if len(self._plain(name)) < 2)
+        """The names of the `__global__` functions, without overloaded ones and with instantiated templates."""
+        return tuple(name for name in self._kernels if len(self._non_templates(name)) < 2)
 
     @property
     def overloads(self) -> tuple[str, ...]:
-        """The `__global__` functions that share their names, each with its line: "reduce@12"."""
+        """The `__global__` functions that share a name, each with its line: "reduce@12"."""
         return tuple(
             f"{name}@{cursor.position.line}"
             for name in self._definitions
-            for cursor in (self._plain(name) if len(self._plain(name)) > 1 else ())
+            for cursor in (self._non_templates(name) if len(self._non_templates(name)) > 1 else ())
         )
 
     @property
@@ -140,26 +143,26 @@ class Program:
 
     @property
     def symbols(self) -> dict[str, str]:
-        """The kernels by the names that a linker knows them by: of `extern "C"` ones their own."""
+        """The kernels by linker symbol; the symbol of an `extern "C"` kernel is its name."""
         overloads = {
             cursor.symbol: f"{name}@{cursor.position.line}"
             for name in self._definitions
-            for cursor in (self._plain(name) if len(self._plain(name)) > 1 else ())
+            for cursor in (self._non_templates(name) if len(self._non_templates(name)) > 1 else ())
         }
         return {cursor.symbol: name for name, cursor in self._kernels.items()} | overloads
 
     def unreached(
         self, lines: Collection[int], reached: Collection[SourcePosition], kernels: Collection[str]
     ) -> set[int]:
-        """Return those of the file's lines that hold code which no thread came to.
+        """Return those of the file's lines with code that no thread reached.
 
         Parameters
         ----------
         lines : collection of int
         reached : collection of SourcePosition
-            What threads came to.
+            The positions that threads reached.
         kernels : collection of str
-            The kernels that matter, beside all that is no kernel.
+            The kernels to consider, in addition to all functions that are not kernels.
         """
         name = self._path.name
         functions = (
@@ -172,34 +175,34 @@ class Program:
         )
 
     def kernel(self, name: str) -> ir.Function:
-        """Lower a kernel and all that it calls.
+        """Lower a kernel and all functions that it calls.
 
         Raises
         ------
         KernelError
             There is no kernel of that name.
         CompileError
-            It uses something that the simulator does not support.
+            The kernel uses something that the simulator does not support.
         """
-        if self._nobodys and not self._has_host_code():
-            # An #error, or a header that is not there: no function answers for it, and no host code needs it.
-            raise self._nobodys[0].error(self._errors)
-        if len(self._plain(name)) > 1:
-            raise self._ambiguous(name, self._plain(name))
+        if self._unattributed_errors and not self._has_host_code():
+            # An #error or a missing header: it belongs to no function, and no host code explains it.
+            raise self._unattributed_errors[0].error(self._errors)
+        if len(self._non_templates(name)) > 1:
+            raise self._ambiguous(name, self._non_templates(name))
         if name in self._kernels:
             return self.function(self._kernels[name])
-        if names_lambda(name) and (launched := self._launched.kernel(name)) is not None:
-            return self.function(launched)
+        if names_lambda(name) and (lambda_kernel := self._launched.kernel(name)) is not None:
+            return self.function(lambda_kernel)
         if name in self._templates:
             raise KernelError(f"{name} is a template: name an instantiation, such as {name}<float>.")
-        same = self._definitions.get(name.partition("<")[0].rstrip(), ())
-        if "<" in name and len(same) > 1:
-            raise self._ambiguous(name, same)
+        overloads = self._definitions.get(name.partition("<")[0].rstrip(), ())
+        if "<" in name and len(overloads) > 1:
+            raise self._ambiguous(name, overloads)
         for error in self._errors:
             if not any(_is_host(body) and error.lies_in(body) for body in self._bodies):
                 raise error.error()
-        known = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates))) or "none"
-        reason = f"{self._path.name} has no kernel {name!r}; it has {known}."
+        available = ", ".join((*self.kernels, *self.overloads, *sorted(self._templates))) or "none"
+        reason = f"{self._path.name} has no kernel {name!r}; it has {available}."
         host = next((body for body in self._bodies if body.spelling == name and not is_kernel(body)), None)
         if host is None:
             raise KernelError(reason)
@@ -210,64 +213,65 @@ class Program:
         return LaunchedLambdas.of(body for body in self._bodies if body.kind in _FUNCTIONS)
 
     def alone(self, name: str, line: int) -> str:
-        """Return the text without the kernels that share a name, but for the one that has a line; all lines stay.
+        """Return the text with all kernels of a name blanked, except the one at a line; line numbers are unchanged.
 
         Raises
         ------
         KernelError
-            None of them has that line.
+            No kernel of that name is at that line.
         """
-        same = self._definitions.get(name.partition("<")[0].rstrip(), ())
-        places = [(each.start.offset, each.end.offset) for each in same if each.start.file == str(self._path)]
+        overloads = self._definitions.get(name.partition("<")[0].rstrip(), ())
+        places = [(each.start.offset, each.end.offset) for each in overloads if each.start.file == str(self._path)]
         data = self._text.encode()
         lines = [(data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in places]
-        chosen = next(
+        selected = next(
             (place for place, (first, last) in zip(places, lines, strict=True) if first <= line <= last), None
         )
-        if chosen is None:
-            known = ", ".join(f"{name}@{first}" for first, _ in lines) or "none of that name"
-            raise KernelError(f"{self._path.name} has no kernel {name} at line {line}; it has {known}.")
+        if selected is None:
+            available = ", ".join(f"{name}@{first}" for first, _ in lines) or "none of that name"
+            raise KernelError(f"{self._path.name} has no kernel {name} at line {line}; it has {available}.")
         for start, end in places:
-            if (start, end) != chosen:
+            if (start, end) != selected:
                 data = data[:start] + re.sub(rb"[^\n]", b" ", data[start:end]) + data[end:]
         return data.decode()
 
-    def _plain(self, name: str) -> list[Cursor]:
-        """Return the kernels of a name that are no templates."""
+    def _non_templates(self, name: str) -> list[Cursor]:
+        """Return the kernels of a name that are not templates."""
         return [each for each in self._definitions.get(name, ()) if each.kind == CursorKind.FUNCTION_DECL]
 
     def _ambiguous(self, name: str, cursors: Sequence[Cursor]) -> KernelError:
         first, *others = sorted(each.position.line for each in cursors)
         lines = f"{', '.join(map(str, [first, *others[:-1]]))} and {others[-1]}"
         return KernelError(
-            f"{self._path.name} has several kernels {name}, at lines {lines}: name one by its line, as {name}@{first}."
+            f"{self._path.name} has several kernels {name}, at lines {lines}: "
+            f"select one by its line, as in {name}@{first}."
         )
 
     def diagnoses(self) -> Iterator[Diagnosis]:
-        """Yield what clang says of the file, but for what concerns host code alone, which never runs here.
+        """Yield clang's diagnostics of the file, without those that concern only host code, which never runs here.
 
-        Helpers may share parameters that not each of them uses; a kernel's is given by somebody who expects something,
-        and in one with errors what would use it may be lost.
+        Unused parameters are reported for kernels only, since helper functions may share a parameter list; and not for
+        kernels with errors, where code that uses the parameter may be missing.
         """
         has_host_code = self._has_host_code()
-        for found in self._said:
-            body = next((body for body in self._bodies if found.lies_in(body)), None)
-            if found.option == UNUSED_PARAMETER and (
+        for diagnosis in self._diagnoses:
+            body = next((body for body in self._bodies if diagnosis.lies_in(body)), None)
+            if diagnosis.option == UNUSED_PARAMETER and (
                 body is None or not is_kernel(body) or any(error.lies_in(body) for error in self._errors)
             ):
                 continue
             if not has_host_code or (body is not None and not _is_host(body)):
-                yield found
+                yield diagnosis
 
     def warnings(self, name: str) -> Iterator[Diagnosis]:
-        """Yield the warnings that concern a kernel: those in its own text, and in what is no kernel."""
+        """Yield the warnings that concern a kernel: those in its own code and in everything that is not a kernel."""
         others = [body for body in self._bodies if is_kernel(body) and body.location != self._kernels[name].location]
-        for found in self.diagnoses():
-            if not found.is_error and not any(found.lies_in(body) for body in others):
-                yield found
+        for diagnosis in self.diagnoses():
+            if not diagnosis.is_error and not any(diagnosis.lies_in(body) for body in others):
+                yield diagnosis
 
     def outputs(self, name: str) -> dict[str, SourcePosition]:
-        """Return the parameters through which a kernel may write, and where they stand."""
+        """Return the parameters through which a kernel may write, and where they are declared."""
         parameters = [each for each in self._kernels[name].children if each.kind == CursorKind.PARM_DECL]
         return {
             each.spelling: each.position
@@ -276,10 +280,10 @@ class Program:
         }
 
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
-        """Return the IR of a function that has a body, lowering it the first time.
+        """Return the IR of a function that has a body; lower it at the first request.
 
-        What a header of the shim defines is lowered for each `place` that calls it, and is as if it stood there, but
-        for what has `__shared__` variables of its own: these are the same wherever it is called.
+        A function from a header of the shim is lowered for each `place` that calls it, as if it were defined there. The
+        exception are functions with `__shared__` variables, which must be the same for all callers.
         """
         definition = cursor.definition
         if definition is None:
@@ -288,63 +292,68 @@ class Program:
             for error in self._errors:
                 if template is not None and error.lies_in(template):
                     raise error.error(self._errors)
-            raise refuse(cursor, f"the function {cursor.spelling}, which has no body here")
-        # Lambdas share a name with others of the same function, and so do the instantiations for them.
+            raise refuse(cursor, f"the function {cursor.spelling}, which is not defined here")
+        # Lambdas of one function share a name, and so do the instantiations for them.
         place = None if is_own(definition) or self._has_shared(definition) else place
         key = definition, place
         if key not in self._functions:
             for error in self._errors:
                 if error.lies_in(definition):
                     raise error.error(self._errors)
-            if self._loose and is_own(definition):
+            if self._outer_errors and is_own(definition):
                 self._check_names(definition)
             _check_nesting(definition)
             result = VOID if definition.kind == CursorKind.CONSTRUCTOR else self._result_type(definition)
             function = ir.Function(definition.spelling, result)
-            before = len(self._functions)
+            first_new = len(self._functions)
             self._functions[key] = function
             try:
                 with as_if_at(place):
                     lower_function(self, function, definition)
             except CompileError:
-                # What was lowered since may call this one, which is not whole: none of it is kept.
-                for later in list(self._functions)[before:]:
+                # Functions lowered since then may call this incomplete one, so discard them all.
+                for later in list(self._functions)[first_new:]:
                     del self._functions[later]
                 raise
         return self._functions[key]
 
     def _has_shared(self, definition: Cursor) -> bool:
-        """Whether a function declares `__shared__` variables."""
-        if definition not in self._with_shared:
-            self._with_shared[definition] = any(
+        """Return whether a function declares `__shared__` variables."""
+        if definition not in self._shared_users:
+            self._shared_users[definition] = any(
                 each.kind == CursorKind.VAR_DECL and has_attribute(each, CursorKind.CUDASHARED_ATTR)
                 for each in definition.descendants()
             )
-        return self._with_shared[definition]
+        return self._shared_users[definition]
 
     def _check_names(self, cursor: Cursor) -> None:
-        """Raise the error that spoils what a function names: a type, a variable, or what either of these names.
+        """Raise the error that affects a type or variable that a function names, directly or indirectly.
 
-        Clang goes on after an error as if what is unknown were an int, or not there.
+        After an error, clang continues as if an unknown type were int or the declaration were missing.
         """
         for inner in (each for part in (cursor, cursor.template) if part is not None for each in part.descendants()):
-            named = inner.referenced
-            if named is None or named.kind not in _NAMES_CHECKED or named in self._sound or not is_own(named):
+            referenced = inner.referenced
+            if (
+                referenced is None
+                or referenced.kind not in _NAMES_CHECKED
+                or referenced in self._checked_names
+                or not is_own(referenced)
+            ):
                 continue
-            self._sound.add(named)
-            methods = [each for each in named.descendants() if each.kind in _FUNCTIONS]
-            for error in self._loose:
-                if error.lies_in(named) and not any(error.lies_in(method) for method in methods):
-                    self._sound.discard(named)
+            self._checked_names.add(referenced)
+            methods = [each for each in referenced.descendants() if each.kind in _FUNCTIONS]
+            for error in self._outer_errors:
+                if error.lies_in(referenced) and not any(error.lies_in(method) for method in methods):
+                    self._checked_names.discard(referenced)
                     raise error.error(self._errors)
-            self._check_names(named)
+            self._check_names(referenced)
 
     def known(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
         return next(each for each in self._tree.root.children if each.spelling == name and each.is_definition)
 
     def function_number(self, cursor: Cursor) -> int:
-        """Return what a pointer to a function holds: a number that is the same in every program of one text."""
+        """Return the number that represents a pointer to a function; it is the same in every program of one text."""
         function = self.function(cursor)
         definition = cursor.definition or cursor
         name = definition.usr or f"{definition.location.offset}"
@@ -352,14 +361,14 @@ class Program:
             number = int.from_bytes(blake2b(name.encode(), digest_size=6).digest(), "little") | 1
             if self.functions_by_number.setdefault(number, function) is function:
                 return number
-            name += "'"  # of another function, as those for lambdas are called
+            name += "'"  # another function with the same name, such as for lambdas
 
     def _result_type(self, definition: Cursor) -> Type:
         type = self.types.lower(definition.result_type, definition)
         return Pointer(decayed(type)) if is_reference_function(definition) else type
 
     def is_variable(self, declaration: Cursor) -> bool:
-        """Whether a name is a variable in the device's memory, whatever its initializer."""
+        """Return whether a name is a variable in device memory, whatever its initializer."""
         return _space(declaration) is not None and not declaration.type.is_const
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
@@ -385,13 +394,13 @@ class Program:
         self.variables[name] = ir.GlobalVariable(name, "constant", ArrayOf(char, len(letters)), letters)
         return name
 
-    def _enter(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
+    def _register(self, cursor: Cursor, instances: tuple[str, ...]) -> None:
         if cursor.kind == CursorKind.FUNCTION_DECL and cursor.is_definition:
             if is_kernel(cursor):
-                # Of two in different namespaces, the second one goes by its whole name.
+                # Of two kernels in different namespaces, the second gets its qualified name.
                 name = _qualified(cursor) if cursor.spelling in self._kernels else cursor.spelling
                 self._kernels[name] = cursor
-                if cursor.template is None:  # which a specialization has
+                if cursor.template is None:  # specializations have one
                     self._definitions.setdefault(_qualified(cursor), []).append(cursor)
             elif cursor.spelling == _INSTANCE:
                 for inner in cursor.descendants():
@@ -411,7 +420,7 @@ class Program:
         return any(cursor.kind in (CursorKind.FUNCTION_DECL, *_METHODS) and _is_host(cursor) for cursor in self._bodies)
 
     def _raise_errors(self) -> None:
-        """Raise the first error, as nvcc would; but in a file with host code each function answers for its own."""
+        """Raise the first error, as nvcc would; in a file with host code, errors are raised per function instead."""
         if self._errors and not self._has_host_code():
             raise self._errors[0].error(self._errors)
 
@@ -432,29 +441,29 @@ class Program:
         )
 
 
-def _seen_from(name: str, text: str) -> str:
-    """Return what has the arguments of an instantiation looked for in the kernel's own namespace too."""
+def _using_directive(name: str, text: str) -> str:
+    """Return a using directive, so that template arguments are also looked up in the kernel's namespace."""
     namespace = name.partition("<")[0].rpartition("::")[0]
-    is_one = namespace and re.search(rf"\bnamespace\s+(\w+::)*{namespace.rpartition('::')[2]}\b", text)
-    return f"using namespace {namespace}; " if is_one else ""
+    is_namespace = namespace and re.search(rf"\bnamespace\s+(\w+::)*{namespace.rpartition('::')[2]}\b", text)
+    return f"using namespace {namespace}; " if is_namespace else ""
 
 
 def _check_nesting(cursor: Cursor) -> None:
-    """Refuse what is nested deeper than all that walks through it reaches."""
+    """Refuse code that is nested more deeply than the recursive IR walkers support."""
     deepest = cursor.nested_deeper_than(nesting.STATEMENTS, nesting.EXPRESSIONS)
     if deepest is not None:
-        what = "expression" if deepest.is_expression else "statement"
+        construct = "expression" if deepest.is_expression else "statement"
         levels = nesting.EXPRESSIONS if deepest.is_expression else nesting.STATEMENTS
         position = start_of(deepest)
         raise CompileError(
-            f"{position}: this {what} of {cursor.spelling} is nested more than {levels} levels deep.",
+            f"{position}: this {construct} of {cursor.spelling} is nested more than {levels} levels deep.",
             position=position,
             advice="Divide it into several.",
         )
 
 
 def _constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const]]:
-    """Return the constants that a value is made of, with their offsets."""
+    """Return the constants that a value consists of, with their offsets in bytes."""
     if isinstance(value, ir.Const):
         return [(0, value)]
     if isinstance(value, ir.Construct):
@@ -464,7 +473,8 @@ def _constants(value: ir.Expression, cursor: Cursor) -> list[tuple[int, ir.Const
             for (offset, leaf), part in zip(leaves(value.type), flat, strict=True)
         ]
     raise CompileError(
-        f"{start_of(cursor)}: a variable of the module starts with constants only.", position=start_of(cursor)
+        f"{start_of(cursor)}: a variable outside of functions can only be initialized with constants.",
+        position=start_of(cursor),
     )
 
 
@@ -473,24 +483,24 @@ def _number_of_instances(kernels: Mapping[str, Cursor], instances: tuple[str, ..
 
 
 def _declarations(outermost: Iterable[Cursor]) -> list[Cursor]:
-    """Return the declarations of the file and its includes, those within `extern "C"` and namespaces too."""
-    found = []
+    """Return the declarations of the file and its includes, including those within `extern "C"` and namespaces."""
+    declarations = []
     for cursor in outermost:
         if not is_own(cursor):
-            continue  # the shim's: hundreds, and found by reference when they are used
+            continue  # the shim's hundreds of declarations are found by reference
         if cursor.kind in _OUTER:
-            found += _declarations(cursor.children)
+            declarations += _declarations(cursor.children)
         else:
-            found.append(cursor)
-    return found
+            declarations.append(cursor)
+    return declarations
 
 
 def _qualified(cursor: Cursor) -> str:
-    """Return a name with the namespaces and classes that it is in, as a user writes it."""
+    """Return a name qualified with its namespaces and classes."""
     names = [cursor.spelling]
     outer = cursor.parent
     while outer is not None and outer.kind != CursorKind.TRANSLATION_UNIT:
-        if outer.kind in _NAMED and outer.spelling and not outer.spelling.startswith("("):
+        if outer.kind in _SCOPES and outer.spelling and not outer.spelling.startswith("("):
             names.append(outer.display_name)
         outer = outer.parent
     return "::".join(reversed(names))
@@ -512,7 +522,7 @@ def _space(cursor: Cursor) -> ir.VariableSpace | None:
 
 
 def _is_constant_table(declaration: Cursor) -> bool:
-    """An array's const is that of its elements, which its canonical type has lost."""
+    """Return whether an array's elements are const, which its canonical type does not show."""
     element = declaration.type
     while element.canonical.kind in ARRAYS:
         element = element.element_type
@@ -520,7 +530,7 @@ def _is_constant_table(declaration: Cursor) -> bool:
 
 
 def _initial_value(declaration: Cursor) -> Cursor | None:
-    """Return a module variable's initializer; an array's extents are expressions too."""
+    """Return a module variable's initializer, skipping expressions in its type such as extents."""
     children = [child for child in declaration.children if child.is_expression]
     if not children:
         return None
@@ -529,10 +539,10 @@ def _initial_value(declaration: Cursor) -> Cursor | None:
     if is_array and last.kind not in (CursorKind.INIT_LIST_EXPR, CursorKind.STRING_LITERAL):
         return None
     if last.kind == CursorKind.CALL_EXPR and not last.arguments:
-        return None  # a constructor that does nothing
+        return None  # a constructor without effect
     return last
 
 
 def is_instantiation(name: str) -> bool:
-    """Whether a kernel's name has template arguments."""
+    """Return whether a kernel's name has template arguments."""
     return re.fullmatch(r"[\w:]+\s*<.*>", name, re.DOTALL) is not None and not names_lambda(name)

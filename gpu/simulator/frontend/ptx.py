@@ -1,4 +1,4 @@
-"""PTX as text: the instructions of an `asm` statement, and what its operands are bound to."""
+"""Parse PTX: the instructions of an `asm` statement, and the constraints of its operands."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _STATEMENT = re.compile(r'\basm (?:volatile )?\("((?:[^"\\]|\\.)*)"(.*?)\);\n', 
 _CONSTRAINT = re.compile(r'[:,] "([=+]?&?[a-zA-Z]+)" \(')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
-_WAITING = re.compile(
+_WAIT_LOOP = re.compile(
     r"([\w$%]+):\s*(mbarrier\.(?:try|test)_wait[\w.:]*)\s+([\w$%]+)\s*,([^;]*);"
     r"\s*@\s*\3\s+bra(?:\.uni)?\s+([\w$%]+)\s*;\s*bra(?:\.uni)?\s+\1\s*;\s*\5:"
 )
-"""The one loop of PTX that is known: it asks a barrier until a phase is over."""
+"""The only supported loop in PTX: poll a barrier until a phase is complete."""
 _REGISTERS = re.compile(r"\.reg\s+(?:\.v\d\s+)?\.(\w+)\s+(.*)", re.DOTALL)
-_MANY = re.compile(r"([\w$%]+)<(\d+)>")
+_REGISTER_RANGE = re.compile(r"([\w$%]+)<(\d+)>")
 _HINTS = frozenset(
     (
         *("volatile", "ftz", "approx", "full", "rn", "sync", "aligned", "uni", "relaxed", "acquire", "release"),
@@ -23,7 +23,7 @@ _HINTS = frozenset(
         *("global", "shared", "local", "const", "param", "noftz", "level::eviction_priority"),
     )
 )
-"""Modifiers that have no part in what an instruction computes."""
+"""Modifiers that do not affect the result of an instruction."""
 _TYPE = re.compile(r"[usbf](?:8|16|32|64)|pred|f16x2|bf16x2|bf16")
 
 
@@ -35,7 +35,7 @@ class WrittenAsm:
     ----------
     template : str
     constraints : tuple of str
-        Those of the operands, those written to first: "=r", "l".
+        The operands' constraints, outputs first: "=r", "l".
     """
 
     template: str
@@ -49,19 +49,19 @@ class Instruction:
     Parameters
     ----------
     operation : str
-        Its first word: "mad".
+        The first word: "mad".
     modifiers : tuple of str
-        The others, without types and hints: "lo".
+        The other words, without types and hints: "lo".
     types : tuple of str
-        "s32".
+        The types: "s32".
     words : tuple of str
-        All, with the hints.
+        All words after the first, with the hints.
     operands : tuple of str
-        Vectors in braces, addresses in brackets.
+        The operands: vectors in braces, addresses in brackets.
     guard : str
-        The predicate that it needs, or "".
+        The guard predicate, or "".
     negated : bool
-        Whether it needs the predicate to be false.
+        Whether the guard predicate is negated.
     """
 
     operation: str
@@ -80,24 +80,24 @@ def statements(function: str) -> list[WrittenAsm]:
     """Return the `asm` statements of a function as clang prints it, in order."""
     return [
         WrittenAsm(
-            found[1].encode("latin-1", "replace").decode("unicode_escape"),
-            tuple(_CONSTRAINT.findall(found[2])),
+            match[1].encode("latin-1", "replace").decode("unicode_escape"),
+            tuple(_CONSTRAINT.findall(match[2])),
         )
-        for found in _STATEMENT.finditer(function)
+        for match in _STATEMENT.finditer(function)
     ]
 
 
 def instructions(template: str) -> list[Instruction] | None:
-    """Return the instructions of a template; None for what is none of PTX's, such as a label."""
-    found = []
-    for piece in _WAITING.sub(r"\2.until \3,\4;", _COMMENT.sub(" ", template)).split(";"):
+    """Return the instructions of a template; None if it contains anything else, such as a label."""
+    parsed = []
+    for piece in _WAIT_LOOP.sub(r"\2.until \3,\4;", _COMMENT.sub(" ", template)).split(";"):
         text = re.sub(r"^[\s{}]+", "", piece)
         text = text if "{" in text else text.rstrip("} \t\n")
         if not text.strip():
             continue
         registers = _REGISTERS.match(text)
         if registers is not None:
-            found.append(Instruction(".reg", (), (registers[1],), (), tuple(_names(registers[2]))))
+            parsed.append(Instruction(".reg", (), (registers[1],), (), tuple(_register_names(registers[2]))))
             continue
         parts = _INSTRUCTION.fullmatch(text.strip())
         if parts is None or parts[3].endswith(":"):
@@ -105,24 +105,28 @@ def instructions(template: str) -> list[Instruction] | None:
         operation, *words = parts[3].split(".")
         types = tuple(word for word in words if _TYPE.fullmatch(word))
         modifiers = tuple(word for word in words if word not in _HINTS and word not in types and "::" not in word)
-        found.append(
+        parsed.append(
             Instruction(
                 operation, modifiers, types, tuple(words), tuple(_operands(parts[4])), parts[2] or "", bool(parts[1])
             )
         )
-    return found
+    return parsed
 
 
-def _names(text: str) -> list[str]:
+def _register_names(text: str) -> list[str]:
     names = []
     for each in text.split(","):
-        many = _MANY.fullmatch(each.strip())
-        names += [f"{many[1]}{number}" for number in range(int(many[2]))] if many is not None else [each.strip()]
+        register_range = _REGISTER_RANGE.fullmatch(each.strip())
+        names += (
+            [f"{register_range[1]}{number}" for number in range(int(register_range[2]))]
+            if register_range is not None
+            else [each.strip()]
+        )
     return names
 
 
 def _operands(text: str) -> list[str]:
-    """Return what commas outside of brackets separate."""
+    """Split operands at the commas outside of brackets."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "[{") - (letter in "]}")

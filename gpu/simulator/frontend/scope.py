@@ -1,4 +1,4 @@
-"""The variables of a function while it is lowered, and which of them must live in memory."""
+"""The variables of a function during lowering, and which of them must be in memory."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from gpu.simulator.types import ArrayOf, Field, Pointer, Struct, Type
 
 
 class TranslationUnit(Protocol):
-    """The kernel file that a function is of: what its lowering asks for that is declared outside of the function."""
+    """The kernel file of a function: access to everything declared outside of the function."""
 
     types: TypeLowering
     functions_by_number: dict[int, ir.Function]
 
     def function(self, cursor: Cursor, place: SourcePosition | None = None) -> ir.Function:
-        """Return the IR of a function that has a body; of a header's, the one for the `place` that calls it."""
+        """Return the IR of a function that has a body; a header's function is specialized for its call at `place`."""
 
     def known(self, name: str) -> Cursor:
         """Return a function that a header of the shim defines."""
 
     def function_number(self, cursor: Cursor) -> int:
-        """Return what a pointer to a function holds."""
+        """Return the number that represents a pointer to a function."""
 
     def is_variable(self, declaration: Cursor) -> bool:
-        """Whether a name is a variable in the device's memory, whatever its initializer."""
+        """Return whether a name is a variable in device memory, whatever its initializer."""
 
     def variable(self, declaration: Cursor) -> ir.GlobalVariable | None:
         """Return a variable of the module, or a constant table; None for any other name."""
@@ -40,7 +40,7 @@ class TranslationUnit(Protocol):
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of C. Where it is `in_memory`, its slot holds its address."""
+    """A variable of C++. If it is `in_memory`, its slot holds its address."""
 
     local: ir.Local
     type: Type
@@ -55,24 +55,24 @@ class Scope:
         self.function = function
         self.definition = body
         self.this: ir.Expression | None = None
-        # Of a lambda's body: the address of what it has captured.
+        # For a lambda's body: the address of its captures.
         self.closure: ir.Local | None = None
-        # What is declared within an expression, which is where no statement can be.
+        # Declarations within expressions, which cannot contain statements; they are moved to the function's start.
         self.declared_first: list[ir.Statement] = []
-        # What `add.cc` leaves for `addc`.
+        # The carry that `add.cc` saves for `addc`.
         self.carry: ir.Local | None = None
         self._variables: dict[Cursor, Variable] = {}
         self._addressed = addressed_variables(body)
 
     def lives_in_memory(self, cursor: Cursor, type: Type) -> bool:
-        """Whether a variable needs an address: arrays, structs, and what `&` or a reference is taken of."""
+        """Return whether a variable needs an address: arrays, structs, and operands of `&` or references."""
         return isinstance(type, ArrayOf | Struct) or cursor in self._addressed
 
     def function_called(self, callee: Cursor, place: SourcePosition) -> ir.Function:
-        """Return a function that this one calls at a place."""
-        called = self.unit.function(callee, place)
-        self.function.calls.append(called)
-        return called
+        """Return a function that this function calls at a place, and record the call."""
+        function = self.unit.function(callee, place)
+        self.function.calls.append(function)
+        return function
 
     def address_taken(self, callee: Cursor) -> int:
         """Return the number of a function that may be called through a pointer."""
@@ -81,22 +81,22 @@ class Scope:
         return number
 
     def new_slot(self) -> int:
-        """Return a slot that no variable has yet."""
+        """Allocate a new slot."""
         self.function.slots += 1
         return self.function.slots - 1
 
     def declare(self, cursor: Cursor, type: Type, *, in_memory: bool) -> ir.Local:
-        """Give a variable its slot."""
-        held = Pointer(decayed(type)) if in_memory else type
-        local = ir.Local(held, self.new_slot(), cursor.spelling)
+        """Allocate a variable's slot."""
+        slot_type = Pointer(decayed(type)) if in_memory else type
+        local = ir.Local(slot_type, self.new_slot(), cursor.spelling)
         self._variables[cursor] = Variable(local, type, in_memory)
         return local
 
     def declare_shared(self, cursor: Cursor, type: Type) -> ir.Local:
-        """Give a `__shared__` variable its slot; one that is declared outside of the function has one slot in each."""
-        known = self._variables.get(cursor)
-        if known is not None:
-            return known.local
+        """Allocate a `__shared__` variable's slot; one declared outside of functions has one slot per function."""
+        variable = self._variables.get(cursor)
+        if variable is not None:
+            return variable.local
         dynamic = isinstance(type, ArrayOf) and type.length == 0
         local = self.declare(cursor, type, in_memory=True)
         size, shape = (0, ()) if dynamic else (type.size, type.shape if isinstance(type, ArrayOf) else ())
@@ -104,7 +104,7 @@ class Scope:
         return local
 
     def shared_outside(self, declaration: Cursor | None) -> ir.Local | None:
-        """Return the slot of an `extern __shared__` array that is declared outside of the function."""
+        """Return the slot of an `extern __shared__` array that is declared outside of functions."""
         if declaration is None or declaration.kind != CursorKind.VAR_DECL:
             return None
         if not has_attribute(declaration, CursorKind.CUDASHARED_ATTR):
@@ -112,7 +112,7 @@ class Scope:
         return self.declare_shared(declaration, self.unit.types.lower(declaration.type, declaration))
 
     def captured(self, name: str, position: SourcePosition) -> ir.Element | None:
-        """Return the place of what the lambda whose body this is has captured; None for anything else."""
+        """Return the place of a captured variable, in a lambda's body; None for any other name."""
         if self.closure is None:
             return None
         assert isinstance(self.closure.type, Pointer)
@@ -120,8 +120,8 @@ class Scope:
         assert isinstance(struct, Struct)
         for member in struct.fields:
             if member.name == name:
-                moved = ir.Member(Pointer(decayed(member.type)), self.closure, member.offset)
-                return referred_place(member, moved, position)
+                address = ir.Member(Pointer(decayed(member.type)), self.closure, member.offset)
+                return referred_place(member, address, position)
         return None
 
     def find(self, declaration: Cursor) -> Variable | None:
@@ -132,8 +132,8 @@ class Scope:
 def referred_place(
     member: Field, moved: ir.Expression, position: SourcePosition, *, volatile: bool = False
 ) -> ir.Element:
-    """Return the place of a member whose address is given; of a reference the place that it refers to."""
+    """Return the place of a member at an address; for a reference, the place that it refers to."""
     if member.refers_to is None:
         return ir.Element(member.type, moved, None, position, volatile)
-    held = ir.Load(member.type, ir.Element(member.type, moved, None, position))
-    return ir.Element(member.refers_to, held, None, position, volatile)
+    pointer = ir.Load(member.type, ir.Element(member.type, moved, None, position))
+    return ir.Element(member.refers_to, pointer, None, position, volatile)

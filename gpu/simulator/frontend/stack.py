@@ -1,4 +1,4 @@
-"""A larger stack for clang, which calls itself for each level of a text, and dies where its stack ends."""
+"""Run clang on a thread with a large stack, since its recursive parser crashes on deeply nested code otherwise."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _BYTES = 256 << 20
-"""Addresses, of which memory is taken as they are used: clang takes 3 KB for a level."""
+"""Stack size in bytes; memory is committed only when used. Clang needs about 3 KB per nesting level."""
 
-# Otherwise libclang works on a thread of its own, whose stack has 8 MB.
+# Otherwise libclang parses on its own thread with a stack of 8 MB.
 os.environ["LIBCLANG_NOTHREADS"] = "1"
 
-_one_size = threading.Lock()
+_stack_size_lock = threading.Lock()
 
 
 def with_room(work: Callable[[], T]) -> T:
-    """Return what `work` does, called on a thread that has a large stack; raise what it raises."""
+    """Call `work` on a thread with a large stack; return its result or raise its exception."""
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -30,14 +30,14 @@ def with_room(work: Callable[[], T]) -> T:
             errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
-    with _one_size:
-        before = threading.stack_size(_BYTES)
+    with _stack_size_lock:
+        previous_size = threading.stack_size(_BYTES)
         try:
             thread.start()
-        except RuntimeError:  # which Python says where there is no room for the stack
-            raise MemoryError("There is no memory for a thread's stack.") from None
+        except RuntimeError:  # Python cannot allocate the stack
+            raise MemoryError("Not enough memory for a thread's stack.") from None
         finally:
-            threading.stack_size(before)
+            threading.stack_size(previous_size)
     thread.join()
     if errors:
         raise errors[0]

@@ -1,4 +1,4 @@
-"""`({ int x = f(); x * x; })`: GNU's statements with a value, of which macros are made."""
+"""GNU statement expressions, `({ int x = f(); x * x; })`, which macros use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSTEAD = "Make it a __device__ function."
 
 
 def statement_expression(lower: Lowering, cursor: Cursor) -> ir.Expression:
-    """Lower declarations and expressions to a sequence; what they declare comes to life where the function begins."""
+    """Lower declarations and expressions to a sequence; the variables are declared at the function's start."""
     parts = [part for statement in only_child(cursor).children for part in _parts(lower, statement)]
     if not parts:
         raise refuse(cursor, "a statement expression without a value", instead=_INSTEAD)

@@ -1,4 +1,4 @@
-"""Statements and declarations: from clang's cursors to the IR's."""
+"""Lower statements and declarations from clang's cursors to the IR."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Statements:
     Parameters
     ----------
     expressions : Expressions
-        What lowers their expressions, with the function's variables.
+        Lowers the statements' expressions, with the function's variables.
     """
 
     def __init__(self, expressions: Expressions) -> None:
@@ -52,14 +52,14 @@ class Statements:
         self._types = expressions.scope.unit.types
 
     def block(self, cursor: Cursor) -> list[ir.Statement]:
-        """Lower what stands between braces."""
+        """Lower the statements between braces."""
         return [statement for child in cursor.children for statement in self._statements(child)]
 
     def _statements(self, cursor: Cursor) -> list[ir.Statement]:
-        """Lower a statement; a declaration of several variables becomes several."""
+        """Lower a statement; a declaration of several variables becomes several statements."""
         kind = cursor.kind
         if kind == CursorKind.DECL_STMT:
-            return [made for child in cursor.children for made in self._declaration(child)]
+            return [statement for child in cursor.children for statement in self._declaration(child)]
         if kind == CursorKind.NULL_STMT:
             return []
         if kind == CursorKind.ASM_STMT:
@@ -83,8 +83,8 @@ class Statements:
             return self._while(cursor)
         if kind == CursorKind.DO_STMT:
             body, condition = cursor.children
-            decided = self._expressions.condition(condition)
-            return ir.Loop(decided, None, self._statement(body), False, position, condition.text)
+            test = self._expressions.condition(condition)
+            return ir.Loop(test, None, self._statement(body), False, position, condition.text)
         if kind == CursorKind.SWITCH_STMT:
             return self._switch(cursor)
         if kind == CursorKind.BREAK_STMT:
@@ -92,7 +92,7 @@ class Statements:
         if kind == CursorKind.CONTINUE_STMT:
             return ir.Jump("continue", position)
         if kind == CursorKind.RETURN_STMT:
-            return ir.Return(self._returned(cursor), position)
+            return ir.Return(self._return_value(cursor), position)
         if kind == CursorKind.CALL_EXPR and cursor.spelling == "__syncthreads":
             return ir.Barrier(position)
         if kind in (CursorKind.CONDITIONAL_OPERATOR, CursorKind.PAREN_EXPR) and cursor.type.kind == TypeKind.VOID:
@@ -100,12 +100,12 @@ class Statements:
         if kind.is_expression():
             return ir.Evaluate(self._expressions.discarded(cursor), position, _text_of(cursor))
         if kind.is_unexposed() and len(children := cursor.children) == 1:
-            return self._statement(children[0])  # a statement with an attribute, such as one behind #pragma unroll
+            return self._statement(children[0])  # a statement with an attribute, such as one after #pragma unroll
         raise refuse(
             cursor, f"this statement ({kind.name.lower().replace('_', ' ')})", instead=_INSTEAD.get(kind.name, "")
         )
 
-    def _returned(self, cursor: Cursor) -> ir.Expression | None:
+    def _return_value(self, cursor: Cursor) -> ir.Expression | None:
         value = next(iter(cursor.children), None)
         if value is None:
             return None
@@ -116,23 +116,23 @@ class Statements:
         return self._expressions.converted(value, self._scope.function.type)
 
     def _while(self, cursor: Cursor) -> ir.Statement:
-        *declared, condition, body = cursor.children
+        *declarations, condition, body = cursor.children
         position = start_of(cursor)
-        if not declared:
-            decided = self._expressions.condition(condition)
-            return ir.Loop(decided, None, self._statement(body), True, position, condition.text)
-        # `while (int x = f())` declares anew each round.
-        before = self._declarations(declared)
-        decided = self._expressions.condition(condition)
-        ends = ir.If(decided, ir.Block(()), ir.Jump("break", position), position, condition.text)
+        if not declarations:
+            test = self._expressions.condition(condition)
+            return ir.Loop(test, None, self._statement(body), True, position, condition.text)
+        # `while (int x = f())` declares its variable in each iteration.
+        before = self._declarations(declarations)
+        test = self._expressions.condition(condition)
+        ends = ir.If(test, ir.Block(()), ir.Jump("break", position), position, condition.text)
         return ir.Loop(None, None, ir.Block((*before, ends, self._statement(body)), scope=True), True, position)
 
     def _declarations(self, cursors: list[Cursor]) -> list[ir.Statement]:
-        """Lower what an if, a switch or a while declares before its condition, or as that."""
+        """Lower the declarations before, or in, the condition of an if, a switch or a while."""
         return [
-            made
+            statement
             for cursor in cursors
-            for made in (self._declaration(cursor) if cursor.kind.is_declaration() else self._statements(cursor))
+            for statement in (self._declaration(cursor) if cursor.kind.is_declaration() else self._statements(cursor))
         ]
 
     def _if(self, cursor: Cursor) -> ir.Statement:
@@ -140,18 +140,18 @@ class Statements:
         first = next(place for place, child in enumerate(children) if child.is_expression)
         before = self._declarations([*children[:first]])
         condition, then, *orelse = children[first:]
-        decided = self._expressions.condition(condition)
+        test = self._expressions.condition(condition)
         chosen, other = self._statement(then), self._statement(orelse[0]) if orelse else None
-        made = ir.If(decided, chosen, other, start_of(cursor), condition.text)
-        return ir.Block((*before, made), scope=True) if before else made
+        branch = ir.If(test, chosen, other, start_of(cursor), condition.text)
+        return ir.Block((*before, branch), scope=True) if before else branch
 
     def _without_value(self, cursor: Cursor) -> ir.Statement:
-        """Lower `c ? f() : g()` of type void as an if: what is called may be a barrier."""
+        """Lower `c ? f() : g()` of type void as an if, because f or g may contain a barrier."""
         if cursor.kind == CursorKind.PAREN_EXPR:
             return self._statement(cursor.children[-1])
         condition, chosen, other = cursor.children
-        decided = self._expressions.condition(condition)
-        return ir.If(decided, self._statement(chosen), self._statement(other), start_of(cursor), condition.text)
+        test = self._expressions.condition(condition)
+        return ir.If(test, self._statement(chosen), self._statement(other), start_of(cursor), condition.text)
 
     def _for(self, cursor: Cursor) -> ir.Statement:
         first, condition, step, body = _parts_of_for(cursor)
@@ -167,36 +167,38 @@ class Statements:
         return ir.Block((*before, loop), scope=True)
 
     def _range_for(self, cursor: Cursor) -> ir.Statement:
-        """`for (auto x : array)` is a loop over an index."""
+        """Lower `for (auto x : array)` to a loop over an index."""
         variable, sequence, body = cursor.children
         type = self._expressions.type_of(sequence)
         if not isinstance(type, ArrayOf):
-            raise refuse(cursor, "a range-based for over anything but an array", instead="Count an index.")
+            raise refuse(
+                cursor, "a range-based for loop over anything but an array", instead="Use a loop over an index."
+            )
         position = start_of(cursor)
         pointer = self._expressions.value(sequence)
         index = ir.Local(INT32, self._scope.new_slot(), "index")
         place = ir.Element(type.element, pointer, index, position)
-        held = self._types.lower(variable.type, variable)
+        variable_type = self._types.lower(variable.type, variable)
         if is_reference(variable.type):
-            local = self._scope.declare(variable, held, in_memory=True)
+            local = self._scope.declare(variable, variable_type, in_memory=True)
             address = ir.Offset(Pointer(decayed(type.element)), pointer, index)
-            declared: ir.Statement = ir.Declare(local.slot, local.type, address, position, f"&{local.name}")
+            declare_variable: ir.Statement = ir.Declare(local.slot, local.type, address, position, f"&{local.name}")
         else:
-            declared = self._variable(variable, held, ir.Load(type.element, place))
+            declare_variable = self._variable(variable, variable_type, ir.Load(type.element, place))
         count = ir.Const(INT32, np.int32(type.length))
         one = ir.Const(INT32, np.int32(1))
         loop = ir.Loop(
             ir.Binary(BOOL, "<", index, count),
             ir.Update(INT32, index, "+", one, INT32),
-            ir.Block((declared, self._statement(body)), scope=True),
+            ir.Block((declare_variable, self._statement(body)), scope=True),
             True,
             position,
         )
         return ir.Block((ir.Declare(index.slot, INT32, ir.Const(INT32, np.int32(0)), position, index.name), loop))
 
     def _switch(self, cursor: Cursor) -> ir.Statement:
-        *declared, value, body = cursor.children
-        before = self._declarations(declared)
+        *declarations, value, body = cursor.children
+        before = self._declarations(declarations)
         sections: list[ir.Section] = []
         statements: list[ir.Statement] = []
         labels: tuple[list[int], bool] = ([], False)
@@ -220,9 +222,9 @@ class Statements:
                 statements, labels = [], (cases, is_default)
             statements += self._statements(child)
         finish()
-        made = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor), value.text)
+        switch = ir.Switch(self._expressions.value(value), tuple(sections), start_of(cursor), value.text)
         declares = any(isinstance(each, ir.DeclareMemory) for section in sections for each in section.body.statements)
-        return ir.Block((*before, made), scope=True) if before or declares else made
+        return ir.Block((*before, switch), scope=True) if before or declares else switch
 
     def _case(self, cursor: Cursor) -> int:
         number = cursor.constant
@@ -248,13 +250,13 @@ class Statements:
             return []
         if cursor.storage_class == StorageClass.STATIC:
             if cursor.type.is_const or isinstance(type, ArrayOf):
-                return []  # a table: a variable of the module that only this function sees
+                return []  # a constant table: a variable of the module, visible only in this function
             raise refuse(
                 cursor, "a static variable in a function", instead="Make it a __device__ variable of the file."
             )
         initial = initializer(cursor)
         if name := destructor(cursor.type):
-            raise refuse(cursor, f"an object of {name}, whose destructor does something", instead=INSTEAD_OF_DESTRUCTOR)
+            raise refuse(cursor, f"an object of {name}, which has a nonempty destructor", instead=INSTEAD_OF_DESTRUCTOR)
         if is_reference(cursor.type):
             assert initial is not None
             address = self._expressions.address(initial)
@@ -267,7 +269,7 @@ class Statements:
         return [self._variable(cursor, type, self._expressions.converted(initial, type), initial.text)]
 
     def _variable(self, cursor: Cursor, type: Type, value: ir.Expression | None, text: str = "") -> ir.Statement:
-        """Declare a variable where it belongs: in a slot, or in memory."""
+        """Declare a variable in a slot, or in memory if it needs an address."""
         in_memory = self._scope.lives_in_memory(cursor, type)
         local = self._scope.declare(cursor, type, in_memory=in_memory)
         position = start_of(cursor)
@@ -289,8 +291,8 @@ class Statements:
             elements = array_values(self._expressions, initial, type)
             values = tuple((number * size, value) for number, value in enumerate(elements))
         elif initial is None:
-            made = default_array(self._expressions, cursor.type, type)
-            values = tuple((number * type.innermost.size, value) for number, value in enumerate(made))
+            defaults = default_array(self._expressions, cursor.type, type)
+            values = tuple((number * type.innermost.size, value) for number, value in enumerate(defaults))
         local = self._scope.declare(cursor, type, in_memory=True)
         return ir.DeclareMemory(
             local.slot, type.size, values, braces, cursor.spelling, start_of(cursor), has_union(type), type
@@ -298,14 +300,14 @@ class Statements:
 
 
 def _text_of(expression: Cursor) -> str:
-    """Return the text of an expression; of an assignment that of the value, where there is one."""
+    """Return the text of an expression; for an assignment, of the assigned value, if there is one."""
     if expression.kind == CursorKind.UNARY_OPERATOR:
         return ""
     return expression.children[1].text if is_assignment(expression) else expression.text
 
 
 def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
-    """Whether a struct's initializer is a constructor that does nothing."""
+    """Return whether a struct's initializer is a constructor without effect."""
     callee = initial.referenced
     if initial.kind != CursorKind.CALL_EXPR or callee is None or callee.kind != CursorKind.CONSTRUCTOR:
         return False
@@ -313,7 +315,7 @@ def _is_trivial(initial: Cursor, variable: Cursor) -> bool:
 
 
 def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor | None, Cursor]:
-    """Return the four parts of a `for`; clang leaves out those that are empty."""
+    """Return the four parts of a `for`; clang omits empty parts."""
     children = cursor.children
     if len(children) == 4:
         first, condition, step, body = children
@@ -321,7 +323,7 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
     *parts, body = children
     semicolons: list[int] = []
     depth = 0
-    # Where a macro wrote the loop, all its parts start where the macro stands.
+    # If a macro expands to the loop, all its parts start at the macro's position.
     by_macro = any(part.start.offset == cursor.start.offset for part in parts)
     for spelling, offset in [] if by_macro else cursor.tokens():
         depth += (spelling in "([{") - (spelling in ")]}")
@@ -329,18 +331,18 @@ def _parts_of_for(cursor: Cursor) -> tuple[Cursor | None, Cursor | None, Cursor 
             semicolons.append(offset)
         if len(semicolons) == 2:
             break
-    found: list[Cursor | None] = [None, None, None]
+    assigned: list[Cursor | None] = [None, None, None]
     for part in parts:
         if len(semicolons) == 2:
-            found[sum(part.start.offset > offset for offset in semicolons)] = part
-        else:  # a macro wrote the loop, and its text cannot be had: tell the parts by what they are
-            found[_likely_part(part, found)] = part
-    return found[0], found[1], found[2], body
+            assigned[sum(part.start.offset > offset for offset in semicolons)] = part
+        else:  # a macro wrote the loop, and its text is not available: classify the parts by their kind
+            assigned[_likely_part(part, assigned)] = part
+    return assigned[0], assigned[1], assigned[2], body
 
 
-def _likely_part(part: Cursor, found: list[Cursor | None]) -> int:
+def _likely_part(part: Cursor, assigned: list[Cursor | None]) -> int:
     if part.kind == CursorKind.DECL_STMT:
         return 0
     if part.type.canonical.kind == TypeKind.BOOL:
         return 1
-    return 2 if found[0] is not None or found[1] is not None or part.kind == CursorKind.UNARY_OPERATOR else 0
+    return 2 if assigned[0] is not None or assigned[1] is not None or part.kind == CursorKind.UNARY_OPERATOR else 0

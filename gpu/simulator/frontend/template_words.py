@@ -1,4 +1,4 @@
-"""`x::f<n>()` where `x` depends on a template's parameters: nvcc takes it without `template`, which clang misses."""
+"""Insert the keyword `template` in `x::f<n>()` with a dependent `x`: nvcc allows its omission, clang does not."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ _MISSING = re.compile("missing 'template' keyword prior to dependent template na
 
 
 def missing_word(message: str) -> str | None:
-    """Return the name before which clang misses the word; None where it says something else."""
-    found = _MISSING.fullmatch(message)
-    return found[1] if found is not None else None
+    """Return the name before which clang misses the keyword `template`; None for any other message."""
+    match = _MISSING.fullmatch(message)
+    return match[1] if match is not None else None
 
 
 def place_of_word(text: str, start: int, name: str) -> int | None:
-    """Return where the word goes in what begins at a place, both in bytes: `A<T>::name<...>`."""
-    found = re.compile(rb"::\s*(?=%s\s*<)" % re.escape(name.encode())).search(text.encode(), start)
-    return found.end() if found is not None else None
+    """Return the byte offset for the keyword in the text after `start`: before the name in `A<T>::name<...>`."""
+    match = re.compile(rb"::\s*(?=%s\s*<)" % re.escape(name.encode())).search(text.encode(), start)
+    return match.end() if match is not None else None
 
 
 def with_words(text: str, places: Collection[int]) -> tuple[str, Edits]:
-    """Return a text with the word at some places, and how to get from places there to those in `text`."""
-    before = text.encode()
+    """Return the text with the keyword inserted at some offsets, and the source map back to `text`."""
+    original = text.encode()
     pieces: list[tuple[bytes, int, bool]] = []
-    done = 0
+    copied = 0
     for place in sorted(places):
-        pieces += [(before[done:place], done, True), (b"template ", place, False)]
-        done = place
-    pieces.append((before[done:], done, True))
+        pieces += [(original[copied:place], copied, True), (b"template ", place, False)]
+        copied = place
+    pieces.append((original[copied:], copied, True))
     texts, origins, kept = zip(*pieces, strict=True)
-    return b"".join(texts).decode(), Edits(before, (0, *accumulate(map(len, texts[:-1]))), origins, kept)
+    return b"".join(texts).decode(), Edits(original, (0, *accumulate(map(len, texts[:-1]))), origins, kept)

@@ -1,4 +1,4 @@
-"""Clang's types as the IR's, and the words in which the front end refuses what it does not support."""
+"""Convert clang's types to the IR's, and create the errors for unsupported constructs."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ REFERENCES = (TypeKind.LVALUEREFERENCE, TypeKind.RVALUEREFERENCE)
 
 
 def refuse(cursor: Cursor, construct: str, *, instead: str = "") -> CompileError:
-    """Make the error for something that the simulator does not run."""
+    """Return the error for a construct that the simulator does not support; `instead` is the advice."""
     position = start_of(cursor)
     return CompileError(f"{position}: the simulator does not support {construct}.", position=position, advice=instead)
 
 
 def is_reference(type: ClangType) -> bool:
-    """Whether a type of clang's is `T &` or `T &&`."""
+    """Return whether a type of clang is `T &` or `T &&`."""
     return type.canonical.kind in REFERENCES and not is_function_type(type)
 
 
 def is_function_type(type: ClangType) -> bool:
-    """Whether a type is that of a function, or of a pointer or a reference to one."""
+    """Return whether a type is a function, or a pointer or reference to one."""
     canonical = type.canonical
     if canonical.kind in (TypeKind.POINTER, *REFERENCES):
         canonical = canonical.pointee.canonical
@@ -40,18 +40,18 @@ def is_function_type(type: ClangType) -> bool:
 
 
 def is_instantiated(declaration: Cursor) -> bool:
-    """Whether a class is one that clang has made of a template: libclang shows its fields, and no other member."""
+    """Return whether a class is a template instantiation, of which libclang shows only the fields."""
     return not declaration.children and declaration.template is not None
 
 
 def shown_members(declaration: Cursor) -> tuple[Cursor, ...]:
-    """Return the members of a class; of an instantiation those of its template."""
+    """Return the members of a class; for an instantiation, those of its template."""
     template = declaration.template if is_instantiated(declaration) else None
     return (template or declaration.definition or declaration).children
 
 
 def decayed(type: Type) -> Type:
-    """Return what an array's elements are, over every dimension; other types are returned as they are."""
+    """Return an array's innermost element type, over all dimensions; other types are returned unchanged."""
     return type.innermost if isinstance(type, ArrayOf) else type
 
 
@@ -61,21 +61,21 @@ def value_type(type: Type) -> Type:
 
 
 class TypeLowering:
-    """The types of one program: each struct is one object."""
+    """Converts the types of one program; each struct becomes only one object."""
 
     def __init__(self) -> None:
         self._structs: dict[Cursor, Struct] = {}
         self._lowered: dict[ClangType, Type] = {}
 
     def lower(self, type: ClangType, cursor: Cursor) -> Type:
-        """Return the IR's type, of a reference the type that it refers to; `cursor` is where a refusal points."""
+        """Return the IR's type; for a reference, the type it refers to. Errors are reported at `cursor`."""
         canonical = type.canonical
         lowered = self._lowered.get(canonical)
         if lowered is None:
             lowered = self._lowered[canonical] = self._new(canonical, cursor, type.spelling)
         return lowered
 
-    def _new(self, canonical: ClangType, cursor: Cursor, written: str) -> Type:
+    def _new(self, canonical: ClangType, cursor: Cursor, spelling: str) -> Type:
         kind = canonical.kind
         if kind == TypeKind.VOID:
             return VOID
@@ -101,11 +101,11 @@ class TypeLowering:
             return ArrayOf(self.lower(canonical.element_type, cursor), 0)
         if kind == TypeKind.RECORD:
             return self._struct(canonical, cursor)
-        raise refuse(cursor, f"the type {written}", instead="Use integers, float, double, and structs of them.")
+        raise refuse(cursor, f"the type {spelling}", instead="Use integers, float, double, and structs of them.")
 
     def _struct(self, canonical: ClangType, cursor: Cursor) -> Struct:
         declaration = canonical.declaration
-        # By what declares it: lambdas, and what is declared in functions, share names.
+        # Key by declaration: lambdas, and types declared in functions, may share names.
         name = canonical.spelling
         if declaration in self._structs:
             return self._structs[declaration]
@@ -118,21 +118,21 @@ class TypeLowering:
             is_named = bool(member.spelling) and "(anonymous " not in member.spelling
             offset = canonical.offset_of(member.spelling) if is_named else member.field_offset
             type = self.lower(member.type, cursor)
-            named = name_of_capture(member) if is_closure(declaration) else member.spelling
+            name_in_struct = name_of_capture(member) if is_closure(declaration) else member.spelling
             by_reference = is_reference(member.type)
-            held = Pointer(decayed(type)) if by_reference else type
-            fields.append(Field(named, held, offset // 8, type if by_reference else None))
+            field_type = Pointer(decayed(type)) if by_reference else type
+            fields.append(Field(name_in_struct, field_type, offset // 8, type if by_reference else None))
         struct.fields, struct.size = tuple(fields), max(canonical.size, 1)
         struct.alignment = canonical.alignment
         return struct
 
     def _bases(self, definition: Cursor, cursor: Cursor, start: int) -> list[Field]:
-        """Libclang gives no offset of a base class: the first one starts the object, an empty one takes no room."""
+        """Return the base classes as fields; libclang gives no offsets, so the first nonempty base is at the start."""
         bases: list[Field] = []
         for base in shown_members(definition):
             if base.kind == CursorKind.CXX_BASE_SPECIFIER:
                 if is_instantiated(definition) and base.type.canonical.kind != TypeKind.RECORD:
-                    # Nor does it say which base class that is a template's an instantiation has: its bytes are copied.
+                    # libclang does not show an instantiation's dependent base class, so treat it as raw bytes.
                     alignment = next(size for size in (8, 4, 2, 1) if start % size == 0)
                     return [Field("", Struct("a base class", (), start, alignment, is_union=True), 0)] if start else []
                 inherited = self.lower(base.type, cursor)

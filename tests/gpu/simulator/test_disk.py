@@ -33,7 +33,7 @@ def cache(tmp_path, monkeypatch) -> Path:
     """An empty folder to keep things in."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("LOCKSTEP_CACHE", str(folder))
-    disk._say.cache_clear()
+    disk._warn_once.cache_clear()
     return folder
 
 
@@ -137,7 +137,7 @@ def that_others_may_write(folder: Path, monkeypatch) -> str:
 
 def that_may_not_be_entered(folder: Path, monkeypatch) -> str:
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may enter all
-    return "this user may not read and write there"
+    return "this user may not read and write it"
 
 
 @pytest.mark.parametrize("make", [of_another_user, that_others_may_write, that_may_not_be_entered])
@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_is_none(tmp_path, monkeypatch, caplog, name):
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path / name))
-    disk._say.cache_clear()
+    disk._warn_once.cache_clear()
     times(3)
     assert len(caplog.messages) == 1
     caplog.clear()

@@ -61,7 +61,7 @@ def test_constant_memory_ends_at_64_kb() -> None:
     SimulatedModule(text.format(rest=65536 - 60000), Path("k.cu"), {}).kernel("k")
     with pytest.raises(CompileError) as raised:
         SimulatedModule(text.format(rest=65537 - 60000), Path("k.cu"), {})
-    assert raised.value.message == "k.cu has 65537 bytes of __constant__ variables; 65536 are there."
+    assert raised.value.message == "k.cu has 65537 bytes of __constant__ variables; at most 65536 are possible."
 
 
 def test_shared_memory_of_less_than_nothing() -> None:

@@ -52,7 +52,7 @@ def test_the_window_opens_where_the_image_of_the_last_time_cannot_be_looked_at(o
 def test_the_window_says_once_why_nothing_is_cached(qtbot, opened, monkeypatch, tmp_path, color):
     (tmp_path / "cache").touch()
     monkeypatch.setenv("LOCKSTEP_CACHE", str(tmp_path / "cache"))
-    note = f"The cache folder {tmp_path / 'cache'} is not used: it is no folder."
+    note = f"The cache folder {tmp_path / 'cache'} is not used: it is not a folder."
     monkeypatch.setattr(FakeHost, "start", lambda host: host.deliver(0, Ready(DEVICE, complaint())))
     window = opened()
     assert window.banner.isVisible()

@@ -477,7 +477,7 @@ def test_what_stands_before_an_exchange_is_done_before_it() -> None:
         out[threadIdx.x] = 100 * both.of_three + both.own;
     }"""
     both(text, "comma", 1, (32,), np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
-    with pytest.raises(NotCompiled, match="while an object is made"):
+    with pytest.raises(NotCompiled, match="in the construction of an object"):
         built(text).compiled("made").prepare((1, 1, 1), (32, 1, 1))
 
 

@@ -265,9 +265,9 @@ REFUSED = {
     "an unknown name behind": ("g<<<1, 1>>>(p); p[0] = wrong;", "wrong", "undeclared identifier 'wrong'"),
     "an argument too few": ("g<<<1, 1>>>();", "g<<<", "no matching function"),
     "no grid": ("g<<<1>>>(p);", "<<<", "no matching function"),
-    "a function": ("h<<<1, 1>>>(p);", "h<<<", "a launch of anything but a __global__ function"),
+    "a function": ("h<<<1, 1>>>(p);", "h<<<", "a launch of anything but a named __global__ function"),
     "a kernel that is called": ("g<<<1, 1>>>(p); g(p);", "g(p);", "a call of the kernel g"),
-    "a launch that a macro writes in part": ("LAUNCH(g)(p);", "LAUNCH", "a launch of which a macro writes a part"),
+    "a launch that a macro writes in part": ("LAUNCH(g)(p);", "LAUNCH", "a launch of which a macro writes only a part"),
     "the host's function": ("g<<<1, 1>>>(p); host(p);", "host", "reference to __host__ function 'host'"),
 }
 

@@ -201,7 +201,7 @@ __global__ void __cluster_dims__({dims}) k(int *out) {{
     ("dims", "grid", "body", "reason"),
     [
         ("32", 32, "", "k: a cluster of 32 blocks; at most 8 are possible on every GPU, and 16 where the host allows"),
-        ("2", 3, "", "k: a grid of 3 blocks along x, which is no multiple of its clusters' 2"),
+        ("2", 3, "", "k: a grid of 3 blocks along x, which is not a multiple of the cluster's 2"),
         ("2", 2, "if (blockIdx.x) cluster.sync(); else while (!*out) __syncthreads();", r"does not come|does not end"),
         ("2", 2, "cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at the barrier of its cluster again"),
         ("2", 2, "cluster.barrier_wait();", "waits at the barrier of its cluster before it has arrived"),
@@ -230,7 +230,7 @@ WAITS_FOR_EVER = """if (blockIdx.x) { cluster.sync(); } else {
     ("body", "reason"),
     [
         ("if (blockIdx.x) cluster.sync();", ""),
-        ("*cluster.map_shared_rank(s, 2) = 1;", "names a block of its cluster beyond the 2 that it has"),
+        ("*cluster.map_shared_rank(s, 2) = 1;", "maps a rank beyond the 2 blocks of its cluster"),
         (WAITS_FOR_EVER, "waits for a phase of a barrier that does not end"),
     ],
 )

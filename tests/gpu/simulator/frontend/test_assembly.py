@@ -224,8 +224,8 @@ def test_floats_and_their_bits():
     ("text", "reason"),
     [
         ("tcgen05.wait.ld.sync.aligned;", "the instruction tcgen05.wait.ld.sync.aligned"),
-        ("L: bra L;", "a jump, or what is no PTX, within asm"),
-        ("bar.sync 1, 64;", "a barrier of some of a block's threads"),
+        ("L: bra L;", "a jump or invalid PTX in asm"),
+        ("bar.sync 1, 64;", "a barrier for some of a block's threads"),
         ("mul.f16 %0, %0, %0;", "the instruction mul.f16"),
     ],
 )

@@ -168,19 +168,19 @@ REFUSED = {
     "a destructor that does something": (
         "struct G { int *p; __device__ ~G() { *p = 1; } };",
         "G g{out};",
-        "an object of G, whose destructor",
+        "an object of G, which has a nonempty destructor",
         "method",
     ),
     "a member whose destructor does something": (
         "struct G { int *p; __device__ ~G() { *p = 1; } }; struct H { G g[2]; };",
         "H h; h.g[0].p = out;",
-        "an object of G, whose destructor",
+        "an object of G, which has a nonempty destructor",
         "method",
     ),
     "a template's default constructor that nobody wrote out": (
         "template <class T> struct B { T x; __device__ B() : x(4) {} }; struct H { B<int> b; };",
         "H h; out[0] = h.b.x;",
-        r"the default constructor of B<int> where",
+        "an implicit call of the default constructor of B<int>",
         r"B<int>\(\)",
     ),
     "one of several constructors, in braces": (
@@ -192,16 +192,16 @@ REFUSED = {
     "what is deleted and has a destructor": (
         "struct G { int *p; __device__ ~G() { *p = 1; } };",
         "G *g = (G *)out; delete g;",
-        "an object of G, whose destructor",
+        "an object of G, which has a nonempty destructor",
         "method",
     ),
     "as many objects as only the run knows": (
         "struct P { int x; __device__ P() : x(1) {} };",
         "P *p = new P[i]; out[0] = p->x;",
-        "a new array of objects",
-        "number",
+        "a new array of objects with a variable length",
+        "constant",
     ),
-    "elements that are named": ("", "int a[4] = {[2] = 5}; out[0] = a[i];", "braces that name elements", "place"),
+    "elements that are named": ("", "int a[4] = {[2] = 5}; out[0] = a[i];", "array designators in braces", "in order"),
 }
 
 

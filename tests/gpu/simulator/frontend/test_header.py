@@ -83,7 +83,7 @@ def test_without_room_for_it_the_header_is_read_each_time(tmp_path, monkeypatch,
     file = tmp_path / "file"
     file.write_text("no folder")
     monkeypatch.setenv("LOCKSTEP_CACHE", str(file / "cache"))
-    disk._say.cache_clear()
+    disk._warn_once.cache_clear()
     loads()
     assert file.read_text() == "no folder"
     assert caplog.messages == [f"lockstep: The cache folder {file / 'cache'} is not used: Not a directory."]

@@ -52,14 +52,15 @@ def test_a_line_tells_which() -> None:
 def test_a_kernel_that_is_defined_twice_runs_by_its_line() -> None:
     module = SimulatedModule(SOURCE, Path("test.cu"), {"TWICE": 1}, tolerant=True)
     assert [result(module, name) for name in ("f@2", "f@3", "f@9", "f@10")] == [1, 2, 6, 6]
-    assert "several kernels f, at lines 2, 3 and 9: name one by its line, as f@2." in refusal(module, "f")
+    assert "several kernels f, at lines 2, 3 and 9: select one by its line, as in f@2." in refusal(module, "f")
 
 
 def test_a_name_without_a_line_and_a_line_without_a_kernel_are_refused() -> None:
     module = SimulatedModule(SOURCE, Path("test.cu"), {}, tolerant=True)
-    assert refusal(module, "f") == "test.cu has several kernels f, at lines 2 and 3: name one by its line, as f@2."
-    assert "several kernels t<int>, at lines 4 and 6: name one by its line, as t<int>@4." in refusal(module, "t<int>")
+    assert refusal(module, "f") == "test.cu has several kernels f, at lines 2 and 3: select one by its line, as in f@2."
+    message = refusal(module, "t<int>")
+    assert "several kernels t<int>, at lines 4 and 6: select one by its line, as in t<int>@4." in message
     assert refusal(module, "f@5") == "test.cu has no kernel f at line 5; it has f@2, f@3."
     assert refusal(module, "g@5") == "test.cu has no kernel g at line 5; it has none of that name."
-    assert "f@x names no line" in refusal(module, "f@x")
+    assert "f@x does not name a line" in refusal(module, "f@x")
     assert refusal(module, "g") == "test.cu has no kernel 'g'; it has a::f, s, f@2, f@3, s, t."

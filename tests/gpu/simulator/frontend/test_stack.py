@@ -14,7 +14,7 @@ def test_a_stack_that_the_system_refuses_is_a_lack_of_memory(monkeypatch: pytest
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(MemoryError, match="no memory for a thread's stack"):
+    with pytest.raises(MemoryError, match="Not enough memory for a thread's stack"):
         with_room(int)
     monkeypatch.undo()
     assert with_room(int) == 0
