@@ -58,7 +58,7 @@ def test_a_bright_image_is_within_the_bound_of_sums(fast_engine: Engine, name: s
 
 
 def test_a_filter_of_one_coefficient_is_left_to_others(engine: Engine) -> None:
-    with pytest.raises(InputError, match="one coefficient scales the image"):
+    with pytest.raises(InputError, match="one coefficient only scales the image"):
         run(engine, "convolution", "fft", np.zeros((4, 4), np.uint8), filter="custom", coefficients=np.ones((1, 1)))
 
 

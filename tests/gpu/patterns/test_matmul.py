@@ -264,7 +264,7 @@ def test_a_matrix_that_is_given_is_a_and_the_rest_is_made_to_fit(engine: Engine)
         (np.array([[1.0, np.nan]]), "Row 0, column 1 of A, nan, is not a finite number."),
         (np.array([[1.0], [np.inf]]), "Row 1, column 0 of A, inf, is not a finite number."),
         (np.array([[1e39]]), r"Row 0, column 0 of A, 1e\+39, does not fit float32."),
-        (np.zeros((0, 3)), "A has 0 rows and 3 columns; 1 to 16384 are taken."),
+        (np.zeros((0, 3)), "A has 0 rows and 3 columns; 1 to 16384 are allowed."),
     ],
 )
 def test_what_is_no_matrix_of_float32_is_refused(engine: Engine, values: Array, message: str) -> None:
