@@ -23,9 +23,7 @@ def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Cas
         call = partial(torch.nn.functional.conv2d, image, weights, padding="same")
         yield Peer(f"cuDNN {torch.backends.cudnn.version()} (PyTorch)", call)
         if size >= _LARGE:
-            yield Peer(
-                f"cuFFT (PyTorch {torch.__version__}), all of the image at once", _transforms(torch, side, size)
-            )
+            yield Peer(f"cuFFT (PyTorch {torch.__version__}), all of the image at once", _transforms(torch, side, size))
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         from cupyx.scipy import ndimage

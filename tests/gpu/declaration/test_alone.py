@@ -53,7 +53,7 @@ def test_what_would_take_for_ever_is_refused(name: str) -> None:
     assert not variant.obstacle(pattern.inputs({}, few, 0), few)
     with closing(SimulatorEngine()) as engine, pytest.raises(InputError, match="One thread would execute") as refused:
         run_pattern(engine, pattern, variant, {}, many, lambda progress: None)
-    assert f"at most {MOST_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
+    assert f"the limit is {MOST_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
     assert refused.value.advice == "Take fewer elements, or another variant."
 
 

@@ -88,7 +88,7 @@ def test_a_gpu_with_everything_is_usable():
         (
             replace(GOOD, toolkit_cuda=(0, 0)),
             "The CUDA compiler /usr/local/cuda/bin/nvcc does not run.",
-            "Install the CUDA toolkit again",
+            "Reinstall the CUDA toolkit",
         ),
         (replace(GOOD, host_compiler=False), "nvcc needs a C++ compiler, and g++ is not found.", "Install it"),
         (

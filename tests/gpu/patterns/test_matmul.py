@@ -274,7 +274,7 @@ def test_what_is_no_matrix_of_float32_is_refused(engine: Engine, values: Array, 
 
 def test_factors_that_do_not_fit_are_refused(engine: Engine) -> None:
     inputs = given(3, 4, 5) | {"b": np.zeros((6, 4), np.float32)}
-    with pytest.raises(InputError, match=r"A is 3 x 5 and B 6 x 4: A has to have as many columns as B has rows\."):
+    with pytest.raises(InputError, match=r"A is 3 x 5 and B is 6 x 4: A's columns have to match B's rows\."):
         run(engine, "tiled", inputs)
 
 

@@ -108,7 +108,7 @@ def test_what_ell_would_have_to_fill_up_is_refused(engine: Engine) -> None:
         run(engine, "ell", inputs, matrix="power-law")
     with pytest.raises(InputError, match="Element 1 of the input, nan, is not a finite number"):
         run(engine, "scalar", {"values": np.array([1, np.nan])}, input="file")
-    with pytest.raises(InputError, match="The matrix has 4294967296 entries; up to 268435456 are made"):
+    with pytest.raises(InputError, match="The matrix has 4294967296 entries; up to 268435456 are allowed"):
         made(n=2**24, entries=256)
 
 

@@ -82,7 +82,7 @@ def test_rows_that_make_no_whole_plane_are_refused(engine: Engine) -> None:
                 lambda progress: None,
             )
         assert "the number of rows per plane" in refused.value.advice
-    with pytest.raises(InputError, match="The grid has 1073741824 points; up to 268435456 are made"):
+    with pytest.raises(InputError, match="The grid has 1073741824 points; up to 268435456 are allowed"):
         PATTERN.inputs({}, PATTERN.check({"n": 512, "rows": 512, "planes": 4096}), 0)
     with pytest.raises(InputError, match="Row 1, column 0 of the grid, nan, is not a finite number"):
         run(engine, "naive", np.array([[[1.0], [np.nan]]]))
