@@ -74,7 +74,7 @@ def _missing_libraries() -> str:
 
 
 def _cannot_open(error: ImportError) -> int:
-    """Report what is missing: a package, or a system library."""
+    """Report a missing package or system library."""
     remedy = "Run `make setup`, or `pip install -r requirements.txt`."
     if ".so" in str(error):
         remedy = "Run `make run`, which installs Qt's system libraries or prints how to."

@@ -304,7 +304,7 @@ def levels_of(values: Array) -> Outputs:
 
 
 def present_many(values: Array, result: Array) -> Outputs:
-    """Return what a window shows where there are more values than columns; nothing for fewer values.
+    """Return the arrays that a window shows if there are more values than columns; nothing for fewer values.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def present_many(values: Array, result: Array) -> Outputs:
 
 
 def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
-    """Return what a window shows of an array pattern's run: outlines, number of elements, and their distribution."""
+    """Return the arrays that a window shows of a run: outlines, number of elements, and their distribution."""
     values = typed(inputs, params)
     arrays = {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
     return {**arrays, **present_many(values, result)}

@@ -63,7 +63,7 @@ def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> En
     except ImportError as error:
         raise EngineUnavailableError(
             f"The engine {name} is not installed: {error}.",
-            advice="`python main.py devices` shows what is missing.",
+            advice="`python main.py devices` lists the missing packages.",
         ) from error
     options = {"executor": executor} if executor != "auto" and name == "simulator" else {}
     if schedule != ROUND_ROBIN:

@@ -312,7 +312,7 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Return what a window shows, with totals of equal pieces from the CPU, as kernels may not keep any."""
+    """Return the arrays that a window shows, with totals of equal pieces from the CPU, as kernels may keep none."""
     values = typed(inputs, params)
     arrays = present(inputs, params, outputs["result"])
     if not _PIECES < values.size <= READ_OUT:

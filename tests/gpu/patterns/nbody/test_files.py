@@ -39,7 +39,7 @@ def test_npy_is_numpy_s(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "bodies.npy"), bodies(5))
     for wrong, message in (
         (np.ones((3, 4)), "3 x 4 numbers; a body has seven"),
-        (np.ones((3, 7), complex), "holds complex128; real numbers"),
+        (np.ones((3, 7), complex), "contains complex128, but bodies need real numbers"),
     ):
         np.save(tmp_path / "wrong.npy", wrong)
         with pytest.raises(InputError, match=rf"^wrong\.npy .*{message}"):
@@ -73,9 +73,9 @@ def test_text_as_people_write_it(tmp_path: Path, text: str) -> None:
     ("text", "message"),
     [
         ("", "has no bodies: each needs a line with x y z vx vy vz m"),
-        ("x,y,z,vx,vy,vz,m\n", "holds no bodies"),
+        ("x,y,z,vx,vy,vz,m\n", "has no bodies"),
         (TWO + "1,2,3\n", "line 3: 3 numbers, but a body has seven"),
-        ("1\n", "line 1: 1 number where"),
+        ("1\n", "line 1: 1 number, but"),
         (TWO + "\n1,2,3,4,5,6,7,8\n", "line 4: 8 numbers"),
         (TWO + "1,2,3,4,5,six,7\n", "line 3: 'six' is not a number for vz"),
         (TWO + "1,2,3,4,5,,7\n", "line 3: '' is not a number for vz"),
@@ -108,7 +108,7 @@ def test_too_many_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(InputError, match="more than 3 bodies"):
         read_bodies(tmp_path / "many.csv")
     write_bodies(tmp_path / "many.tipsy", bodies(4))
-    with pytest.raises(InputError, match="has 4 bodies; 1 to 3 are simulated"):
+    with pytest.raises(InputError, match="has 4 bodies; 1 to 3 are allowed"):
         read_bodies(tmp_path / "many.tipsy")
 
 
@@ -140,7 +140,7 @@ def test_tipsy_bodies_are_numbers_too(tmp_path: Path) -> None:
     made = bodies(3)
     made[1, 2] = np.nan
     write_bodies(tmp_path / "nan.tipsy", made)
-    with pytest.raises(InputError, match=r"nan\.tipsy, body 2: numbers are finite"):
+    with pytest.raises(InputError, match=r"nan\.tipsy, body 2: numbers have to be finite"):
         read_bodies(tmp_path / "nan.tipsy")
 
 
