@@ -19,7 +19,7 @@ MEMORY = 1 << 30
 """Bytes that parsing or running may allocate."""
 
 WAITING = 8.0
-"""Smallest wall-clock limit in seconds for work whose CPU time is limited."""
+"""Smallest wall-clock limit in seconds for work with a CPU time limit."""
 
 _LEAST_TO_READ = 6.0
 """Smallest wall-clock limit in seconds for parsing a text, as its share of CPU time cannot be observed."""

@@ -27,11 +27,11 @@ def drawing(
     width, height : float
         In pixels.
     title : str
-        Text alternative for readers who cannot see the drawing.
+        Text alternative of the drawing.
     parts : iterable of str
         The elements, in painting order.
     style : str
-        CSS rules in addition to those of text, whose classes are "title", "name", "small", "middle" and "end".
+        CSS rules in addition to those of the text classes "title", "name", "small", "middle" and "end".
     colors : callable
         A theme's name -> its CSS rules.
     """

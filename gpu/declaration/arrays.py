@@ -142,7 +142,7 @@ def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "su
         Seed of the random values.
     operator : str
         Operator that will combine the values. For "product", values are chosen so that it neither overflows nor
-        vanishes: odd numbers, whose product is odd however it wraps around; floats from 1/2 to 2, most of them 1. For
+        vanishes: odd numbers, with an odd product however it wraps around; floats from 1/2 to 2, most of them 1. For
         "min" or "max", random whole numbers of large inputs span the whole type, so that a skipped element shows.
 
     Returns

@@ -271,7 +271,7 @@ class DistributedProgram:
 def rows_alone(
     result: str, *, halo: Rule = lambda params: 0, together: Rule = lambda params: 1
 ) -> Callable[[Tasks], dict[str, Parts]]:
-    """Return the plan of a pattern whose chunks need nothing of each other except halos.
+    """Return the plan of a pattern with chunks that need nothing of each other except halos.
 
     `result` is the name of the output; `halo` and `together` are as in DistributedProgram.
     """

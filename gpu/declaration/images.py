@@ -28,7 +28,7 @@ def blocks_for(extent: tuple[int, int], block: tuple[int, int, int]) -> tuple[in
 
 
 def screen_picture(image: Array, maxval: int) -> Array:
-    """Scale an image whose white is `maxval` to uint8; return an image that needs no scaling unchanged."""
+    """Scale an image with white at `maxval` to uint8; return an image that needs no scaling unchanged."""
     if image.dtype == np.uint8 and maxval == 255:
         return image
     levels = np.arange(maxval + 1, dtype=np.uint64)

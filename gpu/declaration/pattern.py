@@ -287,8 +287,8 @@ class Variant:
     file : str
         The file under `kernels/` with its kernels; empty for the pattern's file.
     library : str
-        The library whose routine it calls for comparison, such as "cuBLAS": it has no kernels and no source, and runs
-        on engines that support libraries.
+        The library that it calls for comparison, such as "cuBLAS": it has no kernels and no source, and runs on
+        engines that support libraries.
     warpgroups : bool
         Whether it multiplies tiles by warpgroups, which not every device supports.
     alone : bool
@@ -399,9 +399,9 @@ class CountedText:
     Parameters
     ----------
     characters : str
-        The array whose elements are characters.
+        The array of characters.
     bins : tuple of str
-        The arrays whose elements are bins.
+        The arrays of bins.
     names : tuple of str
         The names of the bins.
     """
@@ -424,7 +424,7 @@ def with_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
 _Kind = TypeVar("_Kind", bound=Parameter)
 
 
-def _as(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
+def _cast(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
     """Cast a parameter to the class that its role requires."""
     assert parameter is None or isinstance(parameter, kind), f"{parameter} is not a {kind.__name__}"
     return parameter
@@ -577,12 +577,12 @@ class Pattern:
     @property
     def size(self) -> Integer | None:
         """The parameter for the number of generated elements, columns or bodies."""
-        return _as(Integer, self.parameter(Role.SIZE))
+        return _cast(Integer, self.parameter(Role.SIZE))
 
     @property
     def block(self) -> Choice | None:
         """The parameter for the number of threads per block."""
-        return _as(Choice, self.parameter(Role.BLOCK))
+        return _cast(Choice, self.parameter(Role.BLOCK))
 
     def block_sizes(self, params: Mapping[str, Any]) -> tuple[list[int], int]:
         """Return the possible block sizes of whole warps, and the chosen one; ([], 0) if it is none of them."""
@@ -596,16 +596,16 @@ class Pattern:
     @property
     def source(self) -> Choice | None:
         """The parameter for the source of the input: a generator, or a file."""
-        return _as(Choice, self.parameter(Role.SOURCE))
+        return _cast(Choice, self.parameter(Role.SOURCE))
 
     @property
     def subject(self) -> Choice | None:
         """The parameter for the kind of input, if there are several kinds."""
-        return _as(Choice, self.parameter(Role.SUBJECT))
+        return _cast(Choice, self.parameter(Role.SUBJECT))
 
     @property
     def growing(self) -> Integer | None:
-        """The parameter whose default depends on the GPU's size; None if there is none."""
+        """The parameter with a default that depends on the GPU's size; None if there is none."""
         integers = (each for each in self.parameters if isinstance(each, Integer))
         return next((each for each in integers if each.on_gpu is not None), None)
 

@@ -37,7 +37,7 @@ def peak_gflops() -> float:
     try:
         highest_khz = float(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").read_text())
     except (OSError, ValueError):
-        highest_khz = 0.0  # unavailable in virtual machines, whose clock is constant
+        highest_khz = 0.0  # unavailable in virtual machines, which have a constant clock
     try:
         return peak_of(Path("/proc/cpuinfo").read_text(), cores(), highest_khz / 1e3)
     except OSError:

@@ -84,7 +84,7 @@ def _no_gpu(facts: Facts) -> tuple[str, str] | None:
         return "No NVIDIA driver is installed.", f"{_SIMULATOR_GOES_ON} With a GPU: {_INSTALL_DRIVER}"
     if facts.status in (_DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER):
         reason = f"The NVIDIA driver's library and its kernel module do not match (CUDA error {facts.status})."
-        return reason, "Restart the machine; in a container, use an image whose CUDA is not newer than the driver."
+        return reason, "Restart the machine; in a container, use an image with a CUDA version not above the driver's."
     if facts.status not in (0, _NO_DEVICE):
         return f"The NVIDIA driver does not start (CUDA error {facts.status}).", "Check the output of nvidia-smi."
     if facts.gpus:

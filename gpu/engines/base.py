@@ -160,7 +160,7 @@ class Module(Protocol):
 
 Argument = Buffer | np.generic
 Routine = Callable[..., None]
-"""`routine(library, *arrays)`: the library is CuPy, whose interface is NumPy's; the arrays are modified in place."""
+"""`routine(library, *arrays)`: the library is CuPy, with NumPy's interface; the arrays are modified in place."""
 
 Extent = Sequence[int]
 
@@ -191,7 +191,7 @@ class Engine(Protocol):
         ...
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
-        """Return an uninitialized buffer; raise LaunchError if the device has not enough memory."""
+        """Return an uninitialized buffer; raise LaunchError if it does not fit in the device's memory."""
         ...
 
     def upload(self, values: Array) -> Buffer:
@@ -259,7 +259,7 @@ class OverlappingEngine(Engine, Protocol):
 
 @runtime_checkable
 class SharingEngine(Engine, Protocol):
-    """An engine whose buffers other processes on this machine can copy from device to device."""
+    """An engine with buffers that other processes on this machine can copy from device to device."""
 
     def share(self, buffer: Buffer) -> bytes:
         """Return a handle by which another process can copy a buffer until it is freed."""

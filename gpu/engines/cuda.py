@@ -240,9 +240,9 @@ class CudaEngine:
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise LaunchError(
-                f"The GPU has not enough memory for an array of {buffer.size / 2**20:.0f} MB: {free / 2**20:.0f} of "
-                f"its {total / 2**20:.0f} MB are free.",
-                advice="Choose a smaller input, or close other programs that use the GPU.",
+                f"There is not enough memory on the GPU for an array of {buffer.size / 2**20:.0f} MB: "
+                f"{free / 2**20:.0f} of its {total / 2**20:.0f} MB are free.",
+                advice="Use a smaller input, or close other programs that use the GPU.",
             ) from None
         return buffer
 
@@ -353,7 +353,7 @@ class CudaEngine:
         if count > limit:
             raise LaunchError(
                 f"A texture over linear memory has at most {limit} elements on this GPU, not {count}.",
-                advice="Choose a smaller input, or a variant without textures.",
+                advice="Use a smaller input, or a variant without textures.",
             )
         texture = textures.create(int(buffer.memory), buffer.dtype, count)
         buffer.textures.append(texture)
@@ -392,7 +392,7 @@ class CudaEngine:
 
     @cached_property
     def _lead(self) -> Lead | None:
-        """The lead kernel before each launch; None if the GPU has not enough memory for it."""
+        """The lead kernel before each launch; None if it does not fit in the GPU's memory."""
         with suppress(cuda.MemoryError):
             return Lead(lambda file, text: self._compile(file, text, [])[0])
         return None

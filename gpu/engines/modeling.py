@@ -81,7 +81,7 @@ class ModeledModule:
 
 
 class ModelingEngine(SimulatorEngine):
-    """Runs host programs and models each launch; it executes only those launches whose results are needed.
+    """Runs host programs and models each launch; it executes only launches with results that are needed.
 
     Final results are zeros. An uploaded buffer shares the host's array until an executed launch may change it, so that
     gigabytes of input need no second copy.
@@ -91,7 +91,7 @@ class ModelingEngine(SimulatorEngine):
     gpu : GpuDescription
         The modeled GPU. Host programs see its number of multiprocessors.
     timed : int or None
-        Index of the launch whose timelines are kept, fills included; LONGEST for the launch with the longest time.
+        Index of the launch for `timelines`, fills included; LONGEST for the launch with the longest time.
     nvcc : bool
         Whether the timing model may use nvcc if it is installed.
 
@@ -227,7 +227,7 @@ class ModelingEngine(SimulatorEngine):
         return super().download(buffer, count)
 
     def _settle(self) -> None:
-        """Execute the pending launch, whose results are needed now."""
+        """Execute the pending launch, because its results are needed now."""
         if self._pending is not None:
             run, self._pending = self._pending, None
             run()

@@ -28,7 +28,7 @@ class BuiltKernel:
 
 
 class BuiltModule:
-    """A built kernel file, whose kernels refer to its name and macros."""
+    """A built kernel file; its kernels refer to its name and macros."""
 
     def __init__(self, plain: Any, file: str, defines: Mapping[str, int | str]) -> None:
         self._plain, self._file, self._defines = plain, file, defines
@@ -182,7 +182,7 @@ class RewindingEngine(SimulatorEngine):
     Parameters
     ----------
     like : Device or None
-        A device whose limits host programs use for their launches; None for the simulator's limits.
+        The device with the limits for launches; None for the simulator's limits.
 
     Attributes
     ----------

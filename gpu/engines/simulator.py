@@ -135,8 +135,8 @@ class SimulatorEngine:
             return SimulatedBuffer(tuple(shape), kind, self._memory(size))
         except MemoryError:
             raise LaunchError(
-                f"This machine has not enough memory for an array of {size / 2**20:.0f} MB.",
-                advice="Choose a smaller input.",
+                f"There is not enough memory for an array of {size / 2**20:.0f} MB.",
+                advice="Use a smaller input.",
             ) from None
 
     def _memory(self, size: int) -> npt.NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Streams whose copies, from and to page-locked memory, overlap with other streams' kernels."""
+"""Streams that overlap copies, from and to page-locked memory, with other streams' kernels."""
 
 from __future__ import annotations
 

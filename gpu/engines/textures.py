@@ -18,7 +18,7 @@ _FORMATS = {
 
 
 def create(address: int, dtype: np.dtype[Any], count: int) -> int:
-    """Return a texture object whose elements `tex1Dfetch` reads without conversion.
+    """Return a texture object for reading elements by `tex1Dfetch` without conversion.
 
     Parameters
     ----------

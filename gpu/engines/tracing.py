@@ -34,7 +34,7 @@ class TracedKernel:
 
 
 class TracedModule:
-    """A built kernel file whose launches are traced."""
+    """A built kernel file that traces its launches."""
 
     def __init__(self, module: SimulatedModule) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""Discovery of the patterns: each is a module here, or a folder whose `pattern.py` declares it."""
+"""Discovery of the patterns: each is a module here, or a folder with a `pattern.py` that declares it."""
 
 from __future__ import annotations
 

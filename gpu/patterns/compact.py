@@ -236,7 +236,7 @@ def _placed(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
     return Parts(tuple(kept), starts if tasks.params["result"] == "pack" else None)
 
 
-def _kept(values: Array, params: Params) -> Array:
+def _kept_mask(values: Array, params: Params) -> Array:
     """Return the mask of kept elements."""
     match params["predicate"]:
         case "greater":
@@ -252,20 +252,20 @@ def _kept(values: Array, params: Params) -> Array:
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     values = typed(inputs, params)
-    kept = _kept(values, params)
+    kept = _kept_mask(values, params)
     return values[kept] if params["result"] == "pack" else np.where(kept, values, values.dtype.type(0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     """Return the minimum traffic: each element is read once, and each element of the result written once."""
     n = inputs["values"].size
-    written = n if params["result"] == "split" else int(np.count_nonzero(_kept(typed(inputs, params), params)))
+    written = n if params["result"] == "split" else int(np.count_nonzero(_kept_mask(typed(inputs, params), params)))
     return Cost(bytes_read=4 * n, bytes_written=4 * written, flops=0)
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     values = typed(inputs, params)
-    return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept(values, params))}
+    return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept_mask(values, params))}
 
 
 def _in_any_order(params: Params, result: Array) -> Array:

@@ -66,7 +66,7 @@ def _moved(
 def _launched(
     engine: Engine, inputs: Inputs, params: Params, kernel_name: str, threads: tuple[int, int], *, copies: bool = False
 ) -> Generator[Progress, None, Array]:
-    """Launch a kernel whose block size is the tile's columns and rows, divided by `threads`."""
+    """Launch a kernel with the tile's columns and rows, divided by `threads`, as block size."""
     (rows, columns), tile = inputs["values"].shape, int(params["tile"])
     kernel = engine.build(_FILE, {"TILE": tile}).kernel(kernel_name)
     across, down = (rows, columns) if kernel_name == "transpose_gather" else (columns, rows)

@@ -57,7 +57,7 @@ _STRIP_BLOCK = (64, 2, 1)
 _ROW_BLOCK = (128, 1, 1)
 _REGISTERS = 65536
 _FEWEST_ROWS, _MOST_ROWS = 8, 128
-# For small filters, whose threads load all their pixels first: rows per thread for each unit of the filter's radius.
+# For small filters, where threads load all their pixels first: rows per thread for each unit of the filter's radius.
 _ROWS_BY_RADIUS = 2
 _AT_ONCE_BLOCK = (32, 4, 1)
 # The largest filters for which this is faster than tiles; smaller for interleaved channels, as their halo is larger.
@@ -73,7 +73,7 @@ _RUN_WARPS, _COLOR_RUN_WARPS = 8, 4
 
 # Rows of the reference result per CPU task.
 _REFERENCE_ROWS = 256
-# From this size, the reference uses float64 transforms, whose time does not depend on the filter; error about 10^-14.
+# From this size, the reference uses float64 transforms; their time does not depend on the filter; error about 10^-14.
 _TRANSFORMED_SIZE = 15
 
 # Values that are rounded to levels at a time.
@@ -94,7 +94,7 @@ def _second_filter(params: Params) -> str:
 
 
 def row_and_column(weights: Array) -> tuple[Array, Array]:
-    """Return the float32 row and column whose outer product is nearest to a filter of shape (K, K)."""
+    """Return the float32 row and column with the outer product nearest to a filter of shape (K, K)."""
     columns, values, rows = np.linalg.svd(weights.astype(np.float64))
     scale = np.sqrt(values[0])
     if rows[0].sum() + columns[:, 0].sum() < 0:

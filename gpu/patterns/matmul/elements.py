@@ -12,7 +12,7 @@ FLOATS, HALVES = "float32", "float16"
 PARAMETER = Choice(
     name="dtype",
     label="Type",
-    help="Type that kernels read and write: float32, or float16 (half precision), whose products are summed in float32 "
+    help="Type that kernels read and write: float32, or float16 (half precision), with products summed in float32 "
     "and rounded once. Tiled, Tiles by warpgroups and cuBLAS support both.",
     options=(FLOATS, HALVES),
     default=FLOATS,

@@ -107,7 +107,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
 
 
 def _padded_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
-    """Return a matrix whose row length is a multiple of a copy's: itself, or a copy padded with zeros."""
+    """Return a matrix with a row length that is a multiple of a copy's: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
     pitch = -(-columns // _PART) * _PART
     if pitch == columns:

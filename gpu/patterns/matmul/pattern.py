@@ -180,7 +180,7 @@ def _launch(
     block: tuple[int, int, int],
     file: str = _FILE,
 ) -> None:
-    """Launch a kernel whose blocks compute `covers` rows and columns of C."""
+    """Launch a kernel; each block computes `covers` rows and columns of C."""
     (m, k), n = a.shape, b.shape[1]
     kernel = engine.build(file, defines).kernel(kernel_name)
     grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
@@ -204,7 +204,7 @@ def _one_element_per_thread(kernel_name: str) -> _Multiply:
 def _several_elements_per_thread(
     kernel_name: str, shapes: dict[int, BlockTile], *, one_column: bool = False
 ) -> _Multiply:
-    """Return a launcher of a kernel whose threads compute a column or a square of elements each."""
+    """Return a launcher of a kernel with a column or a square of elements per thread."""
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         shape = shapes[int(params["tile"])]

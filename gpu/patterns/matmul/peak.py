@@ -125,7 +125,7 @@ def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) ->
 
 
 def _padded_quads(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
-    """Return a matrix whose rows are whole quads: itself, or a copy padded with zeros."""
+    """Return a matrix with rows of whole quads: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
     quads = -(-columns // _QUAD)
     if quads * _QUAD == columns:

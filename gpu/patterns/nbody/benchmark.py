@@ -13,7 +13,11 @@ from gpu.declaration.pattern import Inputs, Params
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.physics import softening_squared
 
-_BODIES_A_THREAD = {1: "one body per thread, as CUDA's sample", 2: "two bodies per thread", 4: "four bodies per thread"}
+_BODIES_PER_THREAD = {
+    1: "one body per thread, as CUDA's sample",
+    2: "two bodies per thread",
+    4: "four bodies per thread",
+}
 _AS_THE_SAMPLE = ("-ftz=true",)
 """The nvcc option of CUDA's n-body sample, with which rsqrtf() is one instruction, as in our kernels."""
 
@@ -26,7 +30,7 @@ def _case(bodies: int, variants: tuple[str, ...] = ()) -> Case:
         variants=variants,
         programs=tuple(
             CudaProgram(who, "gravity.cu", (each, bodies), options=_AS_THE_SAMPLE)
-            for each, who in _BODIES_A_THREAD.items()
+            for each, who in _BODIES_PER_THREAD.items()
         ),
     )
 

@@ -79,7 +79,7 @@ def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
         (dark matter, big-endian as in tipsy's standard), or .npy.
     bodies : array
     time : float
-        Simulated time, for formats whose header has it.
+        Simulated time, for formats with time in their header.
 
     Raises
     ------

@@ -23,7 +23,7 @@ _SMALL = 4
 
 
 def probes(n: int) -> Array:
-    """Return the indices of the bodies whose accelerations are verified: all, unless there are too many."""
+    """Return the indices of the bodies for verification: all, unless there are too many."""
     count = min(n, max(_VERIFIED_BODIES, _VERIFIED_PAIRS // n))
     return np.arange(count, dtype=np.int64) * n // count
 
@@ -45,7 +45,7 @@ def accelerations(bodies: Array, targets: Array, softening: float) -> tuple[Arra
     bodies : array of shape (n, 7)
         Columns x y z vx vy vz m.
     targets : array of int
-        Indices of the bodies whose accelerations are computed.
+        Indices of the bodies to compute accelerations of.
     softening : float
 
     Returns

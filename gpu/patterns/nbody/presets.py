@@ -65,7 +65,7 @@ def galaxies(n: int, rng: _G) -> Array:
         rotation = _rotation(tilt, turn).astype(np.float32)
         galaxy[:, :3] = galaxy[:, :3] @ rotation.T
         galaxy[:, 3:6] = galaxy[:, 3:6] @ rotation.T
-    # A parabolic orbit whose closest distance is about the discs' size.
+    # A parabolic orbit with a closest distance of about the discs' size.
     distance, closest = 5.0, 0.8
     speed = (2 * 1.5 / distance) ** 0.5
     across = speed * (closest / distance) ** 0.5

@@ -1,4 +1,4 @@
-"""Simulation of bodies whose state stays on the device between steps."""
+"""Simulation of bodies, with their state on the device between steps."""
 
 from __future__ import annotations
 

@@ -365,7 +365,7 @@ PATTERN = Pattern(
         Integer(
             name="blocks",
             label="Blocks",
-            help="Number of blocks, for variants whose grid may have any size.",
+            help="Number of blocks, for variants with a grid of any size.",
             default=0,
             minimum=0,
             maximum=65535,

@@ -1,4 +1,4 @@
-"""The host program of the fastest sort: in one block, or in tiles whose shape depends on the number of keys."""
+"""The host program of the fastest sort: in one block, or in tiles of a shape that depends on the number of keys."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _TILES: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
 
 
 def peak(job: Job, data: Data) -> Sorting:
-    """Sort few keys in one block, and many in tiles whose shape depends on their number."""
+    """Sort few keys in one block, and many in tiles of a shape that depends on their number."""
     pairs, key_bytes = bool(job.defines["PAIRS"]), int(data.keys.dtype.itemsize)
     passes = -(-job.bits // _BYTE)
     for shape in _IN_BLOCK:

@@ -183,7 +183,7 @@ def sort_bucket(worker: OnWorker, keys: list[Buffer], places: list[Buffer] | Non
 
 
 def _job(worker: OnWorker, n: int) -> Job:
-    """Return the context of this module's launches, whose kernels need whole warps."""
+    """Return the context of this module's launches: their kernels need whole warps."""
     job = job_of(worker.variant, worker.engine, worker.params, n)
     return replace(job, defines={**job.defines, "BLOCK_SIZE": whole_warps(worker.params)})
 
