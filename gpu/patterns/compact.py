@@ -208,7 +208,7 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     chunks = [tasks.make(compact_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
     places = tasks.make(scan_counts, [each["count"] for each in chunks])
     return {
-        "result": _placed(tasks, [each["kept"] for each in chunks], places["starts"]),
+        "result": _result_parts(tasks, [each["kept"] for each in chunks], places["starts"]),
         "count": Parts((places["count"],)),
     }
 
@@ -228,10 +228,10 @@ def _plan_in_two_passes(tasks: Tasks) -> dict[str, Parts]:
     places = tasks.make(scan_counts, counts)
     starts = places["starts"]
     kept = [tasks.make(keep_of_chunk, chunk, starts, place=place) for place, chunk in enumerate(tasks.chunks)]
-    return {"result": _placed(tasks, kept, starts), "count": Parts((places["count"],))}
+    return {"result": _result_parts(tasks, kept, starts), "count": Parts((places["count"],))}
 
 
-def _placed(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
+def _result_parts(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
     """Return the chunks' results with their starts; a split result has the position and length of its chunk."""
     return Parts(tuple(kept), starts if tasks.params["result"] == "pack" else None)
 
@@ -268,7 +268,7 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept_mask(values, params))}
 
 
-def _in_any_order(params: Params, result: Array) -> Array:
+def _sorted_if_packed(params: Params, result: Array) -> Array:
     """Sort a packed result to compare it as a multiset; a split result has defined positions."""
     return np.sort(result) if params["result"] == "pack" else result
 
@@ -348,7 +348,7 @@ PATTERN = Pattern(
             limit="Not stable: blocks are written in the order of their atomic operations.",
             kernels=("compact_ballot", "compact_split"),
             threads=whole_warps,
-            comparable=_in_any_order,
+            comparable=_sorted_if_packed,
         ),
         Variant(
             "look-back",

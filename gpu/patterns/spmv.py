@@ -224,7 +224,7 @@ def _csr(engine: Engine, inputs: Inputs) -> list[Buffer]:
     return [engine.upload(inputs[name]) for name in ("offsets", "columns", "entries")]
 
 
-def _fitting(inputs: Inputs) -> int:
+def _fitted_lanes(inputs: Inputs) -> int:
     """Return the power of two nearest to the mean number of entries per row, by ratio, and at most a warp."""
     mean = inputs["entries"].size / max(_rows(inputs), 1)
     return min(WARP, 1 << max(0, round(math.log2(max(mean, 1)))))
@@ -248,7 +248,7 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     return {"result": Parts(tuple(parts))}
 
 
-def _multiplied(inputs: Inputs, *, magnitudes: bool = False) -> Array:
+def _product(inputs: Inputs, *, magnitudes: bool = False) -> Array:
     """Return the product, or that of the magnitudes, in float64."""
     from scipy import sparse
 
@@ -267,7 +267,7 @@ def _tolerance(inputs: Inputs, params: Params) -> Array:
     A product goes through at most d + 1 roundings: its own, and those of adding d terms to zero.
     """
     roundings = (np.diff(inputs["offsets"]) + 1.0) * UNIT
-    bound: Array = roundings / (1 - roundings) * _multiplied(inputs, magnitudes=True)
+    bound: Array = roundings / (1 - roundings) * _product(inputs, magnitudes=True)
     return bound
 
 
@@ -408,7 +408,7 @@ PATTERN = Pattern(
         Variant(
             "fitted",
             "CSR, fitted lanes",
-            run=_host_program(_csr_launcher("spmv_fitted", lanes=_fitting)),
+            run=_host_program(_csr_launcher("spmv_fitted", lanes=_fitted_lanes)),
             idea="As many lanes per row as the average row has entries: a warp processes several rows.",
             limit="Rows of different lengths: short rows leave lanes idle, a long row keeps only a few lanes busy.",
             kernels=("spmv_fitted",),
@@ -427,7 +427,7 @@ PATTERN = Pattern(
     benchmark=_BENCHMARK,
     default_variant="vector",
     result="result",
-    reference=lambda inputs, params: _multiplied(inputs),
+    reference=lambda inputs, params: _product(inputs),
     tolerance=_tolerance,
     cost=_cost,
     work=lambda inputs, params: Work(2 * inputs["entries"].size, "FLOP", "G"),

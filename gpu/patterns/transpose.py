@@ -49,7 +49,7 @@ _EXACT = 2**24
 """Whole numbers below this are exact in float32."""
 
 
-def _moved(
+def _run_move(
     engine: Engine, inputs: Inputs, shape: tuple[int, int], move: Callable[[Buffer, Buffer], None]
 ) -> Generator[Progress, None, Array]:
     """Upload the matrix, call `move` to write a matrix of another shape, and download that."""
@@ -63,7 +63,7 @@ def _moved(
     return result
 
 
-def _launched(
+def _launch_kernel(
     engine: Engine, inputs: Inputs, params: Params, kernel_name: str, threads: tuple[int, int], *, copies: bool = False
 ) -> Generator[Progress, None, Array]:
     """Launch a kernel with the tile's columns and rows, divided by `threads`, as block size."""
@@ -75,20 +75,20 @@ def _launched(
     def move(matrix: Buffer, out: Buffer) -> None:
         engine.launch(kernel, grid, block, matrix, out, np.int32(rows), np.int32(columns))
 
-    return (yield from _moved(engine, inputs, (rows, columns) if copies else (columns, rows), move))
+    return (yield from _run_move(engine, inputs, (rows, columns) if copies else (columns, rows), move))
 
 
 def _transpose_program(kernel_name: str, *threads: int) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         across, down = threads or (1, 1)
-        return {"result": (yield from _launched(engine, inputs, params, kernel_name, (across, down)))}
+        return {"result": (yield from _launch_kernel(engine, inputs, params, kernel_name, (across, down)))}
 
     return run
 
 
 def _copy_program(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     """Copy the matrix, and read the copy in column-major order."""
-    copy = yield from _launched(engine, inputs, params, "transpose_copy", (4, 2), copies=True)
+    copy = yield from _launch_kernel(engine, inputs, params, "transpose_copy", (4, 2), copies=True)
     return {"result": copy.T}
 
 
@@ -97,7 +97,7 @@ def _cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progres
         library.cublas.geam("T", "N", 1.0, matrix, 0.0, out, out=out)
 
     rows, columns = inputs["values"].shape
-    return {"result": (yield from _moved(engine, inputs, (columns, rows), partial(engine.call, geam)))}
+    return {"result": (yield from _run_move(engine, inputs, (columns, rows), partial(engine.call, geam)))}
 
 
 def cut_columns(worker: OnWorker, piece: Piece, parts: int) -> dict[str, Array]:

@@ -61,7 +61,7 @@ _FEWEST_ROWS, _MOST_ROWS = 8, 128
 _ROWS_BY_RADIUS = 2
 _AT_ONCE_BLOCK = (32, 4, 1)
 # The largest filters for which this is faster than tiles; smaller for interleaved channels, as their halo is larger.
-_WIDEST_AT_ONCE, _WIDEST_AT_ONCE_BESIDE = 5, 3
+_WIDEST_AT_ONCE, _WIDEST_AT_ONCE_INTERLEAVED = 5, 3
 # Bytes of a row per thread, and rows per thread.
 _BYTES_ACROSS, _BYTES_ROWS = 8, 4
 
@@ -251,7 +251,7 @@ def _at_once(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progre
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    widest = _WIDEST_AT_ONCE_BESIDE if _is_interleaved(inputs, params) else _WIDEST_AT_ONCE
+    widest = _WIDEST_AT_ONCE_INTERLEAVED if _is_interleaved(inputs, params) else _WIDEST_AT_ONCE
     host_program = _at_once if len(filter_of(params)) <= widest else _register_tiled
     return (yield from host_program(engine, inputs, params))
 
@@ -572,8 +572,8 @@ PATTERN = Pattern(
             "peak",
             "Peak",
             run=_apply_each_filter(_peak),
-            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE}, with 8-bit colors {_WIDEST_AT_ONCE_BESIDE} x "
-            f"{_WIDEST_AT_ONCE_BESIDE}, a thread issues all loads for its pixels before the first multiplication; "
+            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE}, with 8-bit colors {_WIDEST_AT_ONCE_INTERLEAVED} x "
+            f"{_WIDEST_AT_ONCE_INTERLEAVED}, a thread issues all loads for its pixels before the first multiplication; "
             "larger filters use register tiling.",
             limit="Memory bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),

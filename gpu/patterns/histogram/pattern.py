@@ -46,7 +46,7 @@ _PEAK_BLOCK = 1024
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 1
 _PEAK_COPIES = 32
 _PEAK_OWN_BYTES = 2 * 1024  # in addition to its counters
-_MOST_MOVED = 2048  # bins: for more, clearing them is faster than moving them by one block
+_MAX_MOVED_BINS = 2048  # bins: for more, clearing them is faster than moving them by one block
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
 
@@ -117,18 +117,18 @@ def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[
     return {"counts": result}
 
 
-def _too_many_for_a_block(inputs: Inputs, params: Params) -> str:
+def _block_obstacle(inputs: Inputs, params: Params) -> str:
     bins = counted.counted(inputs, params).bins
     if 4 * bins <= _SHARED_BYTES:
         return ""
     return f"A block's shared memory has room for {_SHARED_BYTES // 4} bins, not {bins}."
 
 
-def _too_many_for_a_texture(inputs: Inputs, params: Params) -> str:
-    return _too_many_for_a_block(inputs, params) or _too_long_for_a_texture(inputs, params)
+def _texture_obstacle(inputs: Inputs, params: Params) -> str:
+    return _block_obstacle(inputs, params) or _texture_size_obstacle(inputs, params)
 
 
-def _too_long_for_a_texture(inputs: Inputs, params: Params) -> str:
+def _texture_size_obstacle(inputs: Inputs, params: Params) -> str:
     elements = counted.counted(inputs, params).planes.size
     if 0 < elements <= _TEXTURE_ELEMENTS:
         return ""
@@ -224,7 +224,7 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     bins = task.bins
     counters = _counters(task.levels if task.levels <= _FEW_LEVELS else bins, engine.device)
     channels, pixels = task.planes.shape
-    moved = channels * bins <= _MOST_MOVED
+    moved = channels * bins <= _MAX_MOVED_BINS
     kernel = _build(engine, task, PARTS=counters.parts, MOVED=int(moved)).kernel("histogram_peak")
     data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
@@ -402,7 +402,7 @@ PATTERN = Pattern(
             idea="Privatization: each block counts in shared memory, and adds its counts to the result once.",
             limit="Contention: atomics for equal pixels in one block are serialized.",
             kernels=("histogram_privatized",),
-            obstacle=_too_many_for_a_block,
+            obstacle=_block_obstacle,
         ),
         Variant(
             "aggregated",
@@ -411,7 +411,7 @@ PATTERN = Pattern(
             idea="Aggregation: a thread adds a run of equal pixels by one atomic.",
             limit="Faster only for images with long runs; pixels are loaded one by one.",
             kernels=("histogram_aggregated",),
-            obstacle=_too_many_for_a_block,
+            obstacle=_block_obstacle,
             lifted_by="peak",
         ),
         Variant(
@@ -421,7 +421,7 @@ PATTERN = Pattern(
             idea="Each block writes its histogram to global memory, and a second kernel adds them without atomics.",
             limit="A second launch; contention within a block remains.",
             kernels=("histogram_written_out", "histogram_merge"),
-            obstacle=_too_many_for_a_block,
+            obstacle=_block_obstacle,
             lifted_by="peak",
         ),
         Variant(
@@ -431,7 +431,7 @@ PATTERN = Pattern(
             idea="The texture unit reads the pixels, by a separate path.",
             limit="One fetch and one shared-memory atomic per pixel.",
             kernels=("histogram_texture",),
-            obstacle=_too_many_for_a_texture,
+            obstacle=_texture_obstacle,
         ),
         Variant(
             "peak",

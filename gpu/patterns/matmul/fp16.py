@@ -17,7 +17,7 @@ _PART = 8
 """Elements per copy: rows have to begin at multiples of this."""
 _DEPTH = _LINE = 64
 """Depth of a step along k, and elements of a line in shared memory."""
-_FILLING_BLOCK = 256
+_PADDING_BLOCK = 256
 _LEAST_DEPTH = 1024
 """The smallest depth of a part of k, if there are few tiles."""
 
@@ -114,7 +114,7 @@ def _padded_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
         return matrix
     padded = engine.allocate((rows, pitch), np.float16)
     parts = pitch // _PART
-    grid = (-(-rows * parts // _FILLING_BLOCK), 1, 1)
+    grid = (-(-rows * parts // _PADDING_BLOCK), 1, 1)
     sizes = np.int32(rows), np.int32(columns), np.int32(parts)
-    engine.launch(module.kernel("matmul_whole_rows"), grid, (_FILLING_BLOCK, 1, 1), matrix, padded, *sizes)
+    engine.launch(module.kernel("matmul_whole_rows"), grid, (_PADDING_BLOCK, 1, 1), matrix, padded, *sizes)
     return padded

@@ -16,8 +16,8 @@ from gpu.patterns.matmul.parts import PartsOfK
 FILE = "matmul.cu"
 
 _QUAD = 4
-_FILLING_BLOCK = 256
-_WORTH_FILLING = 2**27
+_PADDING_BLOCK = 256
+_PADDING_WORTHWHILE = 2**27
 """Multiply-adds from which padding B's rows to whole quads (four floats) pays off."""
 
 
@@ -102,7 +102,7 @@ def _plans(device: Device, n: int, k: int) -> Iterator[_Plan]:
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
     """Compute C = alpha A B + beta C: A is m x k, B is k x n."""
     (m, k), n = a.shape, b.shape[1]
-    wide = n % _QUAD == 0 or m * n * k >= _WORTH_FILLING
+    wide = n % _QUAD == 0 or m * n * k >= _PADDING_WORTHWHILE
     plan = plan_of(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, plan.defines(wide=wide, n=n))
     padded_b = _padded_quads(engine, module, b) if wide else b
@@ -132,6 +132,6 @@ def _padded_quads(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
         return matrix
     padded = engine.allocate((rows, quads * _QUAD), np.float32)
     sizes = np.int32(rows), np.int32(columns), np.int32(quads)
-    grid = (-(-rows * quads // _FILLING_BLOCK), 1, 1)
-    engine.launch(module.kernel("matmul_whole_quads"), grid, (_FILLING_BLOCK, 1, 1), matrix, padded, *sizes)
+    grid = (-(-rows * quads // _PADDING_BLOCK), 1, 1)
+    engine.launch(module.kernel("matmul_whole_quads"), grid, (_PADDING_BLOCK, 1, 1), matrix, padded, *sizes)
     return padded

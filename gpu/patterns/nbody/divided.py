@@ -167,7 +167,7 @@ def chunk_moments(worker: OnWorker, places: list[Buffer], velocities: Buffer) ->
     """Measure a chunk's share of the conserved quantities of all bodies."""
     engine, own = worker.engine, velocities.shape[0]
     # Padding with bodies of no mass, so that the last block does not count another chunk's bodies.
-    together = _gathered(engine, places, room=-own % MOMENTS_BLOCK)
+    together = _gather(engine, places, room=-own % MOMENTS_BLOCK)
     sums = allocate_moments(engine, own)
     result = moments(engine, together, velocities, sums, softening_squared(motion_of(worker.params).softening))
     for buffer in (together, sums):
@@ -197,7 +197,7 @@ def draw_bodies(
 ) -> Array:
     """Draw the bodies of all chunks on one device: uint8, shape (height, width, 3)."""
     engine, painter = worker.engine, Painter(worker.engine)
-    all_places, all_velocities = _gathered(engine, places), _gathered(engine, velocities)
+    all_places, all_velocities = _gather(engine, places), _gather(engine, velocities)
     all_origins = engine.upload(np.concatenate(origins))
     image = painter.draw(
         all_places,
@@ -230,7 +230,7 @@ def starts_of(worker: OnWorker, parts: list[Array]) -> Array:
 def _pulls(worker: OnWorker, places: list[Buffer]) -> Buffer:
     """Return the accelerations of the first chunk's bodies by the bodies of all chunks."""
     engine, motion, own = worker.engine, motion_of(worker.params), places[0].shape[0]
-    together = _gathered(engine, places)
+    together = _gather(engine, places)
     total = together.shape[0]
     # The last block also computes accelerations of other chunks' bodies, which are not used.
     all_pulls = engine.allocate((total, 4), np.float32)
@@ -243,7 +243,7 @@ def _pulls(worker: OnWorker, places: list[Buffer]) -> Buffer:
     return pulls
 
 
-def _gathered(engine: Engine, places: list[Buffer], room: int = 0) -> Buffer:
+def _gather(engine: Engine, places: list[Buffer], room: int = 0) -> Buffer:
     """Concatenate the bodies of all chunks, with `room` bodies of no mass after the first chunk's."""
     together, first = engine.allocate((room + sum(each.shape[0] for each in places), 4), np.float32), 0
     if room:
