@@ -96,7 +96,7 @@ class LaunchError(KernelError):
     kind : str
         The kind of error, one of `gpu.simulator.checkers.findings`; "" if it is unknown or not the kernel's error.
     thread : str
-        The thread that failed, such as "thread (3,0,0) in block (0,0,0)"; may be empty.
+        The thread that failed, with its block; may be empty.
     """
 
     def __init__(
