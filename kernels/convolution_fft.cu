@@ -11,7 +11,7 @@
 // (the four-step transform: Bailey, FFTs in External or Hierarchical Memory, 1990). Frequencies stay in permuted order:
 // the filter's transform has the same order, and the inverse transform restores it.
 
-// Rows and columns of the filter, or of a part of it if the whole filter would leave few valid pixels per tile; the
+// The side of the filter, or of a part of it if the whole filter would leave few valid pixels per tile; the
 // results of parts are added.
 #ifndef SIZE
 #define SIZE 3

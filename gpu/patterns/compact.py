@@ -297,7 +297,7 @@ PATTERN = Pattern(
     name="compaction",
     order=5,
     title="Compaction",
-    summary="Keep some elements, in consecutive positions.",
+    summary="Keep and pack some elements.",
     kernels=_FILE,
     presentation=ArrayPresentation(words=lambda params: ("split",) if params["result"] == "split" else ()),
     parameters=(

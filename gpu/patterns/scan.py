@@ -474,7 +474,7 @@ PATTERN = Pattern(
     name="scan",
     order=4,
     title="Scan",
-    summary="Prefix sums (running totals) of an array.",
+    summary="Prefix sums of an array.",
     kernels=_FILE,
     presentation=ArrayPresentation(words=lambda params: (params["kind"], params["operator"])),
     parameters=(

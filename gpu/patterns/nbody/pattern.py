@@ -118,7 +118,7 @@ PATTERN = Pattern(
     name="nbody",
     order=6,
     title="N-body",
-    summary="Gravity among all bodies, such as galaxies.",
+    summary="Gravity between all pairs of bodies.",
     kernels=FILE,
     helpers={
         FILE: ("nbody_potential", "nbody_moments"),

@@ -346,7 +346,7 @@ PATTERN = Pattern(
     name="reduction",
     order=3,
     title="Reduction",
-    summary="Combine many values into one, such as a sum.",
+    summary="Combine an array into one value.",
     kernels=_FILE,
     presentation=ArrayPresentation(folds=True, words=lambda params: (params["operator"],)),
     parameters=(
