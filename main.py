@@ -44,7 +44,7 @@ def _openings(repetitions: int) -> Any:
 
 
 def _no_display() -> str:
-    """Return why no window can open here, and what can be done; "" where one can."""
+    """Return why no window can open on this machine, and what to do instead; "" if one can."""
     if not sys.platform.startswith("linux") or "QT_QPA_PLATFORM" in os.environ:
         return ""
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
@@ -56,29 +56,29 @@ def _no_display() -> str:
 
 
 def _missing_libraries() -> str:
-    """Return which of the system's libraries Qt wants and this machine lacks, all at once; "" where none is missing.
+    """Return the names of all missing system libraries that Qt needs, and how to install them; "" if none is missing.
 
-    Qt itself ends the process at the first that it misses, and names another one.
+    Qt itself ends the process at the first missing library, and its message names another one.
     """
     from tools import probe
 
     on_x = "DISPLAY" in os.environ and "WAYLAND_DISPLAY" not in os.environ and "QT_QPA_PLATFORM" not in os.environ
-    wanted = probe.WINDOW_LIBRARIES if on_x else probe.OFFSCREEN_LIBRARIES
-    missing = probe.missing_libraries(wanted)
+    needed = probe.WINDOW_LIBRARIES if on_x else probe.OFFSCREEN_LIBRARIES
+    missing = probe.missing_libraries(needed)
     if not missing:
         return ""
-    said = f"The window needs system libraries that are not here: {', '.join(missing)}."
+    reason = f"The window needs system libraries that are not installed: {', '.join(missing)}."
     if not shutil.which("apt-get"):
-        return f"{said} Install them as this system does that."
-    return f"{said} Type: {probe.apt_line(tuple(missing.values()))}"
+        return f"{reason} Install them with this system's package manager."
+    return f"{reason} Run: {probe.apt_line(tuple(missing.values()))}"
 
 
 def _cannot_open(error: ImportError) -> int:
-    """Say what is missing: a package, or one of the system's libraries."""
+    """Report a missing package or system library."""
     remedy = "Run `make setup`, or `pip install -r requirements.txt`."
     if ".so" in str(error):
-        remedy = "Run `make run`, which installs Qt's system libraries or says how to."
-    print(f"lockstep: The window needs what is not installed here: {error}. {remedy}", file=sys.stderr)
+        remedy = "Run `make run`, which installs Qt's system libraries or prints how to."
+    print(f"lockstep: The window needs a package or library that is not installed: {error}. {remedy}", file=sys.stderr)
     return 2
 
 
@@ -92,14 +92,14 @@ def _run() -> int:
 
 
 def _main() -> int:
-    # With it no folder's modules are found, and this one's are Lockstep's own.
+    # PYTHONSAFEPATH removes this folder from the module path, but Lockstep's packages are here.
     if os.environ.pop("PYTHONSAFEPATH", None):
         sys.path.insert(0, str(Path(__file__).resolve().parent))
     if sys.argv[1:2] != ["simulate"]:
         return _run()
     from gpu.cli.supervised import supervised
 
-    return supervised(_run)  # before anything is imported that starts a thread
+    return supervised(_run)  # before importing modules that start threads
 
 
 if __name__ == "__main__":

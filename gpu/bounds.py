@@ -1,7 +1,7 @@
-"""How much time and memory reading and running a stranger's kernel may take, and what ends it where nothing else can.
+"""Time and memory limits for parsing and running untrusted kernels, enforced by the operating system.
 
-Clang is one long call: neither Python nor Ctrl+C has a say until it returns. The system has: it ends a process that
-computes for too long, whatever that does. Only a process that somebody watches is ended so.
+Parsing with Clang is one long call, which neither Python nor Ctrl+C can interrupt. The operating system can terminate a
+process that exceeds its CPU time. This applies only to a process with a supervisor, see `allow_ending`.
 """
 
 from __future__ import annotations
@@ -14,92 +14,92 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SECONDS = 5.0
-"""What reading a text may take, and its blocks that are simulated together, before they are taken for endless."""
+"""CPU time limit in seconds for parsing a text, and for one batch of simulated blocks."""
 MEMORY = 1 << 30
-"""Bytes that reading or running may add to what the process has."""
+"""Bytes that parsing or running may allocate."""
 
 WAITING = 8.0
-"""Seconds by the clock after which somebody has waited long enough, where so much computing is allowed at most."""
+"""Smallest wall-clock limit in seconds for work with a CPU time limit."""
 
 _LEAST_TO_READ = 6.0
-"""Seconds by the clock that reading a text may last at least, as nobody sees how much of it is computing."""
+"""Smallest wall-clock limit in seconds for parsing a text, as its share of CPU time cannot be observed."""
 
-_ended_alone = False
+_may_end = False
 _awaited_since = -math.inf
 
 
 def allow_ending(awaited_since: float = -math.inf) -> None:
-    """Let `bounded` end this process: somebody watches it, and says what happened.
+    """Allow `bounded` to end this process, because a supervisor watches it and reports the reason.
 
     Parameters
     ----------
     awaited_since : float
-        When, by `time.monotonic`, somebody began to wait for the first answer of this process, where it gives only one.
+        Time by `time.monotonic` at which the supervisor began to wait, for a process that answers only once.
     """
-    global _ended_alone, _awaited_since
-    _ended_alone, _awaited_since = True, awaited_since
+    global _may_end, _awaited_since
+    _may_end, _awaited_since = True, awaited_since
 
 
 def waiting(seconds: float) -> float:
-    """Return the seconds by the clock that may pass for so many of computing."""
+    """Return the wall-clock limit for a CPU time limit, both in seconds."""
     return max(WAITING, 1.6 * seconds)
 
 
 def first_waiting(seconds: float, least: float = 3.0) -> float:
-    """Return what of them is left for what comes first, as starting this process has taken its part, but some time."""
-    begun = time.monotonic() - _awaited_since
-    return max(waiting(seconds) - begun, least) if begun < math.inf else waiting(seconds)
+    """Return the wall-clock limit less the time spent on starting this process, but at least `least` seconds."""
+    elapsed = time.monotonic() - _awaited_since
+    return max(waiting(seconds) - elapsed, least) if elapsed < math.inf else waiting(seconds)
 
 
 @contextlib.contextmanager
 def bounded(seconds: float | None = SECONDS, memory: int = MEMORY) -> Iterator[None]:
-    """Hold what is done within to time and memory; one within another does not loosen that.
+    """Limit time and memory within the context; a nested context cannot loosen the limits.
 
-    Time that is up ends the process by SIGPROF, or by SIGALRM where it only waits; memory raises MemoryError, and is
-    what clang gives up for. Nothing is held where nobody watches this process, or where the system does not offer it.
+    Exceeding the CPU time ends the process by SIGPROF, and exceeding the wall-clock time by SIGALRM; exceeding the
+    memory raises MemoryError, or makes Clang fail. Without a supervisor or system support nothing is limited.
 
     Parameters
     ----------
     seconds : float or None
-        Of computing, by all threads of the process; None for any.
+        CPU time of all threads of the process; None for no limit.
     memory : int
-        Bytes, beyond those that the process has.
+        Bytes in addition to those that the process has.
     """
-    if not _ended_alone:
+    if not _may_end:
         yield
         return
-    with contextlib.ExitStack() as held:
-        held.enter_context(_memory(memory))
+    with contextlib.ExitStack() as limits:
+        limits.enter_context(_memory(memory))
         if seconds is not None and hasattr(signal, "setitimer"):
-            held.enter_context(_timer(signal.ITIMER_PROF, seconds))
-            held.enter_context(_timer(signal.ITIMER_REAL, first_waiting(seconds, _LEAST_TO_READ)))
+            limits.enter_context(_timer(signal.ITIMER_PROF, seconds))
+            limits.enter_context(_timer(signal.ITIMER_REAL, first_waiting(seconds, _LEAST_TO_READ)))
         yield
 
 
 @contextlib.contextmanager
 def unhurried() -> Iterator[None]:
-    """Take no time off what `bounded` gives, for what is done once and is nobody's doing."""
-    if not _ended_alone or not hasattr(signal, "setitimer"):
+    """Suspend the time limits of `bounded`, for one-time work that the kernel does not cause."""
+    if not _may_end or not hasattr(signal, "setitimer"):
         yield
         return
-    left = {which: signal.setitimer(which, 0)[0] for which in (signal.ITIMER_PROF, signal.ITIMER_REAL)}
+    left = {timer: signal.setitimer(timer, 0)[0] for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL)}
     try:
         yield
     finally:
-        for which, seconds in left.items():
-            signal.setitimer(which, seconds)
+        for timer, seconds in left.items():
+            signal.setitimer(timer, seconds)
 
 
 @contextlib.contextmanager
-def _timer(which: int, seconds: float) -> Iterator[None]:
-    clock = time.process_time if which == signal.ITIMER_PROF else time.monotonic
-    before, start = signal.getitimer(which)[0], clock()
-    signal.setitimer(which, min(seconds, before or seconds))
+def _timer(timer: int, seconds: float) -> Iterator[None]:
+    clock = time.process_time if timer == signal.ITIMER_PROF else time.monotonic
+    before, start = signal.getitimer(timer)[0], clock()
+    signal.setitimer(timer, min(seconds, before or seconds))
     try:
         yield
     finally:
-        # What ran before runs on, with what is left of it.
-        signal.setitimer(which, max(before - (clock() - start), 1e-3) if before else 0)
+        # Resume the outer timer with its remaining time.
+        signal.setitimer(timer, max(before - (clock() - start), 1e-3) if before else 0)
 
 
 @contextlib.contextmanager
@@ -115,20 +115,20 @@ def _memory(most: int) -> Iterator[None]:
 
 
 def hold_memory(most: int) -> tuple[int, int] | None:
-    """Hold this process to so many bytes more than it has; return what it was held to, None where that is not known."""
-    taken = _taken()
-    if taken is None:
+    """Limit this process to `most` bytes more than it has; return the previous limits, None if nothing was limited."""
+    size = _address_space_bytes()
+    if size is None:
         return None
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     limits = [limit for limit in before if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min([taken + most, *limits]), before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (min([size + most, *limits]), before[1]))
     return before
 
 
-def _taken() -> int | None:
-    """Return the bytes of addresses that this process has; None where the system does not say."""
+def _address_space_bytes() -> int | None:
+    """Return the size of this process's address space; None if the system does not report it."""
     try:
         import resource
 

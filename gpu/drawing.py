@@ -1,4 +1,4 @@
-"""Drawings as SVG, written by hand, in the reader's own theme: what all of them share."""
+"""Shared parts of SVG drawings, which follow the light or dark theme of the viewer's system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ THEMES = {
     "light": {"surface": "#ffffff", "border": "#d5dce6", "text": "#17202c", "muted": "#4f5c6f", "accent": "#0969c3"},
     "dark": {"surface": "#161b22", "border": "#2a323d", "text": "#e9eef5", "muted": "#a0acbc", "accent": "#4cc2ff"},
 }
-"""As in the window; whoever opens a drawing has their own of them."""
+"""The colors of the window's themes; the viewer's system selects one."""
 
 _LETTERS = (
     "text{font:13px system-ui,'Segoe UI',sans-serif}.title{font-size:16px;font-weight:600}"
@@ -20,20 +20,20 @@ _LETTERS = (
 def drawing(
     width: float, height: float, title: str, parts: Iterable[str], style: str, colors: Callable[[str], str]
 ) -> str:
-    """Return a drawing on a ground of its own.
+    """Return an SVG drawing with a background.
 
     Parameters
     ----------
     width, height : float
         In pixels.
     title : str
-        What it shows, for who cannot see it.
+        Text alternative of the drawing.
     parts : iterable of str
-        The elements, in the order in which they are painted.
+        The elements, in painting order.
     style : str
-        Rules beside those of texts, which are "title", "name", "small", "middle" and "end".
+        CSS rules in addition to those of the text classes "title", "name", "small", "middle" and "end".
     colors : callable
-        A theme's name -> rules that hold in it.
+        A theme's name -> its CSS rules.
     """
     themes = {
         name: f"text{{fill:{t['text']}}}.small{{fill:{t['muted']}}}.ground{{fill:{t['surface']}}}{colors(name)}"
@@ -53,5 +53,5 @@ def drawing(
 
 
 def text(x: float, y: float, words: str, kind: str) -> str:
-    """Return words at a place, of one or more kinds."""
+    """Return a text element at (x, y); `kind` is one or more of its classes."""
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(words)}</text>'

@@ -1,4 +1,4 @@
-"""The errors a user can meet: each carries one clear sentence, what to do about it, and the evidence."""
+"""Errors reported to users: each has one clear sentence, advice, and details."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class LockstepError(Exception):
-    """Something a user can understand and act on.
+    """An error that a user can understand and act on.
 
     Parameters
     ----------
@@ -26,16 +26,16 @@ class LockstepError(Exception):
 
 
 class InputError(LockstepError):
-    """Bad input: a file, a parameter, a combination of them. Nothing was run."""
+    """Invalid input: a file, a parameter, or a combination of them. Nothing was run."""
 
 
 class EngineUnavailableError(LockstepError):
-    """The engine asked for cannot work here; `message` is the reason, `advice` the remedy."""
+    """The requested engine cannot run on this machine; `message` is the reason, `advice` the remedy."""
 
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """A place in a kernel's source; `line` and `column` count from 1, a `column` of 0 means the whole line."""
+    """A position in a kernel's source; `line` and `column` count from 1, a `column` of 0 means the whole line."""
 
     file: str
     line: int
@@ -47,18 +47,18 @@ class SourcePosition:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What is wrong at a place of a kernel's text.
+    """An error or warning at a position in a kernel's text.
 
     Parameters
     ----------
     line, column : int
-        Where it begins; both count from 1, columns in characters.
+        Its start; both count from 1, columns in characters.
     end : int
-        The column behind its last character.
+        The column after its last character.
     severity : {"error", "warning"}
         An error keeps the kernel from running.
     message : str
-        One sentence, clang's where clang found it.
+        One sentence, Clang's if Clang reported it.
     """
 
     line: int
@@ -69,12 +69,12 @@ class Diagnostic:
 
 
 class KernelError(LockstepError):
-    """A kernel does not compile, or did something wrong while it ran.
+    """A kernel does not compile, or failed while it ran.
 
     Parameters
     ----------
     position : SourcePosition or None
-        Where in the kernel's source, when that is known.
+        Position in the kernel's source, if known.
     """
 
     def __init__(
@@ -89,15 +89,14 @@ class CompileError(KernelError):
 
 
 class LaunchError(KernelError):
-    """A kernel failed while it ran, such as by an access out of bounds, or its launch is none that a GPU takes.
+    """A kernel failed while it ran, such as by an access out of bounds, or its launch is invalid on a GPU.
 
     Parameters
     ----------
     kind : str
-        The kernel's mistake, as `gpu.simulator.checkers.findings` names it; "" where the fault is not the kernel's, or
-        unknown.
+        The kind of error, one of `gpu.simulator.checkers.findings`; "" if it is unknown or not the kernel's error.
     thread : str
-        Which thread made it, such as "thread (3,0,0) in block (0,0,0)"; may be empty.
+        The thread that failed, with its block; may be empty.
     """
 
     def __init__(
@@ -116,4 +115,4 @@ class LaunchError(KernelError):
 
 
 class EngineLostError(KernelError):
-    """A kernel failed in a way that leaves its engine unusable, such as an illegal address on a GPU."""
+    """A kernel failed and left its engine unusable, such as after an illegal address on a GPU."""

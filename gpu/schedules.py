@@ -1,4 +1,4 @@
-"""The orders in which a simulated launch may run: what they are called, and what each of them lets happen."""
+"""Schedules: the orders in which the simulator can run the warps and lanes of a launch."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class ScheduleKind:
     Parameters
     ----------
     name : str
-        What comes before the colon.
+        Its name on the command line, before the colon.
     title : str
-        What the window calls it.
+        Its name in the window.
     summary : str
-        What it lets happen, in a line.
+        One-line description.
     seeded : bool
-        Whether a seed chooses one of many.
+        Whether a seed selects one of many schedules of this kind.
     together : int or None
-        How many lanes go together, whose turn comes at any time; None where all do.
+        Number of lanes that advance together, independently of all others; None if all lanes do.
     """
 
     name: str
@@ -41,35 +41,35 @@ KINDS: dict[str, ScheduleKind] = {
     for kind in (
         ScheduleKind(ROUND_ROBIN, "In lockstep", "all warps in lockstep", seeded=False),
         ScheduleKind(
-            "shuffle", "Shuffled warps", "each warp on its own, in an order that the seed decides", together=WARP
+            "shuffle", "Shuffled warps", "warps advance independently, in an order that the seed decides", together=WARP
         ),
         ScheduleKind(
             "lanes",
-            "Lanes apart",
-            "each lane on its own, as hardware since Volta may have it; lanes meet where the kernel says so",
+            "Independent lanes",
+            "lanes advance independently, as on Volta and later; they wait for each other only at barriers",
             together=1,
         ),
         ScheduleKind(
             "cached",
-            "Kept in registers",
-            "in lockstep, but what is neither volatile nor ordered may stay in registers, as a compiler may have it",
+            "Cached in registers",
+            "in lockstep, but values that are neither volatile nor ordered may stay in registers, as compilers allow",
         ),
     )
 }
 """All kinds, by name."""
 
 NAMES = tuple(f"{kind.name}:SEED" if kind.seeded else kind.name for kind in KINDS.values())
-"""How each kind is written."""
+"""The syntax of each kind."""
 
 HELP = (
     "; ".join(f"{name}: {kind.summary}" for name, kind in zip(NAMES, KINDS.values(), strict=True)) + f" ({ROUND_ROBIN})"
 )
-"""What all of them let happen, in a line each."""
+"""Command-line help for all kinds."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule: one of a kind, chosen by its seed (0 where the kind has none)."""
+    """A schedule of a kind, selected by its seed (0 if the kind has none)."""
 
     kind: ScheduleKind
     seed: int = 0
@@ -79,17 +79,17 @@ class Schedule:
 
     @property
     def title(self) -> str:
-        """What the window calls it."""
+        """Its name in the window."""
         return f"{self.kind.title}, seed {self.seed}" if self.kind.seeded else self.kind.title
 
     @classmethod
     def of(cls, text: str) -> Schedule:
-        """Return the schedule that a text names.
+        """Parse a schedule.
 
         Raises
         ------
         InputError
-            It names none.
+            The text is not a schedule.
         """
         name, colon, seed = text.partition(":")
         kind = KINDS.get(name)
@@ -97,5 +97,5 @@ class Schedule:
             return cls(kind)
         if kind is not None and kind.seeded and seed.isascii() and seed.isdigit() and len(seed) <= _MOST_DIGITS:
             return cls(kind, int(seed))
-        known = ", ".join(NAMES[:-1]) + f" or {NAMES[-1]}"
-        raise InputError(f"{text[:40]!r} is no schedule: it is {known}, where SEED is a whole number from 0.")
+        names = ", ".join(NAMES[:-1]) + f" or {NAMES[-1]}"
+        raise InputError(f"{text[:40]!r} is not a schedule: use {names}, where SEED is a whole number from 0.")

@@ -1,6 +1,6 @@
-"""The warp: what the simulator, the patterns' launches and the window's pictures agree on."""
+"""The warp size, shared by the simulator, the patterns and the window."""
 
 from __future__ import annotations
 
 WARP = 32
-"""Lanes of a warp, on every GPU that CUDA runs on."""
+"""Lanes per warp, on every GPU that supports CUDA."""

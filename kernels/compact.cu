@@ -1,16 +1,16 @@
-// Compaction: the elements that a predicate is true of, side by side (pack); and back to the places where they were, with
-// zeros between them (split). The elements are of type VALUE, int or float. PREDICATE is GREATER or LESS (than
-// `threshold`), ODD, EVEN or NONZERO. BLOCK_SIZE is the number of threads in a block, a power of two and a multiple of 32.
-// Where PLACES is 1, the place of each packed element is left in `places`, for the way back; otherwise `places` is not
-// touched. `count` is how many elements are kept. Least traffic: 4 bytes read for each element, 4 written for each kept.
+// Stream compaction: keep the elements that satisfy a predicate, in consecutive positions (pack); and the inverse,
+// which moves them back, with zeros between (split). Elements are of type VALUE, int or float. PREDICATE is GREATER or
+// LESS (than `threshold`), ODD, EVEN or NONZERO. BLOCK_SIZE is the number of threads per block, a power of two and a
+// multiple of 32. If PLACES is 1, `places` gets the original position of each packed element, for the inverse. `count`
+// is the number of kept elements. Minimum traffic: 4 bytes read per element, 4 written per kept element.
 //
-// rung                  idea                                           what still limits it
-// compact_flag          1 for what is kept, 0 for what is not          (the first of the kernels around a scan)
-// compact_scatter       the scan of the flags says where each goes     five passes over memory: flags, scan, elements
-// compact_ballot        a warp's vote is its flags and its scan        blocks come in any order, and so do elements
-// compact_look_back     one pass in order: look-back sums the counts   memory's bandwidth
+// variant               idea                                           what still limits it
+// compact_flag          1 for kept elements, 0 for others              (the first of the kernels around a scan)
+// compact_scatter       the scan of the flags gives the positions      five passes over memory: flags, scan, elements
+// compact_ballot        a warp ballot replaces flags and scan          not stable: blocks write in any order
+// compact_look_back     one stable pass by decoupled look-back         memory bandwidth
 //
-// compact_split         the way back: each packed element to its place
+// compact_split         the inverse: move packed elements back
 
 #include "tiles.cuh"
 #include "values.cuh"
@@ -34,7 +34,7 @@
 #define PLACES 0
 #endif
 
-// A float is odd or even if it is whole and so.
+// A float is odd or even only if it is a whole number.
 #define PARITY_int(value) ((value) & 1)
 #define PARITY_float(value) fmodf(fabsf(value), 2.0f)
 #define PARITY OF_VALUE(PARITY_, VALUE)
@@ -54,19 +54,19 @@
 #define WARP 32
 #define ALL_LANES 0xffffffffu
 #define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
-// So many blocks of the last rung share a multiprocessor, which leaves each thread no more registers than it needs: what
-// they load together is what keeps memory busy while some wait.
+// Resident blocks per multiprocessor of the look-back variant, which limits registers per thread: the loads of all of
+// them keep memory busy while some wait.
 #define BLOCKS_AT_ONCE ((VECTORS > 6 ? 1024 : 1280) / BLOCK_SIZE)
 
-// Idea: whether to keep an element is asked of each by itself; the exclusive scan of the answers (kernels/scan.cu) is the
-// place of each kept one. Limit: the flags are written to memory, to be read again twice.
+// Idea: the predicate of each element is independent; the exclusive scan of the flags (kernels/scan.cu) gives the
+// position of each kept element. Limit: the flags are written to memory, and read again twice.
 extern "C" __global__ void compact_flag(const VALUE *in, int *flags, int n, VALUE threshold) {
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (i < n) flags[i] = KEPT(in[i]);
 }
 
-// Idea: after the scan every kept element knows its place, in order and without asking others (Blelloch, Prefix Sums and
-// Their Applications, 1990). Limit: flags, three kernels of a scan and this one are five passes over memory.
+// Idea: after the scan every kept element has its position, in order and without communication (Blelloch, Prefix Sums
+// and Their Applications, 1990). Limit: flags, three kernels of a scan and this one are five passes over memory.
 extern "C" __global__ void compact_scatter(const VALUE *in, const int *flags, const int *positions, VALUE *out,
                                            [[maybe_unused]] int *places, int *count, int n) {
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -80,10 +80,10 @@ extern "C" __global__ void compact_scatter(const VALUE *in, const int *flags, co
     if (i == n - 1) *count = positions[i] + flags[i];
 }
 
-// Idea: the votes of a warp are its flags in one register, and the ones below a lane's own are its rank: no scan. A block
-// makes room for all it keeps by one atomic. `count` starts as 0 (Adinets, CUDA Pro Tip: Optimized Filtering with
-// Warp-Aggregated Atomics, for the warp). Limit: the blocks' order. Elements of a block stay in order, but a block's lie
-// where the atomic says, so the result is the same as a multiset only.
+// Idea: the ballot of a warp is its flags in one register, and the bits below a lane's own give its rank: no scan. A
+// block reserves space for all its kept elements by one atomic. `count` starts as 0 (Adinets, CUDA Pro Tip: Optimized
+// Filtering with Warp-Aggregated Atomics, for the warp). Limit: the order of blocks. Elements of a block stay in order,
+// but blocks are written in the order of their atomics, so the result is only the same multiset.
 extern "C" __global__ void compact_ballot(const VALUE *in, VALUE *out, [[maybe_unused]] int *places, int *count, int n,
                                           VALUE threshold) {
     __shared__ int start_of_warp[WARPS];
@@ -118,7 +118,7 @@ extern "C" __global__ void compact_ballot(const VALUE *in, VALUE *out, [[maybe_u
     }
 }
 
-// Scan the counts of a warp's lanes, inclusive.
+// Inclusive scan of the counts of a warp's lanes.
 __device__ int scan_warp(int value) {
     int lane = threadIdx.x % WARP;
 #pragma unroll
@@ -129,8 +129,8 @@ __device__ int scan_warp(int value) {
     return value;
 }
 
-// Return how many all tiles before this one keep. The lanes of a warp look at the 32 tiles before, wait until each has a
-// state, and add from the nearest tile that knows all before it on; if none does, they look further back.
+// Return the number of kept elements before this tile. A warp reads the states of the 32 tiles before, waits until each
+// has one, and adds from the nearest one with a full prefix sum; if there is none, it goes further back.
 __device__ int look_back(const volatile unsigned long long *states, int tile, unsigned int launch) {
     int lane = threadIdx.x % WARP;
     int before = 0;
@@ -148,7 +148,7 @@ __device__ int look_back(const volatile unsigned long long *states, int tile, un
     return before;
 }
 
-// Four neighbors that start at element i; what lies beyond the end is 0. `in` begins at a multiple of 16 bytes.
+// Four neighbors from element i on; elements beyond the end are 0. `in` is aligned to 16 bytes.
 __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
     if (i + 3 < n) return *(const VECTOR *)&in[i];
     VALUE x = i < n ? in[i] : 0;
@@ -157,9 +157,9 @@ __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
     return MAKE_VECTOR(x, y, z, 0);
 }
 
-// Idea: each element is read once, by 16 bytes at a time, and how many earlier tiles keep is asked by decoupled look-back,
-// as tiles.cuh has it. Meanwhile the other warps put what is kept side by side in shared memory, so that the block writes
-// it in one piece and in order. Limit: memory's bandwidth.
+// Idea: each element is read once, by 16-byte loads, and the counts of earlier tiles are added up by decoupled
+// look-back (tiles.cuh). Meanwhile the other warps pack the kept elements in shared memory, so that the block writes
+// them contiguously and in order. Limit: memory bandwidth.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     compact_look_back(const VALUE *in, VALUE *out, [[maybe_unused]] int *places, int *count, unsigned long long *states,
                       int n, VALUE threshold) {
@@ -191,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     int sum = 0;
 #pragma unroll
     for (int k = 0; k < VECTORS; k += 2) {
-        int own = 0;  // of two vectors, 16 bits each: they are scanned at once
+        int own = 0;  // counts of two vectors in 16 bits each, scanned together
 #pragma unroll
         for (int j = 0; j < 2 && k + j < VECTORS; ++j) {
             int i = first + (k + j) * 4 * WARP;
@@ -250,7 +250,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     }
 }
 
-// The way back: element k of the packed ones goes to its place; `out` starts as zeros.
+// The inverse: packed element k moves to its original position; `out` starts as zeros.
 extern "C" __global__ void compact_split(const VALUE *packed, const int *places, const int *count, VALUE *out) {
     int k = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (k < *count) out[places[k]] = packed[k];

@@ -1,39 +1,39 @@
-// Convolution by Fourier transforms: the transform of a filtered image is the product of both transforms, whatever the
-// filter's size. The image is cut into tiles of SIDE x SIDE that overlap by the filter's reach, and each is transformed,
+// Convolution by Fourier transforms: the transform of a filtered image is the product of both transforms, for any
+// filter size. The image is cut into tiles of SIDE x SIDE that overlap by the filter's radius, and each is transformed,
 // multiplied and transformed back within one block ("overlap and save", Oppenheim and Schafer, Discrete-Time Signal
-// Processing, ch. 8). Image, filter and border are convolution.cu's.
+// Processing, ch. 8). Image, filter and border are those of convolution.cu.
 //
-// rung              idea                                                what still limits it
-// convolve_fft      two tiles as one of complex numbers, a block's      shared memory, and what tiles overlap by
-// transform_filter  what tiles are multiplied by, made once by a block
+// variant           idea                                                what still limits it
+// convolve_fft      a block filters two tiles as one complex tile       shared memory, and the tiles' overlap
+// transform_filter  the filter's transform, computed by one block
 //
-// A line of SIDE = RADIX * REST elements is transformed in two passes, each of them by threads that hold some elements in
-// registers (the four-step transform: Bailey, FFTs in External or Hierarchical Memory, 1990). Nothing is ever put into
-// its usual order: the filter's transform is in the same one, and the way back undoes it.
+// A line of SIDE = RADIX * REST elements is transformed in two passes, by threads with several elements in registers
+// (the four-step transform: Bailey, FFTs in External or Hierarchical Memory, 1990). Frequencies stay in permuted order:
+// the filter's transform has the same order, and the inverse transform restores it.
 
-// How many rows and columns the filter has, or a part of it where all of it would leave little of a tile: what parts make
-// is added up.
+// The side of the filter, or of a part of it if the whole filter would leave few valid pixels per tile; the
+// results of parts are added.
 #ifndef SIZE
 #define SIZE 3
 #endif
 
 #define BORDER_ZERO 1
 
-// The side of a tile, a power of two, and the elements that a thread holds in the first pass: as many as the threads of a
-// line or twice as many.
+// The side of a tile, a power of two, and the elements per thread in the first pass: as many as the threads of a line
+// or twice as many.
 #ifndef SIDE
 #define SIDE 16
 #define RADIX 4
 #endif
 #define REST (SIDE / RADIX)
-// Threads of a block: all SIDE * REST that there is work for at a time, or a part of them.
+// Threads per block: SIDE * REST, or a fraction of them.
 #ifndef FFT_BLOCK
 #define FFT_BLOCK (SIDE * REST)
 #endif
-// Pixels of a side that a tile gives: in the others its borders meet.
+// Valid pixels per side of a tile: the others are affected by wraparound.
 #define VALID (SIDE - SIZE + 1)
 
-// Cosines of sixteenths of a turn; a sine is the cosine of a quarter less.
+// Cosines of sixteenths of a turn; a sine is the cosine of the angle minus a quarter turn.
 __constant__ float COSINES[9] = {1.0f,          0.923879533f,  0.707106781f,  0.382683432f, 0.0f,
                                  -0.382683432f, -0.707106781f, -0.923879533f, -1.0f};
 
@@ -42,21 +42,21 @@ __device__ float2 minus(float2 a, float2 b) { return make_float2(a.x - b.x, a.y 
 __device__ float2 times(float2 a, float2 b) { return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 __device__ float2 conjugate(float2 a) { return make_float2(a.x, -a.y); }
 
-// Turn a number clockwise by so many sixteenths, 0 to 7.
+// Rotate a complex number clockwise by 0 to 7 sixteenths of a turn.
 __device__ float2 turned(float2 a, int sixteenths) {
     if (sixteenths == 0) return a;
     if (sixteenths == 4) return make_float2(a.y, -a.x);
     return times(a, make_float2(COSINES[sixteenths], -COSINES[sixteenths < 4 ? 4 - sixteenths : sixteenths - 4]));
 }
 
-// Turn a number back, counterclockwise.
+// Rotate a complex number counterclockwise.
 __device__ float2 turned_back(float2 a, int sixteenths) {
     if (sixteenths == 0) return a;
     if (sixteenths == 4) return make_float2(-a.y, a.x);
     return times(a, make_float2(COSINES[sixteenths], COSINES[sixteenths < 4 ? 4 - sixteenths : sixteenths - 4]));
 }
 
-// The frequency that is found at a place of `transform`'s result: its bits, mirrored.
+// The frequency at an index of `transform`'s result: the bit-reversed index.
 template <int COUNT>
 __device__ int frequency_at(int place) {
     int mirrored = 0;
@@ -65,7 +65,7 @@ __device__ int frequency_at(int place) {
     return mirrored;
 }
 
-// Transform up to 16 numbers, by halves (Cooley and Tukey, 1965).
+// Transform up to 16 numbers by radix-2 steps (Cooley and Tukey, 1965).
 template <int COUNT>
 __device__ void transform(float2 *v) {
 #pragma unroll
@@ -80,7 +80,7 @@ __device__ void transform(float2 *v) {
         }
 }
 
-// Undo `transform`, but for a factor of COUNT.
+// Inverse of `transform`, except for a factor of COUNT.
 template <int COUNT>
 __device__ void transform_back(float2 *v) {
 #pragma unroll
@@ -95,7 +95,7 @@ __device__ void transform_back(float2 *v) {
         }
 }
 
-// The powers of a root, 0 to RADIX - 1: few roundings follow each other, and to fetch each took 7 % longer on an H200.
+// The powers 0 to RADIX - 1 of a root: short chains of roundings; loading each power was 7 % slower on an H200.
 __device__ void powers(float2 *w, float2 root) {
     w[0] = make_float2(1.0f, 0.0f);
     w[1] = root;
@@ -103,12 +103,12 @@ __device__ void powers(float2 *w, float2 root) {
     for (int i = 2; i < RADIX; ++i) w[i] = times(w[i / 2], w[i - i / 2]);
 }
 
-// Where an element of a tile is kept. Of RADIX places one stays empty, so that lanes whose elements are REST apart do not
-// share a bank.
+// The index of an element in the tile. One of RADIX + 1 elements is padding, so that lanes whose elements are REST
+// apart have no bank conflicts.
 #define PITCH (SIDE + REST)
 __device__ unsigned int place(unsigned int row, unsigned int column) { return row * PITCH + column + column / RADIX; }
 
-// The second pass, along rows: what the first left in each run of REST elements is transformed.
+// The second pass, along rows: transform the runs of REST elements that the first pass left.
 __device__ void finish_rows(float2 *tile) {
     for (unsigned int i = threadIdx.x; i < SIDE * RADIX; i += FFT_BLOCK) {
         float2 *run = tile + place(i / RADIX, i % RADIX * REST);
@@ -121,7 +121,7 @@ __device__ void finish_rows(float2 *tile) {
     }
 }
 
-// The first pass, along columns: elements that are REST apart, each then turned by what the second pass takes for granted.
+// The first pass, along columns: transform elements that are REST apart, and multiply them by the twiddle factors.
 __device__ void begin_columns(float2 *tile, const float2 *roots) {
     for (unsigned int i = threadIdx.x; i < SIDE * REST; i += FFT_BLOCK) {
         unsigned int column = i % SIDE;
@@ -137,8 +137,8 @@ __device__ void begin_columns(float2 *tile, const float2 *roots) {
     }
 }
 
-// What tiles are multiplied by: the filter's transform, its conjugate since the filter is laid over the image as it is
-// written, and divided by what going back multiplies by.
+// The filter's transform, by which tiles are multiplied: its conjugate, because the filter is applied as a correlation,
+// divided by the factor of the inverse transform.
 extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
     transform_filter(const float *filter, const float2 *roots, float2 *spectrum) {
     extern __shared__ float2 tile[];
@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
     }
 }
 
-// Pixel (x, y), which may lie outside: then the nearest pixel of the border, or zero.
+// The pixel at (x, y); outside the image, the nearest pixel or zero.
 __device__ float pixel(const float *plane, int x, int y, int width, int height, int border) {
     int inside_x = min(max(x, 0), width - 1);
     int inside_y = min(max(y, 0), height - 1);
@@ -186,10 +186,10 @@ __device__ float pixel(const float *plane, int x, int y, int width, int height, 
     return outside && border == BORDER_ZERO ? 0.0f : value;
 }
 
-// Idea: filter and image are real, so two tiles side by side are filtered as the real and the imaginary part of one. All
-// that is between reading pixels and writing them stays in registers and shared memory. Of 2 * K * K operations a pixel
-// about 10 * log2(SIDE) * (SIDE / VALID)^2 are left. Limit: shared memory, through which each element goes six times; and
-// a small filter costs as much as a large one. A pixel's first coefficient is for the one (across, down) from it.
+// Idea: filter and image are real, so two neighboring tiles are filtered as the real and imaginary parts of one. All
+// data between reading and writing pixels stays in registers and shared memory. The 2 * K * K operations per pixel
+// become about 10 * log2(SIDE) * (SIDE / VALID)^2. Limit: shared memory, which each element passes six times; and a
+// small filter costs as much as a large one. (across, down) is the offset of a pixel's first coefficient.
 extern "C" __global__ void __launch_bounds__(FFT_BLOCK)
     convolve_fft(const float *image, const float2 *spectrum, const float2 *roots, float *out, int width, int height,
                  int across, int down, int add, int border) {

@@ -1,22 +1,22 @@
-// Histogram: how many of `n` pixels fall into each of `bin_count` bins. Pixels are of type PIXEL with values from 0 to
-// LEVELS - 1; an image of several channels is one plane after the other, and blockIdx.y says which. `bins` starts as
-// zeros. Least traffic: each pixel read once. With LETTERS the pixels are the characters of a text, and so many letters
-// of the alphabet make a bin; with RANGES they are floats, and EDGES says where each range begins. In the last bin are
-// then those that fall into no other. With FRACTIONS they are floats too, and bins are equal ranges from 0 to 1; what is
-// outside belongs to the first and to the last.
+// Histogram: the number of `n` pixels in each of `bin_count` bins. Pixels are of type PIXEL with values from 0 to
+// LEVELS - 1; the channels of an image are consecutive planes, selected by blockIdx.y. `bins` starts as zeros. Minimum
+// traffic: each pixel read once. With LETTERS the pixels are the characters of a text, and LETTERS letters of the
+// alphabet share a bin; with RANGES they are floats, and EDGES has the start of each range. The last bin then counts
+// all others. With FRACTIONS they are floats too, and bins are equal ranges from 0 to 1; the first and last bins
+// include values outside.
 //
-// rung                        idea                                        what still limits it
+// variant                     idea                                        what still limits it
 // histogram_one_thread        a loop over the pixels, no atomics          one pixel after the other
-// histogram_block_partition   a contiguous section a thread               loads not coalesced, all wait for few addresses
-// histogram_interleaved       neighboring threads, neighboring pixels   one global atomic a pixel
-// histogram_privatized        a copy of the bins in each block            equal pixels still queue at one shared address
-// histogram_aggregated        a run of equal pixels counts at once        only runs help; pixels are loaded one by one
-// histogram_written_out and   each block's bins in a row of their own,    a second launch; equal pixels queue as before
-// histogram_merge             and a kernel that adds up the rows
-// histogram_texture           pixels fetched through a texture            one fetch a pixel, one shared atomic a pixel
-// histogram_peak              16-byte loads, a counter a lane and level   memory; a part of the bins a block, if many
+// histogram_block_partition   a contiguous section per thread             uncoalesced loads, contention
+// histogram_interleaved       grid stride: coalesced loads                one global atomic per pixel
+// histogram_privatized        a copy of the bins in each block            contention of equal pixels in shared memory
+// histogram_aggregated        one atomic for a run of equal pixels        faster only with long runs; 1-pixel loads
+// histogram_written_out and   each block writes its bins to a row, and    a second launch; contention within a block
+// histogram_merge             a second kernel adds the rows
+// histogram_texture           pixels read through a texture               one fetch and one shared atomic per pixel
+// histogram_peak              16-byte loads, counters per lane and level  memory bandwidth; parts of bins, if many
 //
-// histogram_racy              no atomics: a lesson, and wrong             lost updates
+// histogram_racy              no atomics: a lesson on races, wrong        lost updates
 
 #ifndef PIXEL
 #define PIXEL unsigned char
@@ -25,16 +25,16 @@
 #define LEVELS 256
 #endif
 
-#define FEW_LEVELS 256  // up to here a counter for each level fits in shared memory 32 times
+#define FEW_LEVELS 256  // up to this number, 32 counters per level fit in shared memory
 #define PEAK_BLOCK 1024
 #ifndef PARTS
-#define PARTS 1  // that bins come in, where a block has no room for all
+#define PARTS 1  // number of parts of the bins, if a block cannot hold them all
 #endif
 #ifndef MOVED
-#define MOVED 1  // whether the peak's last block moves the sums to the bins
+#define MOVED 1  // whether the last block of the peak variant moves the sums to the bins
 #endif
 #ifndef LOADS
-#define LOADS 4  // that a thread has under way
+#define LOADS 4  // in flight per thread
 #endif
 
 #define MERGE_BINS 32
@@ -47,11 +47,11 @@
 #endif
 
 #ifdef RANGES
-// The beginning of each range, and the end of the last, which belongs to it.
+// The start of each range, and the end of the last one, which is inclusive.
 __constant__ float EDGES[RANGES + 1];
 
 __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
-    if (!(value >= EDGES[0] && value <= EDGES[RANGES])) return RANGES;  // not a number, too
+    if (!(value >= EDGES[0] && value <= EDGES[RANGES])) return RANGES;  // NaN too
     int low = 0;
     int high = RANGES;
     while (high - low > 1) {
@@ -65,10 +65,10 @@ __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
 }
 #elif defined(FRACTIONS)
 __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
-    return (unsigned int)fminf(fmaxf(value * bin_count, 0.0f), bin_count - 1.0f);  // not a number: in the first
+    return (unsigned int)fminf(fmaxf(value * bin_count, 0.0f), bin_count - 1.0f);  // NaN: the first bin
 }
 #elif defined(LETTERS)
-// In ASCII a capital and its small letter differ in one bit.
+// In ASCII, upper and lower case differ in one bit.
 __device__ unsigned int bin_of(PIXEL character, unsigned int bin_count) {
     unsigned int letter = (character | 0x20u) - 'a';
     return letter < 26 ? letter / LETTERS : bin_count - 1;
@@ -83,16 +83,16 @@ __device__ unsigned int bin_of(PIXEL value, unsigned int bin_count) {
 }
 #endif
 
-// Idea: what a program without threads does: nobody else counts, so reading, adding and writing need not be held together
-// (Kirk and Hwu, Programming Massively Parallel Processors, fig. 9.2). Limit: one pixel after the other.
+// Idea: sequential. With a single thread, reading, adding and writing need not be indivisible (Kirk and Hwu,
+// Programming Massively Parallel Processors, fig. 9.2). Limit: one pixel after the other.
 extern "C" __global__ void histogram_one_thread(const PIXEL *image, unsigned int *bins, int n, int bin_count,
                                                 int channels) {
     for (int channel = 0; channel < channels; ++channel)
         for (int i = 0; i < n; ++i) bins[channel * bin_count + bin_of(image[channel * n + i], bin_count)]++;
 }
 
-// Idea: split the pixels as one would among people, a section each. Limit: the threads of a warp read far apart, so
-// each load moves a sector for a pixel; and atomics on a few global addresses queue up.
+// Idea: one contiguous section per thread. Limit: uncoalesced, as each load of a warp moves a sector per pixel; and
+// contention of atomics on a few global addresses.
 extern "C" __global__ void histogram_block_partition(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     const PIXEL *plane = image + blockIdx.y * n;
     int threads = gridDim.x * blockDim.x;
@@ -102,17 +102,17 @@ extern "C" __global__ void histogram_block_partition(const PIXEL *image, unsigne
     for (int i = start; i < end; ++i) atomicAdd(&bins[blockIdx.y * bin_count + bin_of(plane[i], bin_count)], 1u);
 }
 
-// Idea: a warp reads neighboring pixels, then all threads stride on by the whole grid. Limit: one global atomic for
-// every pixel.
+// Idea: a warp reads neighboring pixels, with a grid stride. Limit: one global atomic per
+// pixel.
 extern "C" __global__ void histogram_interleaved(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     const PIXEL *plane = image + blockIdx.y * n;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         atomicAdd(&bins[blockIdx.y * bin_count + bin_of(plane[i], bin_count)], 1u);
 }
 
-// Idea: atomics on shared memory cost a few cycles and disturb one block only; a block adds to the global bins once, at
-// its end. The bins are strided over, so there may be more of them than threads. Limit: where many pixels are equal,
-// the lanes of a warp queue at one shared address.
+// Idea: privatization. Atomics on shared memory take a few cycles and affect one block only; a block adds to the global
+// bins once, at its end. Loops over bins allow more bins than threads. Limit: contention: atomics of a warp's lanes on
+// equal pixels are serialized.
 extern "C" __global__ void histogram_privatized(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
     // phase: clear
@@ -130,8 +130,8 @@ extern "C" __global__ void histogram_privatized(const PIXEL *image, unsigned int
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
 
-// Idea: a thread keeps counting while its next pixel falls into the same bin and adds the whole run at once, the last
-// run after the loop. Limit: gains on skies, loses a little on noise; and a load fetches one pixel only.
+// Idea: aggregation. A thread counts while its next pixel falls into the same bin, and adds the whole run at once, the
+// last run after the loop. Limit: faster for long runs, slightly slower for noise; and a load fetches only one pixel.
 extern "C" __global__ void histogram_aggregated(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
     // phase: clear
@@ -159,8 +159,8 @@ extern "C" __global__ void histogram_aggregated(const PIXEL *image, unsigned int
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
 
-// Idea: a block writes its bins to a row of its own in `partial`, so no block waits for another, and histogram_merge adds
-// the rows. Limit: that takes a second launch; and within a block equal pixels still queue.
+// Idea: a block writes its bins to its own row of `partial`, without contention between blocks, and histogram_merge
+// adds the rows. Limit: a second launch; and contention within a block.
 extern "C" __global__ void histogram_written_out(const PIXEL *image, unsigned int *partial, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
     // phase: clear
@@ -178,8 +178,8 @@ extern "C" __global__ void histogram_written_out(const PIXEL *image, unsigned in
     for (int bin = threadIdx.x; bin < bin_count; bin += blockDim.x) row[bin] = block_bins[bin];
 }
 
-// Add `rows` histograms of each channel. The threads of a warp take neighboring bins, the MERGE_ROWS warps of a block
-// take the rows in turns.
+// Add `rows` histograms of each channel. The threads of a warp have neighboring bins, and the MERGE_ROWS warps of a
+// block alternate rows.
 extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned int *bins, int rows, int bin_count) {
     __shared__ unsigned int of_warp[MERGE_ROWS][MERGE_BINS];
     int bin = blockIdx.x * MERGE_BINS + threadIdx.x;
@@ -196,8 +196,8 @@ extern "C" __global__ void histogram_merge(const unsigned int *partial, unsigned
     bins[blockIdx.y * bin_count + bin] = sum;
 }
 
-// Idea: the texture unit fetches, with a cache and a path of its own beside the loads. Image memory was once cached in no
-// other way; today loads are as good, so this is here to be measured. Limit: one fetch and one shared atomic a pixel.
+// Idea: the texture unit has its own cache and path to memory. Image memory was once cached in no other way; today
+// loads are as fast, so this variant is for comparison. Limit: one fetch and one shared atomic per pixel.
 extern "C" __global__ void histogram_texture(cudaTextureObject_t image, unsigned int *bins, int n, int bin_count) {
     extern __shared__ unsigned int block_bins[];
     // phase: clear
@@ -215,8 +215,8 @@ extern "C" __global__ void histogram_texture(cudaTextureObject_t image, unsigned
         if (block_bins[bin] > 0) atomicAdd(&bins[blockIdx.y * bin_count + bin], block_bins[bin]);
 }
 
-// A block's counters: `own` is this lane's of the slot `low`, the first of `slots`. A slot is a level, or a bin where
-// there are too many levels for shared memory. Those of neighboring slots are `pitch` bytes apart.
+// A block's counters: `own` is this lane's counter of slot `low`, the first of `slots`. A slot is a level, or a bin if
+// shared memory cannot hold all levels. Counters of neighboring slots are `pitch` bytes apart.
 struct Counters {
     unsigned int *own;
     unsigned int low;
@@ -225,14 +225,14 @@ struct Counters {
     unsigned int bin_count;
 };
 
-// Add one to this lane's counter of a pixel. An address in bytes, with a pitch that the compiler does not know, is one
-// multiply-add; a constant one becomes an or and a shift-and-add, and of such operations a multiprocessor begins too few
-// in a cycle to keep up with the memory.
+// Increment this lane's counter of a pixel. A byte address with a runtime pitch is one multiply-add; a compile-time
+// pitch becomes an OR and a shift-and-add, and a multiprocessor issues too few of these per cycle to keep up with
+// memory.
 __device__ void count(const Counters &to, unsigned int bits) {
     unsigned int slot = LEVELS <= FEW_LEVELS ? bits : bin_of(AS_PIXEL(bits), to.bin_count);
 #if PARTS > 1
     slot -= to.low;
-    if (slot >= to.slots) return;  // another block's
+    if (slot >= to.slots) return;  // counted by another block
 #endif
     atomicAdd(reinterpret_cast<unsigned int *>(reinterpret_cast<char *>(to.own) + slot * to.pitch), 1u);
 }
@@ -259,8 +259,8 @@ __device__ unsigned int bits_of(PIXEL value) {
 #endif
 }
 
-// Move `count` sums of all blocks to the bins and leave zeros for the next launch: the block that ends last does. The fence
-// makes a block's sums visible before its ticket is, and tickets wrap around to 0.
+// The last block to finish moves the `count` sums of all blocks to the bins and resets them for the next launch. The
+// fence makes a block's sums visible before its ticket, and tickets wrap around to 0.
 __device__ void move_sums(unsigned int *sums, unsigned int *bins, int count, unsigned int *tickets) {
     __shared__ bool last;
     unsigned int blocks = gridDim.x * gridDim.y * gridDim.z;
@@ -278,20 +278,20 @@ __device__ void move_sums(unsigned int *sums, unsigned int *bins, int count, uns
     }
 }
 
-// Idea: loads of 16 bytes, LOADS of them under way, past the cache that nobody reads again; and several counters for
-// each level side by side, a power of two of them on `pitch` bytes: with 32 each lane has a memory bank of its own, so
-// neither equal nor different pixels make a warp wait. Levels become bins when the counters are added up. Where a block
-// has no room for all bins they come in PARTS of `most_slots`, blockIdx.z says which, and each pixel is read so many
-// times, by blocks that run together, so that one of them reads it from memory. Blocks add to `sums`, which with MOVED
-// begin as zeros once, as `tickets` do, and the last block moves them, all in one launch; without they are the bins. A
-// plane may begin between multiples of 16 bytes, as `image` does not: what comes before the first and after the last
-// whole load is taken pixel by pixel. Limit: memory's bandwidth, and close behind it the rate of atomics on shared memory.
+// Idea: 16-byte loads, LOADS in flight per thread, that bypass the cache since no data is reused; and several copies of
+// each level's counter, a power of two of them in `pitch` bytes: with 32, each lane has its own bank, so neither equal
+// nor different pixels cause conflicts. Levels are mapped to bins when counters are added up. If a block cannot hold
+// all bins, they are divided into PARTS of `most_slots`, selected by blockIdx.z, and each pixel is read PARTS times, by
+// blocks that run together, so that only one of the reads is from memory. Blocks add to `sums`; with MOVED these and
+// `tickets` are zeroed only once, and the last block moves the sums, all in one launch; without MOVED they are the
+// bins. `image` is 16-byte aligned, but planes may not be: pixels before the first and after the last whole load are
+// loaded one by one. Limit: memory bandwidth, closely followed by the rate of shared atomics.
 extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
     histogram_peak(const PIXEL *image, [[maybe_unused]] unsigned int *bins, unsigned int *sums,
                    [[maybe_unused]] unsigned int *tickets, int n, int bin_count, int most_slots, unsigned int pitch) {
     extern __shared__ unsigned int counters[];
     __shared__ unsigned int merged[FEW_LEVELS];
-    const bool merging = LEVELS <= FEW_LEVELS && bin_count < LEVELS;  // several levels to a bin
+    const bool merging = LEVELS <= FEW_LEVELS && bin_count < LEVELS;  // several levels per bin
     int copies = pitch / sizeof(unsigned int);
     Counters to;
     to.own = counters + (threadIdx.x & (copies - 1));
@@ -344,8 +344,8 @@ extern "C" __global__ void __launch_bounds__(PEAK_BLOCK)
 #endif
 }
 
-// A lesson in what atomics are for: read, add one, write, with nothing to hold the three together. Whoever writes last
-// wins, and the updates of all who read the same value before are lost.
+// A lesson on atomics: read, add one and write are separate steps here. The last write wins, and the updates of all
+// other threads that read the same value are lost.
 extern "C" __global__ void histogram_racy(const PIXEL *image, unsigned int *bins, int n, int bin_count) {
     const PIXEL *plane = image + blockIdx.y * n;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)

@@ -1,7 +1,7 @@
-// Lost update: what two threads do to one counter, in steps that the other may come between.
+// Lost update: two threads increment one counter in steps that may interleave.
 //
-// update_racy      read, add one, write: right only where one thread is through before the other begins
-// update_atomic    the same as one step: right in every order
+// update_racy      read, add one, write: correct only if one thread finishes before the other begins
+// update_atomic    one indivisible operation: correct in every order
 
 extern "C" __global__ void update_racy(unsigned int *counter) {
     unsigned int value = *counter;

@@ -1,39 +1,39 @@
-// Matrix multiplication: C = alpha * A * B + beta * C, as BLAS defines it: where beta is 0, what C held before counts
-// for nothing. A is m x k, B is k x n, C is m x n, float32, rows one after the other; any m, n and k. Least traffic: A
-// and B read once and C written once, 4 * (m * k + k * n + m * n) bytes; 2 * m * n * k operations. matmul_tiled takes
-// halves too, of half the bytes, and adds up their products as floats.
+// Matrix product: C = alpha * A * B + beta * C, as in BLAS: if beta is 0, the initial C is ignored. A is m x k, B is k
+// x n, C is m x n, float32, row-major; any m, n and k. Minimum traffic: A and B read once and C written once, 4 * (m *
+// k + k * n + m * n) bytes; 2 * m * n * k operations. matmul_tiled also supports float16, with half the bytes, and sums
+// products in float32.
 //
-// rung                 idea                                           what still limits it
-// matmul_one_thread    three loops                                    one product and one sum after the other
-// matmul_naive         a thread an element, lanes down a column       lanes read and write a whole row apart
-// matmul_coalesced     lanes along a row                              two factors from global memory for each product
+// variant              idea                                           what still limits it
+// matmul_one_thread    three loops                                    one multiply-add after the other
+// matmul_naive         one thread per element, lanes in a column      uncoalesced: lanes are one row apart
+// matmul_coalesced     lanes along a row                              two global loads for each multiply-add
 // matmul_tiled         tiles of A and B in shared memory              two shared loads for each multiply-add
-// matmul_registers_1d  a thread makes a column of elements            one of the two loads is left
-// matmul_registers_2d  a thread makes a square of elements            loads of one float, and banks in conflict
-// matmul_vectors       16-byte loads, A transposed on its way         the block waits for global memory at each step
-// matmul_peak          next tiles copied during this one's products   the rate of multiply-adds
-// matmul_add_parts     where elements are few: what parts of k add to  a launch more
-// matmul_whole_quads   B's rows begin where copies of 16 bytes can     as many bytes written as read
+// matmul_registers_1d  a thread computes a column of elements         one of the two loads remains
+// matmul_registers_2d  a thread computes a square of elements         loads of one float, and bank conflicts
+// matmul_vectors       16-byte loads, A transposed on the way         the block waits for global memory in each step
+// matmul_peak          asynchronous copies of the next tiles          the peak rate of multiply-adds
+// matmul_add_parts     for few elements: sum over parts of k          a second launch
+// matmul_whole_quads   pad B's rows for 16-byte copies                as many bytes written as read
 //
-// By tensor cores: matmul_tensor.cu, matmul_halves.cu.
+// With tensor cores: matmul_tensor.cu, matmul_halves.cu.
 
 #include <cuda_pipeline_primitives.h>
 
 #include "matmul_finish.cuh"
 
-// A block of matmul_naive, matmul_coalesced and matmul_tiled makes TILE x TILE elements, one a thread.
+// A block of matmul_naive, matmul_coalesced and matmul_tiled computes TILE x TILE elements, one per thread.
 #ifndef TILE
 #define TILE 32
 #endif
 
-// What matmul_tiled reads and writes: float, or __half where it is said.
+// Element type of matmul_tiled: float, or __half if defined.
 #ifdef ELEMENT
 #include <cuda_fp16.h>
 #else
 #define ELEMENT float
 #endif
 
-// A block of the other rungs makes ROWS x COLUMNS elements, going along k in steps of DEPTH; a thread makes
+// A block of the other variants computes ROWS x COLUMNS elements, in steps of DEPTH along k; a thread computes
 // THREAD_ROWS x THREAD_COLUMNS of them.
 #ifndef ROWS
 #define ROWS 128
@@ -46,17 +46,17 @@
 #define COLUMN_THREADS (COLUMNS * ROWS / THREAD_ROWS)
 #define THREADS (ROWS / THREAD_ROWS * (COLUMNS / THREAD_COLUMNS))
 
-// Quads of floats that a thread brings for each step.
+// Quads of floats that a thread loads in each step.
 #define A_QUADS ((ROWS * DEPTH / 4 + THREADS - 1) / THREADS)
 #define B_QUADS ((DEPTH * COLUMNS / 4 + THREADS - 1) / THREADS)
 
-// Transposed, a row of A's tile is so much longer that the lanes of a warp, which write down its columns, find banks of
-// their own; quads stay aligned.
+// Padding of the rows of A's transposed tile, so that the lanes of a warp, which write along its columns, have no bank
+// conflicts; quads stay aligned.
 #define PADDING 4
 
-// Steps of which matmul_peak has tiles in shared memory, used or on their way; blocks that share the steps of the same
-// elements, as a cluster, which takes a GPU since Hopper; floats of B in a copy, 4 where its rows are whole quads long;
-// and whether those of C are.
+// Pipeline stages of matmul_peak in shared memory; blocks of a cluster (Hopper and later) that share the steps
+// of the same elements; floats of B per copy, 4 if its rows are whole quads; and whether C's rows are whole
+// quads.
 #ifndef STAGES
 #define STAGES 3
 #define SPLITS 1
@@ -70,18 +70,18 @@
 #define CLUSTER
 #endif
 
-// A row of its tiles: a column of A's, and then a row of B's.
+// A row of its tiles: a column of A's tile, then a row of B's.
 #define PITCH (ROWS + PADDING + COLUMNS)
 
-// A warp of matmul_peak: its lanes stand as WARP_LANES_DOWN x WARP_LANES_ACROSS over its part of the block's elements.
+// The lanes of a warp of matmul_peak form WARP_LANES_DOWN x WARP_LANES_ACROSS over its part of the block's elements.
 #define WARP_LANES_DOWN 8
 #define WARP_LANES_ACROSS 4
 #define WARP_ROWS (WARP_LANES_DOWN * THREAD_ROWS)
 #define WARP_COLUMNS (WARP_LANES_ACROSS * THREAD_COLUMNS)
 #define WARPS_ACROSS (COLUMNS > WARP_COLUMNS ? COLUMNS / WARP_COLUMNS : 1)
 
-// Idea: what a program without threads does: rows, columns, and the products of an element in three loops. Limit: one
-// product and one sum after the other.
+// Idea: sequential: three loops over rows, columns, and the products of an element. Limit: one multiply-add after the
+// other.
 extern "C" __global__ void matmul_one_thread(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
                                              float beta) {
     for (int row = 0; row < m; ++row) {
@@ -101,8 +101,8 @@ extern "C" __global__ void matmul_one_thread(const float *a, const float *b, flo
     }
 }
 
-// Idea: one thread an element of C, and nothing clever: a warp's lanes stand below each other. Limit: in every step
-// they read as many rows of A, and in the end write as many of C: each wants a sector of its own.
+// Idea: one thread per element of C, without optimization: a warp's lanes have consecutive rows. Limit: uncoalesced: in
+// each step the lanes read different rows of A, and finally write different rows of C, each in another sector.
 extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
                                         float beta) {
     int row = blockIdx.y * TILE + threadIdx.x;
@@ -115,8 +115,8 @@ extern "C" __global__ void matmul_naive(const float *a, const float *b, float *c
     finish(c, row * n + column, sum, alpha, beta);
 }
 
-// Idea: a warp's lanes stand beside each other, so that they read neighbors in a row of B and all the same element of
-// A. Limit: for each multiply-add two factors come from global memory, or from its caches at best.
+// Idea: a warp's lanes have consecutive columns, so that they read neighbors in a row of B and the same element of A.
+// Limit: each multiply-add loads two factors from global memory, or from its caches at best.
 extern "C" __global__ void matmul_coalesced(const float *a, const float *b, float *c, int m, int n, int k, float alpha,
                                             float beta) {
     int row = blockIdx.y * TILE + threadIdx.y;
@@ -129,9 +129,9 @@ extern "C" __global__ void matmul_coalesced(const float *a, const float *b, floa
     finish(c, row * n + column, sum, alpha, beta);
 }
 
-// Idea: the block walks along k in steps of TILE; each thread brings one element of A and one of B into shared memory,
-// where TILE threads read it (Kirk and Hwu, Programming Massively Parallel Processors, ch. 5). What lies outside counts
-// as zero, and every thread reaches the barriers. Limit: two shared loads for each multiply-add.
+// Idea: shared-memory tiling. The block loops along k in steps of TILE; each thread loads one element of A and one of
+// B, which TILE threads reuse (Kirk and Hwu, Programming Massively Parallel Processors, ch. 5). Elements outside are
+// zero, and every thread reaches the barriers. Limit: two shared loads for each multiply-add.
 extern "C" __global__ void matmul_tiled(const ELEMENT *a, const ELEMENT *b, ELEMENT *c, int m, int n, int k,
                                         float alpha, float beta) {
     __shared__ float a_tile[TILE][TILE];
@@ -154,7 +154,7 @@ extern "C" __global__ void matmul_tiled(const ELEMENT *a, const ELEMENT *b, ELEM
     if (row < m && column < n) finish(c, row * n + column, sum, alpha, beta);
 }
 
-// Bring the tiles of A and B that begin at column `first` of A and row `first` of B: one float a thread and turn.
+// Load the tiles of A and B from column `first` of A and row `first` of B: one float per thread and iteration.
 __device__ void bring(float (*a_tile)[DEPTH], float (*b_tile)[COLUMNS], const float *a, const float *b, int m, int n,
                       int k, int first, int threads) {
     for (int i = threadIdx.x; i < ROWS * DEPTH; i += threads) {
@@ -169,8 +169,8 @@ __device__ void bring(float (*a_tile)[DEPTH], float (*b_tile)[COLUMNS], const fl
     }
 }
 
-// Idea: a thread makes THREAD_ROWS elements below each other: a factor of B is loaded once for all of them and stays in
-// a register. Limit: the factors of A are still loaded one for each multiply-add.
+// Idea: register tiling. A thread computes THREAD_ROWS elements of a column: a factor of B is loaded once for all of
+// them into a register. Limit: each multiply-add still loads one factor of A.
 extern "C" __global__ void matmul_registers_1d(const float *a, const float *b, float *c, int m, int n, int k,
                                                float alpha, float beta) {
     __shared__ float a_tile[ROWS][DEPTH];
@@ -197,9 +197,9 @@ extern "C" __global__ void matmul_registers_1d(const float *a, const float *b, f
     }
 }
 
-// Idea: a thread makes a square of elements: of THREAD_ROWS factors of A and THREAD_COLUMNS of B every pair is wanted,
-// 64 multiply-adds for 16 loads where both are 8. Limit: each load brings one float, and lanes that are THREAD_COLUMNS
-// floats apart share banks.
+// Idea: register tiling in two dimensions. A thread multiplies every pair of THREAD_ROWS factors of A and
+// THREAD_COLUMNS of B: 64 multiply-adds for 16 loads if both are 8. Limit: each load fetches one float, and lanes that
+// are THREAD_COLUMNS floats apart have bank conflicts.
 extern "C" __global__ void matmul_registers_2d(const float *a, const float *b, float *c, int m, int n, int k,
                                                float alpha, float beta) {
     __shared__ float a_tile[ROWS][DEPTH];
@@ -232,8 +232,8 @@ extern "C" __global__ void matmul_registers_2d(const float *a, const float *b, f
     }
 }
 
-// Four neighbors of a row, zeros where they lie outside. ALIGNED: rows are whole quads long, so that one load of 16
-// bytes brings them.
+// Four neighbors of a row, zeros outside. ALIGNED: rows are whole quads, so that one 16-byte load fetches
+// them.
 template <bool ALIGNED>
 __device__ float4 quad(const float *matrix, int row, int column, int rows, int columns) {
     float4 found = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -249,7 +249,7 @@ __device__ float4 quad(const float *matrix, int row, int column, int rows, int c
     return found;
 }
 
-// Four neighbors of a row of C, likewise.
+// Store four neighbors of a row of C, likewise.
 template <bool ALIGNED>
 __device__ void finish_quad(float *c, int row, int column, int m, int n, const float *sums, float alpha, float beta) {
     if (row >= m) return;
@@ -271,7 +271,7 @@ __device__ void finish_quad(float *c, int row, int column, int m, int n, const f
     }
 }
 
-// Fetch this thread's quads of the tiles that begin at `first`, into registers.
+// Load this thread's quads of the tiles that begin at `first` into registers.
 template <bool ALIGNED>
 __device__ void fetch(float4 *a_quads, float4 *b_quads, const float *a, const float *b, int m, int n, int k,
                       int first) {
@@ -287,7 +287,7 @@ __device__ void fetch(float4 *a_quads, float4 *b_quads, const float *a, const fl
     }
 }
 
-// Put the quads into the tiles, those of A with rows and columns exchanged.
+// Store the quads in the tiles, with A's tile transposed.
 __device__ void put(float (*a_tile)[ROWS + PADDING], float (*b_tile)[COLUMNS], const float4 *a_quads,
                     const float4 *b_quads) {
 #pragma unroll
@@ -345,9 +345,9 @@ __device__ void multiply_vectors(float (*a_tile)[ROWS + PADDING], float (*b_tile
                                  beta);
 }
 
-// Idea: four floats with each load, from global memory and from shared, for which A's tile is transposed on its way.
-// Matrices whose rows are not whole quads long are fetched one float at a time. Limit: quads of neighboring lanes lie
-// two apart and meet in banks; and in every step the whole block waits until its next tiles have come.
+// Idea: each global and shared load fetches four floats, for which A's tile is transposed on the way. Matrices whose
+// rows are not whole quads are loaded one float at a time. Limit: quads of neighboring lanes are two quads apart and
+// have bank conflicts; and in each step the whole block waits for its next tiles.
 extern "C" __global__ void __launch_bounds__(THREADS)
     matmul_vectors(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
     __shared__ __align__(16) float a_tile[DEPTH][ROWS + PADDING];
@@ -358,8 +358,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         multiply_vectors<false>(a_tile, b_tile, a, b, c, m, n, k, alpha, beta);
 }
 
-// Begin to copy the tiles of a step, of which `a` and `b` are this thread's first elements: floats of A one by one, as
-// they come to stand below each other. What lies outside, also beyond what is `left` of k, counts as zero.
+// Start asynchronous copies of a step's tiles; `a` and `b` are this thread's first elements. Floats of A are copied one
+// by one, as the tile is transposed. Elements outside, or beyond the `left` remaining ones of k, are zero.
 __device__ void copy(float (*tiles)[PITCH], const float *a, const float *b, int m, int n, int k, int pitch, int left) {
     constexpr int A_STEP = (THREADS + DEPTH - 1) / DEPTH;
     constexpr int B_STEP = (THREADS * WIDTH + COLUMNS - 1) / COLUMNS;
@@ -379,7 +379,7 @@ __device__ void copy(float (*tiles)[PITCH], const float *a, const float *b, int 
 }
 
 #if SPLITS > 1
-// Add up what the blocks of a cluster have made of the same elements, each a share of the rows, and write it.
+// Sum the partial results of a cluster's blocks, each block a share of the rows, and write the sums.
 __device__ void finish_cluster(float (*parts)[COLUMNS + PADDING], float *c, int m, int n, float alpha, float beta) {
     constexpr int SHARE = ROWS / SPLITS;
     cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
@@ -397,12 +397,12 @@ __device__ void finish_cluster(float (*parts)[COLUMNS + PADDING], float *c, int 
         finish_quad<WHOLE_QUADS>(c, blockIdx.y * ROWS + row, blockIdx.x * COLUMNS + column, m, n, found[0], alpha,
                                  beta);
     }
-    // A block ends when no other one reads its memory any more.
+    // A block must not exit while others read its shared memory.
     cluster.sync();
 }
 #endif
 
-// Load a thread's factors of one step from a column of A's tile and a row of B's.
+// Load a thread's factors of one step from a column of A's tile and a row of B's tile.
 __device__ void take_factors(float *of_a, float *of_b, const float *column, const float *row) {
 #pragma unroll
     for (int r = 0; r < THREAD_ROWS; r += 4) take(of_a + r, column + r * WARP_LANES_DOWN);
@@ -410,19 +410,19 @@ __device__ void take_factors(float *of_a, float *of_b, const float *column, cons
     for (int s = 0; s < THREAD_COLUMNS; s += 4) take(of_b + s, row + s * WARP_LANES_ACROSS);
 }
 
-// Idea: tiles of the next steps are copied to shared memory while the products of one are summed up, without a register
-// between; the next factors come meanwhile from there; one barrier a step is left. A warp's lanes read quads that lie
-// side by side (Kerr and others, CUTLASS: fast linear algebra in CUDA C++, 2017). Where elements are too few for all
-// multiprocessors, the blocks of a cluster share the steps, and add up in each other's shared memory; where these are
-// still too few, k is made in parts by as many clusters, each of which writes a matrix of its own. A row of B is
-// `pitch` floats long. Limit: the rate of multiply-adds.
+// Idea: asynchronous copies load the tiles of the next steps to shared memory during the products of one step, without
+// registers; the next factors are loaded meanwhile; one barrier per step remains. A warp's lanes read neighboring quads
+// (Kerr and others, CUTLASS: fast linear algebra in CUDA C++, 2017). If there are too few elements for all
+// multiprocessors, the blocks of a cluster share the steps and sum in each other's shared memory; if that is still too
+// little, k is divided into parts, each of which writes a separate matrix. A row of B has `pitch` floats. Limit: the
+// peak rate of multiply-adds.
 extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3 : 1)
     matmul_peak(const float *a, const float *b, float *c, int m, int n, int k, int pitch, float alpha, float beta) {
     __shared__ __align__(16) float tiles[STAGES][DEPTH][PITCH];
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
-    // Of neighboring lanes, two share their rows and two their columns, so that a warp's quads of either tile are few
-    // enough for one or two passes over the banks.
+    // Of neighboring lanes, two share rows and two share columns, so that a warp's quads of either tile need only one
+    // or two wavefronts.
     int y = warp / WARPS_ACROSS * WARP_ROWS + (lane / 8 * 2 + lane % 2) * 4;
     int x = warp % WARPS_ACROSS * WARP_COLUMNS + lane / 2 % 4 * 4;
 
@@ -464,8 +464,8 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
                 a += DEPTH;
                 b += DEPTH * pitch;
             }
-            // To and fro, so that a product has a factor in common with the one before: registers lie in two banks, and
-            // what has just been read is kept for the next instruction.
+            // Alternate directions, so that consecutive products share a factor: registers have two banks, and an
+            // operand that was just read is reused by the next instruction.
 #pragma unroll
             for (int s = 0; s < THREAD_COLUMNS; ++s) {
 #pragma unroll
@@ -507,14 +507,14 @@ extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, THREADS == 128 ? 3
 #endif
 }
 
-// Copy rows to where each is whole quads long, zeros behind it: a thread fills a quad.
+// Copy rows to a pitch of whole quads, padded with zeros: one quad per thread.
 extern "C" __global__ void matmul_whole_quads(const float *matrix, float *whole, int rows, int columns, int quads) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * quads) return;
     reinterpret_cast<float4 *>(whole)[i] = quad<false>(matrix, i / quads, i % quads * 4, rows, columns);
 }
 
-// Add up the parts of k, an element a thread.
+// Sum the parts of k, one element per thread.
 extern "C" __global__ void matmul_add_parts(const float *sums, float *c, int elements, int parts, float alpha,
                                             float beta) {
     finish_parts(sums, c, elements, parts, alpha, beta);

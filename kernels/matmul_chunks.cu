@@ -1,11 +1,11 @@
-// Matrix product over several devices: each has some rows of A, and takes B in blocks of rows from all of them. Such a
-// block is multiplied by as many columns of A, which this cuts out of its rows.
-// Least traffic: 8 bytes an element, read once and written once.
+// Matrix product on several devices: each has some rows of A, and receives blocks of rows of B from all others. This
+// kernel copies the columns of A that such a block is multiplied by. Minimum traffic: 8 bytes per element, read once
+// and written once.
 //
 // kernel              idea
-// matmul_cut_columns  a thread an element
+// matmul_cut_columns  one thread per element
 
-// Limit: memory's bandwidth, which is little beside the product.
+// Limit: memory bandwidth; the time is short relative to the product's.
 extern "C" __global__ void matmul_cut_columns(const float *rows, float *cut, int count, int columns, int first,
                                               int width) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;

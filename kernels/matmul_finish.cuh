@@ -1,11 +1,11 @@
-// What all rungs of the matrix product end with: BLAS's alpha and beta.
+// The last step of all matrix product variants: BLAS's alpha and beta.
 
 template <typename Element>
 __device__ void finish(Element *c, int place, float sum, float alpha, float beta) {
     c[place] = beta == 0.0f ? alpha * sum : alpha * sum + beta * static_cast<float>(c[place]);
 }
 
-// Add up an element's sums over parts of k, each of which stands in a matrix of its own, of so many elements.
+// Sum an element over the parts of k, each of which is a separate matrix of `elements` elements.
 template <typename Element>
 __device__ void finish_parts(const float *sums, Element *c, int elements, int parts, float alpha, float beta) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

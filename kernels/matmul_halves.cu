@@ -1,14 +1,14 @@
-// Matrix multiplication by tensor cores that multiply halves, as exact as by floats: sides, alpha and beta are as
-// matmul.cu says. A float is nearly the sum of two halves: these have 22 bits, and the sign of the second stands for
-// one more. Three products of halves make one of floats; what the fourth would add is less than a float's last bit
-// (Ootomo and Yokota, Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
+// Matrix product by tensor cores with float16 factors, as accurate as float32: sizes, alpha and beta as in matmul.cu.
+// A float is nearly the sum of two float16: these have 22 bits, and the sign of the second adds one more. Three
+// float16 products replace one of float32; the fourth would contribute less than a float's last bit (Ootomo and
+// Yokota, Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak
 // performance, 2022).
 //
-// rung                        idea                                               what still limits it
+// variant                     idea                                               what still limits it
 // matmul_largest_of_rows and
-// matmul_largest_of_columns   by what each row of A and column of B is scaled    A and B are read once more
-// matmul_split                each factor becomes two halves, once               as many bytes written as read
-// matmul_halves               three products of halves, tiles on their way       three for one, and halves fetched twice
+// matmul_largest_of_columns   the largest magnitudes, for scaling                A and B are read once more
+// matmul_split                each factor becomes two float16, once              as many bytes written as read
+// matmul_halves               three float16 products, asynchronous copies        three products, float16 read twice
 
 #include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>
@@ -16,8 +16,8 @@
 #include "matmul_finish.cuh"
 #include "matmul_scale.cuh"
 
-// A block makes ROWS x COLUMNS elements, a warp WARP_ROWS x WARP_COLUMNS of them. Along k a step is what a product of
-// tensor cores has; the block has the tiles of so many steps in shared memory, used or on their way.
+// A block computes ROWS x COLUMNS elements, a warp WARP_ROWS x WARP_COLUMNS of them. A step along k is the depth of a
+// tensor core instruction; the block has STAGES pipeline stages of tiles in shared memory.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 64
@@ -31,14 +31,14 @@
 #define TILES_DOWN (WARP_ROWS / 16)
 #define TILES_ACROSS (WARP_COLUMNS / 8)
 
-// A step's tiles of A and B; there are two of each, the first halves' and the second ones'.
+// A step's tiles of A and B; there are two of each, for the first and second parts of the factors.
 #define A_TILE (ROWS * DEPTH)
 #define B_TILE (DEPTH * COLUMNS)
 
-// The bits of a magnitude, which are in the order of the magnitudes.
+// The bits of a magnitude, whose integer order is the order of magnitudes.
 __device__ unsigned int magnitude(float value) { return __float_as_uint(value) & 0x7fffffff; }
 
-// Idea: a warp a row, whose lanes read neighbors and find the largest together.
+// Idea: one warp per row, whose lanes read neighbors and combine their largest values.
 extern "C" __global__ void matmul_largest_of_rows(const float *matrix, unsigned int *largest, int rows, int columns) {
     int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
@@ -50,7 +50,7 @@ extern "C" __global__ void matmul_largest_of_rows(const float *matrix, unsigned 
     if (threadIdx.x % 32 == 0) largest[row] = found;
 }
 
-// Idea: a thread a column, so that lanes read neighbors, and of it as many rows as the grid leaves each.
+// Idea: one thread per column, so that lanes read neighbors; the grid divides its rows.
 extern "C" __global__ void matmul_largest_of_columns(const float *matrix, unsigned int *largest, int rows,
                                                      int columns) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;
@@ -63,9 +63,9 @@ extern "C" __global__ void matmul_largest_of_columns(const float *matrix, unsign
     atomicMax(&largest[column], found);
 }
 
-// Idea: a value's first half is the value rounded, the second one what that leaves; all first ones stand before all
-// second ones. Rows and columns are filled up to whole tiles with zeros, so that who multiplies need not ask what lies
-// outside.
+// Idea: a value's first part is the value rounded to float16, the second part the remainder; all first parts are stored
+// before all second parts. Rows and columns are padded to whole tiles with zeros, so that the product kernel needs no
+// bounds checks.
 extern "C" __global__ void matmul_split(const float *matrix, const unsigned int *largest, __half *halves, int rows,
                                         int columns, int all_columns, int by_rows) {
     int column = (blockIdx.x * blockDim.x + threadIdx.x) * 2;
@@ -88,8 +88,8 @@ extern "C" __global__ void matmul_split(const float *matrix, const unsigned int 
     place[gridDim.y * all_columns / 2] = __halves2half2(second[0], second[1]);
 }
 
-// Where halves stand in a tile of A and in one of B. Eight of a row, 16 bytes, change places with others, so that those
-// of eight rows below each other, which ldmatrix reads at once, lie in different banks.
+// Positions of elements in the tiles of A and B. Groups of eight elements, 16 bytes, are swizzled, so that the groups
+// of eight consecutive rows, which ldmatrix reads at once, are in different banks.
 __device__ int in_a(int row, int column) { return row * DEPTH + (column / 8 ^ row / 4 % 2) * 8; }
 
 __device__ int in_b(int row, int column) {
@@ -97,8 +97,8 @@ __device__ int in_b(int row, int column) {
     return row * COLUMNS + (column / 8 ^ row % PLACES) * 8;
 }
 
-// Begin to copy a step's tiles, of which `a` and `b` are this thread's first halves. Second halves stand in memory as
-// far behind the first ones as is said.
+// Start asynchronous copies of a step's tiles; `a` and `b` are this thread's first elements. Second parts follow first
+// parts at the given distances.
 __device__ void copy(__half *tiles, const __half *a, const __half *b, int a_pitch, int b_pitch, int a_behind,
                      int b_behind) {
     constexpr int A_STEP = (THREADS * 8 + DEPTH - 1) / DEPTH;
@@ -122,8 +122,8 @@ __device__ void copy(__half *tiles, const __half *a, const __half *b, int a_pitc
     }
 }
 
-// Load four matrices of 8 x 8 halves into a register each; every lane says where a row is. Turned, they come with rows
-// and columns exchanged.
+// Load four 8 x 8 matrices into a register each; every lane passes the address of a row. The transposed variant
+// exchanges rows and columns.
 __device__ void load(unsigned int *matrices, const __half *row) {
     unsigned int place = static_cast<unsigned int>(__cvta_generic_to_shared(row));
     asm("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -140,7 +140,7 @@ __device__ void load_turned(unsigned int *matrices, const __half *row) {
         : "memory");
 }
 
-// Add the product of 16 x 16 and 16 x 8 halves.
+// Add the product of 16 x 16 and 16 x 8 float16 elements.
 __device__ void multiply_add(float *sums, const unsigned int *a, const unsigned int *b) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
@@ -148,9 +148,9 @@ __device__ void multiply_add(float *sums, const unsigned int *a, const unsigned 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// Idea: the block copies the tiles of the next steps while its warps multiply those of this one. Tensor cores cut off
-// what a sum has no place for, where floats are rounded; so they add up one step only, its small products first, and
-// what that comes to is added as floats are. Limit: three products for one, and as many bytes of halves as of floats,
+// Idea: the block copies the tiles of the next steps while its warps multiply those of this one. Tensor cores
+// truncate sums where float32 arithmetic rounds; so they sum only one step, its small products first, and float32
+// additions sum the steps. Limit: three products instead of one, and as many float16 bytes as float32 bytes,
 // twice.
 extern "C" __global__ void __launch_bounds__(THREADS, THREADS > 128 ? 1 : 2)
     matmul_halves(const __half *a, const __half *b, const unsigned int *a_largest, const unsigned int *b_largest,

@@ -1,10 +1,10 @@
-// Matrix multiplication by tensor cores: sides, alpha and beta are as matmul.cu says. Tensor cores multiply TF32,
-// floats of 11 bits instead of 24, so each factor is split into three such parts, which together are the factor, and
-// six of their nine products are added up; the three left out are below 2^-32 of the whole. They need a GPU since
-// Ampere.
+// Matrix product by tensor cores: sizes, alpha and beta as in matmul.cu. Tensor cores multiply TF32, with 11
+// significant bits instead of 24, so each factor is split into three such parts, whose sum is exact, and six of
+// their nine products are added; the three omitted products are below 2^-32 of the total. Requires Ampere or
+// later.
 //
-// rung           idea                                              what still limits it
-// matmul_tensor  a warp multiplies 16x16 tiles, in parts of TF32   six products for one, and waiting for global memory
+// variant        idea                                              what still limits it
+// matmul_tensor  a warp multiplies 16x16 tiles, in TF32 parts      six products instead of one, global memory waits
 
 #include <mma.h>
 
@@ -12,7 +12,7 @@
 
 using namespace nvcuda;
 
-// A block makes ROWS x COLUMNS elements, a warp 16 x 16 of them, going along k in steps of DEPTH.
+// A block computes ROWS x COLUMNS elements, a warp 16 x 16 of them, in steps of DEPTH along k.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 64
@@ -23,7 +23,7 @@ using namespace nvcuda;
 #define STEP 8
 #define THREADS (ROWS / SIDE * (COLUMNS / SIDE) * 32)
 
-// Rows are so much longer that those of a tile begin in banks of their own; they stay aligned as fragments want it.
+// Padding of rows, so that a tile's rows begin in different banks; rows keep the alignment that fragments require.
 #define PADDING 4
 
 typedef wmma::fragment<wmma::matrix_a, SIDE, SIDE, STEP, wmma::precision::tf32, wmma::row_major> LeftTile;
@@ -41,10 +41,10 @@ __device__ void split(const Tile &whole, Tile &high, Tile &middle, Tile &low) {
     }
 }
 
-// Idea: the block brings tiles into shared memory as matmul_tiled does; of these a warp takes 16 x 8 and 8 x 16
-// elements into fragments, whose products tensor cores add up, the small ones first. They cut off what a sum has no
-// place for, so that it is the sum of one step only, which then is added as floats are. Limit: six products for one;
-// and the block waits for global memory at each step.
+// Idea: the block loads tiles into shared memory as matmul_tiled does; a warp loads 16 x 8 and 8 x 16 elements into
+// fragments, and tensor cores sum their products, the small ones first. They truncate sums, so each sum covers one step
+// only, and float32 additions sum the steps. Limit: six products instead of one; and the block waits for global memory
+// in each step.
 extern "C" __global__ void __launch_bounds__(THREADS)
     matmul_tensor(const float *a, const float *b, float *c, int m, int n, int k, float alpha, float beta) {
     __shared__ __align__(32) float a_tile[ROWS][DEPTH + PADDING];

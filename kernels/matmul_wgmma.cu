@@ -1,16 +1,16 @@
-// Matrix multiplication by Hopper's tensor cores, which take whole tiles from shared memory: sides, alpha and beta are
-// as matmul.cu says. A float is two halves, and three products of halves are one of floats, as matmul_halves.cu says,
-// which also finds the largest values. Where elements are halves one product is enough. It needs compute capability
-// 9.0, and is compiled for sm_90a.
+// Matrix product by Hopper's warpgroup instructions, which read tiles from shared memory: sizes, alpha and beta as in
+// matmul.cu. A float is split into two float16, and three float16 products replace one, as in matmul_halves.cu, which
+// also computes the largest values. For float16 input one product is enough. Requires compute capability 9.0, compiled
+// for sm_90a.
 //
-// rung                idea                                               what still limits it
-// matmul_split_tiles  two halves of each float, in the order of tiles    as many bytes written as read
-// matmul_wgmma        four warps multiply tiles as they lie in memory    three products for one
+// variant             idea                                               what still limits it
+// matmul_split_tiles  two float16 per float, in tile order               as many bytes written as read
+// matmul_wgmma        warpgroups multiply tiles in shared memory         three products instead of one
 //
-// of halves           idea                                               what still limits it
-// matmul_whole_rows   rows begin where copies of 16 bytes can            as many bytes written as read
-// matmul_fp16         copies during products, of rows as they are        the rate of tensor cores, and their power
-// matmul_fp16_add     where elements are few: what parts of k add up to  a launch more
+// for float16         idea                                               what still limits it
+// matmul_whole_rows   pad rows for 16-byte copies                        as many bytes written as read
+// matmul_fp16         copies during products, in the rows' layout        the rate and power of tensor cores
+// matmul_fp16_add     for few elements: sum over parts of k              a second launch
 
 #include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>
@@ -18,8 +18,8 @@
 #include "matmul_finish.cuh"
 #include "matmul_scale.cuh"
 
-// A block makes ROWS x COLUMNS elements, four of its warps 64 rows of them. It has the tiles of so many steps in shared
-// memory, used or on their way. Of matmul_fp16, which has three at least, so many blocks are to fit a multiprocessor.
+// A block computes ROWS x COLUMNS elements, a warpgroup 64 rows of them. It has STAGES pipeline stages in shared
+// memory. BLOCKS is the number of resident blocks per multiprocessor of matmul_fp16, which has at least three stages.
 #ifndef ROWS
 #define ROWS 64
 #define COLUMNS 16
@@ -29,46 +29,46 @@
 #define BLOCKS 1
 #endif
 
-// A step is as long as 128 bytes hold of a row of A, or of a column of B, and tensor cores take a quarter of it at
-// once. A and B have two tiles each, of the first halves and of the second ones, which follow each other.
+// A step has as many elements along k as 128 bytes of a row of A or a column of B; a tensor core instruction uses a
+// quarter of them. A and B have two consecutive tiles each, for the first and second parts of the factors.
 #define DEPTH 64
 #define AT_ONCE 16
 #define A_TILE (ROWS * DEPTH)
 #define B_TILE (COLUMNS * DEPTH)
 #define STAGE (2 * (A_TILE + B_TILE))
 
-// Of matmul_fp16: rows are copied by parts of 16 bytes, of which a line in shared memory has eight. A line of B's tile
-// is a row, and a tile of more columns has as many lines beside each other. Two stages are multiplied, others filled.
+// For matmul_fp16: rows are copied in parts of 16 bytes, eight per line of shared memory. A line of B's tile is a row,
+// and a wider tile has several lines next to each other. Two stages are being multiplied, the others filled.
 #define PART 8
 #define LINE (8 * PART)
 #define LINES_ACROSS ((COLUMNS + LINE - 1) / LINE)
 #define FP16_STAGE (A_TILE + LINES_ACROSS * DEPTH * LINE)
 #define AHEAD (STAGES - 2)
 
-// Warps that multiply, four by four, and behind them one that copies.
+// Warps that multiply, in warpgroups, followed by one that copies.
 #define MULTIPLYING (ROWS / 16)
 #define THREADS (MULTIPLYING * 32 + 32)
-// Those of matmul_fp16 copy too, half of them at a time.
+// In matmul_fp16 the multiplying warps copy too, half of them at a time.
 #define FP16_THREADS (MULTIPLYING * 32)
 #define COPYING (FP16_THREADS / 2)
 
-// Of how many rows the blocks are that run at the same time: they read the same columns of B.
+// Rows of tiles that run at the same time and read the same columns of B.
 #define BAND 8
 
 __device__ unsigned int pair_of(__half low, __half high) {
     return static_cast<unsigned int>(__half_as_ushort(high)) << 16 | __half_as_ushort(low);
 }
 
-// Idea: tiles are written as tensor cores want them, so that a copy of a whole tile need not turn anything around. A
-// line is a row of A or a column of B; its eight parts of 16 bytes change places with each other, by the line's number,
-// so that the same part of eight lines lies in different banks. What lies outside is zero.
+// Idea: tiles are stored in the layout that tensor cores require, so that whole tiles can be copied unchanged. A line
+// is a row of A or a column of B; its eight parts of 16 bytes are swizzled by the line's number, so that the same part
+// of eight lines is in different banks. Elements outside are zero.
 extern "C" __global__ void __launch_bounds__(256)
     matmul_split_tiles(const float *matrix, const unsigned int *largest, __half *tiles, int rows, int columns,
                        int by_rows) {
     int in_tile = by_rows ? ROWS : COLUMNS;
     int lines = by_rows ? rows : columns;
     int depth = by_rows ? columns : rows;
-    // Lanes read neighbors, which are in one line or in as many.
+    // Lanes read neighbors, which are in one line or in as many lines.
     int part = by_rows ? threadIdx.x % 8 : threadIdx.x / 32;
     int line = blockIdx.y * 32 + (by_rows ? threadIdx.x / 8 : threadIdx.x % 32);
     if (line >= (lines + in_tile - 1) / in_tile * in_tile) return;
@@ -101,7 +101,7 @@ __device__ unsigned int shared_address(const void *pointer) {
     return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
 }
 
-// A barrier's phase is over when all have arrived that it was made for, and all bytes that it was told to expect.
+// A barrier's phase ends when all expected arrivals and all expected bytes have arrived.
 __device__ void make_barrier(unsigned int barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -114,7 +114,7 @@ __device__ void arrive_and_expect(unsigned int barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Phases are even and odd in turn; that before the first one counts as odd, and is over.
+// Phases alternate between even and odd; the one before the first is odd, and complete.
 __device__ void wait(unsigned int barrier, int parity) {
     asm volatile(
         "{ .reg .pred over;\n"
@@ -126,16 +126,16 @@ __device__ void wait(unsigned int barrier, int parity) {
         : "memory");
 }
 
-// Copy a tile's halves, of which the barrier is told when they are there.
+// Copy a tile by a bulk copy, which signals the barrier on completion.
 __device__ void copy(unsigned int to, const __half *from, int bytes, unsigned int barrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                  "l"(from), "r"(bytes), "r"(barrier)
                  : "memory");
 }
 
-// Describe a tile to tensor cores: where it begins, that its lines are 128 bytes whose parts of 16 have changed places,
-// and that eight lines are 1024 bytes. Where k goes across the lines, more than one line of 128 bytes is as many tiles
-// beside each other, so many bytes apart. All is counted in 16 bytes.
+// The descriptor of a tile for tensor cores: its address, the 128-byte swizzle, and the distance of eight lines, 1024
+// bytes. If k runs across the lines, a tile of more than one 128-byte line consists of several neighboring tiles,
+// `apart` bytes from each other. All in units of 16 bytes.
 __device__ unsigned long long tile_at(unsigned int address, int apart = 16) {
     return 1ull << 62 | 1024ull / 16 << 32 | static_cast<unsigned long long>(apart / 16) << 16 |
            (address & 0x3ffff) / 16;
@@ -145,8 +145,8 @@ __device__ unsigned long long tile_at(unsigned int address, int apart = 16) {
 #define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
 #define SUMS_64(i) SUMS_16(i), SUMS_16(i + 16), SUMS_16(i + 32), SUMS_16(i + 48)
 
-// Add the product of 64 x 16 and 16 x COLUMNS halves to sums, or make them that product: of 8 columns a lane has 4.
-// B_TURNED: 0 where k goes along the lines of B's tile, 1 where it goes across them.
+// Add the product of 64 x 16 and 16 x COLUMNS float16 elements to sums, or set them: 4 of 8 columns per
+// lane.
 template <int B_TURNED>
 __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, unsigned long long b, int adds) {
 #if COLUMNS == 128
@@ -191,7 +191,7 @@ __device__ void multiply_add(float (&sums)[COLUMNS / 2], unsigned long long a, u
 #endif
 }
 
-// Tiles of C are made in bands, from top to bottom before from left to right.
+// Tiles of C are ordered in bands: top to bottom first, then left to right.
 __device__ void place_of(int tile, int down, int across, int &y, int &x) {
     int first = tile / (BAND * across) * BAND;
     int rows = min(BAND, down - first);
@@ -200,16 +200,16 @@ __device__ void place_of(int tile, int down, int across, int &y, int &x) {
     x = in_band / rows * COLUMNS;
 }
 
-// Idea: one thread copies tiles, a whole one with each instruction, into stages that are free, and four warps at a time
-// have tensor cores multiply what has come, straight from shared memory; nobody carries anything there through
-// registers. Who copies is ahead, in the next tile of C even while this one is written. Tensor cores cut off what a sum
-// has no place for, where floats are rounded; so they add up one step only, its small products first, and what that
-// comes to is added as floats are. Limit: three products for one, at the rate of tensor cores.
+// Idea: one thread issues bulk copies of whole tiles into free stages, and warpgroups multiply completed stages
+// directly from shared memory; no data passes through registers. The copying thread runs ahead, into the next tile of C
+// even while this one is written. Tensor cores truncate sums where float32 arithmetic rounds; so they sum only one
+// step, its small products first, and float32 additions sum the steps. Limit: three products instead of one, at the
+// rate of tensor cores.
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     matmul_wgmma(const __half *a, const __half *b, const unsigned int *a_largest, const unsigned int *b_largest,
                  float *c, int m, int n, int k, float alpha, float beta) {
     extern __shared__ __align__(1024) __half stages[];
-    // When a stage is full, and when it is free again.
+    // Barriers for full and free stages.
     unsigned int full = shared_address(stages + STAGES * STAGE);
     unsigned int empty = full + STAGES * 8;
     int down = (m + ROWS - 1) / ROWS;
@@ -290,8 +290,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
 }
 
-// Idea: rows are copied to where each begins at a multiple of 16 bytes, zeros behind them: a thread fills a part. Limit:
-// as many bytes written as read, which are read again.
+// Idea: rows are copied to a pitch of whole 16-byte parts, padded with zeros: one part per thread. Limit: as many bytes
+// written as read, which are then read again.
 extern "C" __global__ void matmul_whole_rows(const __half *matrix, __half *whole, int rows, int columns, int parts) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * parts) return;
@@ -305,14 +305,14 @@ extern "C" __global__ void matmul_whole_rows(const __half *matrix, __half *whole
     *reinterpret_cast<uint4 *>(whole + i * PART) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Begin to copy a part of a row, or, where it lies outside, zeros.
+// Start an asynchronous copy of a part of a row, or of zeros outside.
 __device__ void copy_part(unsigned int to, const __half *from, bool inside) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
 }
 
-// Begin to copy a tile of LINES rows of PARTS parts each from where it begins in a matrix, of which so many rows and
-// columns are left. A line's parts change places with each other, by the line's number, so that the same part of eight
-// lines lies in different banks.
+// Start asynchronous copies of a tile of LINES rows with PARTS parts each; `rows` and `columns` remain in the
+// matrix. A line's parts are swizzled by the line's number, so that the same part of eight lines is in different
+// banks.
 template <int LINES, int PARTS>
 __device__ void copy_rows(unsigned int tile, const __half *from, int pitch, int rows, int columns) {
     constexpr int AT_A_TIME = COPYING / PARTS;
@@ -330,14 +330,14 @@ __device__ void copy_rows(unsigned int tile, const __half *from, int pitch, int 
     }
 }
 
-// What is copied next: the step that begins `deep` along k, of the tile of C at row `y` and column `x`; k is begun at
+// The next step to copy: `deep` along k, of the tile of C at row `y` and column `x`; k begins at
 // `first`.
 struct Next {
     int tile, y, x, first, deep, stage, turn;
 };
 
-// Have the half of the block whose turn it is begin to copy the tiles of the next step, if there is one, and go on to
-// the step behind it, maybe of the block's next tile of C.
+// The half of the block whose turn it is starts the copies of the next step, if there is one, and then advances to the
+// step after it, possibly of the block's next tile of C.
 __device__ void copy_next(Next &next, __half *stages, const __half *a, const __half *b, int m, int n, int k,
                           int a_pitch, int b_pitch, int down, int across) {
     if (next.tile < down * across) {
@@ -360,8 +360,8 @@ __device__ void copy_next(Next &next, __half *stages, const __half *a, const __h
     __pipeline_commit();
 }
 
-// Exchange two registers with the lane whose number differs by `bit`: who has that bit gives its first for the other's
-// second. Once by 1 and once by 2, four registers of four lanes are turned around.
+// Exchange registers with the lane whose number differs in `bit`: lanes with that bit send their first, the others
+// their second. Applied for 1 and for 2, this transposes four registers of four lanes.
 __device__ void exchange(unsigned int &first, unsigned int &second, int bit) {
     bool upper = threadIdx.x & bit;
     unsigned int taken = __shfl_xor_sync(0xffffffff, upper ? first : second, bit);
@@ -371,8 +371,8 @@ __device__ void exchange(unsigned int &first, unsigned int &second, int bit) {
         second = taken;
 }
 
-// Write a warp's 16 rows of C where rows are whole parts long: four lanes have pairs of four parts beside each other,
-// and come to have a part each.
+// Write a warp's 16 rows of C if rows are whole parts: four lanes have pairs of four neighboring parts, and exchange
+// them so that each has a whole part.
 __device__ void write_parts(__half *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha) {
     int lane = threadIdx.x % 32;
 #pragma unroll
@@ -398,7 +398,7 @@ __device__ void write_parts(__half *c, const float (&sums)[COLUMNS / 2], int y, 
     }
 }
 
-// Write them element by element.
+// Write the rows element by element.
 template <typename Element>
 __device__ void write_elements(Element *c, const float (&sums)[COLUMNS / 2], int y, int x, int m, int n, float alpha,
                                float beta) {
@@ -411,12 +411,12 @@ __device__ void write_elements(Element *c, const float (&sums)[COLUMNS / 2], int
     }
 }
 
-// Idea: the warps that multiply copy, too: while tensor cores work on one step they bring what comes two steps later,
-// be it of this tile of C or of their next one. Halves of the block take turns: the fence by which tensor cores see what
-// has been copied waits for all copies of a thread, and so it has no others on their way. Tiles are parts of rows as
-// they are, of which B's go across k: tensor cores take them turned. They add up all of k; what they cut off is less
-// than what rounding to a half leaves. Where tiles are few, k is made in gridDim.y parts, whose sums stand in matrices
-// of floats. Limit: the rate of tensor cores, and copies of 16 bytes.
+// Idea: the multiplying warps also copy: while tensor cores work on one step, they load the data of two steps later,
+// possibly of their next tile of C. The halves of the block alternate: the fence that makes copies visible to tensor
+// cores waits for all copies of a thread, so it must have no others in flight. Tiles keep the layout of rows, so B's k
+// runs across lines, which tensor cores support by transposing. They sum all of k; the truncation error is smaller than
+// that of rounding to float16. For few tiles, k is divided into gridDim.y parts, each with a separate matrix of float
+// sums. Limit: the rate of tensor cores, and 16-byte copies.
 extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
     matmul_fp16(const __half *a, const __half *b, __half *c, float *parts, int m, int n, int k, int a_pitch,
                 int b_pitch, float alpha, float beta) {
@@ -444,7 +444,7 @@ extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
             __pipeline_wait_prior(AHEAD - 1);
             if (turn == threadIdx.x / COPYING) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             turn ^= 1;
-            // Behind it, all have waited for products of the step before the last one, whose stage is free.
+            // After this barrier, all warps have finished the step before the last one, so its stage is free.
             __syncthreads();
             unsigned int a_tile = shared_address(stages + stage * FP16_STAGE + warp / 4 * (64 * LINE));
             unsigned int b_tile = shared_address(stages + stage * FP16_STAGE + A_TILE);
@@ -469,7 +469,7 @@ extern "C" __global__ void __launch_bounds__(FP16_THREADS, BLOCKS)
     }
 }
 
-// Add up the parts of k, an element a thread.
+// Sum the parts of k, one element per thread.
 extern "C" __global__ void matmul_fp16_add(const float *sums, __half *c, int elements, int parts, float alpha,
                                            float beta) {
     finish_parts(sums, c, elements, parts, alpha, beta);

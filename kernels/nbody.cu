@@ -1,20 +1,20 @@
-// N-body: the acceleration of each of n bodies by the gravity of all, for G = 1: the sum over j of
-// m_j (x_j - x_i) / (|x_j - x_i|^2 + softening^2)^(3/2). A body is (x, y, z, m). Work: n^2 interactions, which the field
-// counts as 20 flop each; a GPU issues 13 instructions for one: 3 FADD, 6 FFMA, 3 FMUL and a reciprocal root. The square
-// of the softening is never 0, so that a body's pull on itself is 0 and not 0/0.
+// N-body: the acceleration of each of n bodies by the gravity of all, for G = 1: the sum over j of m_j (x_j - x_i) /
+// (|x_j - x_i|^2 + softening^2)^(3/2). A body is (x, y, z, m). Work: n^2 interactions, usually counted as 20 flop each;
+// a GPU issues 13 instructions for one: 3 FADD, 6 FFMA, 3 FMUL and a reciprocal root. The squared softening is never 0,
+// so that a body's force on itself is 0 and not 0/0.
 //
-// rung                   idea                                             what still limits it
-// nbody_naive            one thread a body, all from global memory        a load from the cache for each interaction
-// nbody_tiled            a block fetches a tile of bodies for all of it   a shared load for each interaction
-// nbody_registers        several bodies a thread share a shared load      too few threads where bodies are few
-// nbody_split            several threads a body, each a part of a tile    13 instructions for each interaction
-// nbody_pairs            each pair once: 17 instructions for two          4 of 5 issue slots taken; sums in any order
+// variant                idea                                             what still limits it
+// nbody_naive            one thread per body, global memory only          a load from the cache for each interaction
+// nbody_tiled            shared-memory tiling                             a shared load for each interaction
+// nbody_registers        several bodies per thread share a load           too few threads for few bodies
+// nbody_split            several threads per body share a tile            13 instructions for each interaction
+// nbody_pairs            each pair once: 17 instructions for two          4 of 5 issue slots used; order of sums varies
 //
-// leapfrog_kick_drift    half a step of velocity, a step of place         3 launches a step; bound by memory
-// leapfrog_kick          the other half, with the new accelerations
+// leapfrog_kick_drift    half a velocity step, one position step          3 launches per step; memory bandwidth
+// leapfrog_kick          the second half, with the new accelerations
 //
 // nbody_potential        each block's share of the potential energy       as nbody_tiled
-// nbody_moments          and of what else gravity conserves               bound by memory
+// nbody_moments          and of the other conserved quantities            memory bandwidth
 
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
@@ -31,7 +31,7 @@
 
 __device__ float reciprocal_root(float x) {
 #ifdef __NVCC__
-    // rsqrtf() spends three more instructions on denormals.
+    // rsqrtf() uses three more instructions for denormals.
     float root;
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
     return root;
@@ -40,14 +40,14 @@ __device__ float reciprocal_root(float x) {
 #endif
 }
 
-// What a mass pulls with along each unit of the way to it.
+// The acceleration by a mass per unit of distance.
 __device__ float pull_of(float mass, float dx, float dy, float dz, float softening_squared) {
     float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
     return mass * inverse * (inverse * inverse);
 }
 
-// Idea: a thread adds up the pull of every body on its own. Limit: all threads of a warp want the same body, so a load
-// is one transaction, but there is one for each interaction, and its latency.
+// Idea: each thread sums the accelerations by all bodies. Limit: all lanes of a warp load the same body, which is one
+// transaction, but there is one per interaction, with its latency.
 extern "C" __global__ void nbody_naive(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -63,9 +63,9 @@ extern "C" __global__ void nbody_naive(const float4 *bodies, float4 *acceleratio
     accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
-// Idea: the threads of a block fetch a tile of bodies together, one each, and all read it from shared memory. Past the
-// last body the tile is filled with bodies of no mass. Limit: 16 bytes from shared memory for each interaction. Source:
-// Nyland, Harris, Prins, Fast N-Body Simulation with CUDA, GPU Gems 3 (2007).
+// Idea: shared-memory tiling. The threads of a block load a tile of bodies together, one each, and all read it. After
+// the last body the tile is padded with bodies of no mass. Limit: 16 bytes from shared memory for each interaction.
+// Source: Nyland, Harris, Prins, Fast N-Body Simulation with CUDA, GPU Gems 3 (2007).
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_tiled(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     __shared__ float4 tile[BLOCK_SIZE];
@@ -93,9 +93,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     if (i < n) accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
-// Idea: a thread holds several bodies in registers, so that a body read from shared memory is used for each of them. It
-// gains little where shared memory hands one word to a whole warp as fast as an H200's. Limit: a thread for every few
-// bodies leaves most of the chip idle where bodies are few.
+// Idea: register tiling. A thread has several bodies in registers, and reuses each shared load for all of them. The
+// gain is small where shared memory broadcasts a word to a warp as fast as on an H200. Limit: one thread per several
+// bodies leaves most of the chip idle if there are few bodies.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_registers(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     __shared__ float4 tile[BLOCK_SIZE];
@@ -135,10 +135,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     }
 }
 
-// Idea: THREADS_PER_BODY threads share a body. Each takes another part of every tile; at the end their sums, laid out in
-// shared memory, are added. The lanes of a warp share a part, so that they still read the same body. With so little to do
-// for each tile a block would wait for most of the time until the next has come, so a thread asks for its body of the
-// next one before this one's pulls. Limit: none of the chip's idleness, but each interaction takes 13 instructions.
+// Idea: THREADS_PER_BODY threads share a body. Each processes a different part of every tile; finally their sums are
+// added in shared memory. The lanes of a warp have the same part, so that they still read the same body. As a tile
+// takes little time, a block would mostly wait for the next one, so a thread loads its body of the next tile before it
+// processes this one. Limit: no longer idle threads, but 13 instructions for each interaction.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_split(const float4 *bodies, float4 *accelerations, int n, float softening_squared) {
     const int BODIES = BLOCK_SIZE / THREADS_PER_BODY;
@@ -181,25 +181,25 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     accelerations[i] = make_float4(ax, ay, az, 0.0f);
 }
 
-// Idea: what pulls one body pulls the other the opposite way (Newton's third law), so that each pair is looked at once.
-// Bodies are cut into tiles of 32 * BODIES_PER_THREAD; a warp holds a tile in registers, and takes `tiles_per_warp` of
-// the tiles that follow it, up to half way around the circle of tiles: then every two tiles meet once. Of such a tile
-// it takes 32 bodies at a time. A lane begins with one of them and goes on to its neighbor's, 32 times around, while
-// the sum of what pulls that body is handed on to the next lane. Accelerations are added up by atomics and begin as
-// zeros; their last bits depend on the order. Limit: 16 instructions on floats and a reciprocal root for two
-// interactions, next to which all else is little: an H200 fills four of five issue slots with them.
+// Idea: the forces of a pair are equal and opposite (Newton's third law), so each pair is computed once. Bodies are
+// divided into tiles of 32 * BODIES_PER_THREAD; a warp holds a tile in registers, and processes `tiles_per_warp` of the
+// following tiles, up to half way around the circle of tiles, so that every two tiles meet once. It processes 32 bodies
+// of such a tile at a time. A lane begins with one of them and continues with its neighbor's, 32 times around, while
+// the sum for that body is passed on to the next lane. Accelerations are added by atomics and begin as zeros; their
+// last bits depend on the order. Limit: 16 floating-point instructions and a reciprocal root for two interactions,
+// which dominate all else: on an H200 they use four of five issue slots.
 extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
     nbody_pairs(const float4 *bodies, float4 *accelerations, int n, float softening_squared, int tiles,
                 int tiles_per_warp) {
     const int TILE = 32 * BODIES_PER_THREAD;
-    // Twice each, so that a lane finds its neighbors' bodies behind its own.
+    // Each body twice, so that a lane finds its neighbors' bodies after its own.
     __shared__ float4 around[PAIR_BLOCK / 32][64];
     int lane = threadIdx.x % 32;
     float4 *sources = around[threadIdx.x / 32];
     int task = (blockIdx.x * PAIR_BLOCK + threadIdx.x) / 32;
     int own = task % tiles;
     int first = task / tiles * tiles_per_warp;
-    // With an even number of tiles, those opposite to each other would meet twice.
+    // With an even number of tiles, opposite ones would meet twice.
     int end = min(first + tiles_per_warp, tiles / 2 + (tiles % 2 == 1 || own < tiles / 2));
     if (first >= end) return;
 
@@ -220,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
             sources[lane + 32] = mine;
             __syncwarp();
             if (away == 0) {
-                // A tile with itself: each pair is met from both sides.
+                // A tile with itself: each pair is computed from both sides.
 #pragma unroll 4
                 for (int k = 0; k < 32; ++k) {
                     float4 source = sources[lane + k];
@@ -274,8 +274,8 @@ extern "C" __global__ void __launch_bounds__(PAIR_BLOCK)
     }
 }
 
-// Leapfrog, kick-drift-kick: second order, and reversible in time. Places move by a whole step with the velocity that
-// half a step of acceleration gave.
+// Leapfrog integration (kick-drift-kick): second order, and time-reversible. Positions move by a whole step with the
+// velocity after half a step of acceleration.
 extern "C" __global__ void leapfrog_kick_drift(float4 *bodies, float4 *velocities, const float4 *accelerations,
                                                float half_step, float step, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -291,7 +291,7 @@ extern "C" __global__ void leapfrog_kick_drift(float4 *bodies, float4 *velocitie
     bodies[i] = body;
 }
 
-// The second kick, with the accelerations at the new places.
+// The second kick, with the accelerations at the new positions.
 extern "C" __global__ void leapfrog_kick(float4 *velocities, const float4 *accelerations, float half_step, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -302,7 +302,7 @@ extern "C" __global__ void leapfrog_kick(float4 *velocities, const float4 *accel
     velocities[i] = velocity;
 }
 
-// Add up a block's values, which are in `parts`; the sum is in the first.
+// Sum a block's values in `parts`; the result is in the first element.
 __device__ void fold(double *parts) {
     for (int half = BLOCK_SIZE / 2; half > 0; half /= 2) {
         __syncthreads();
@@ -312,8 +312,8 @@ __device__ void fold(double *parts) {
 }
 
 // The potentials of a block's bodies times their masses, which counts each pair twice. Sums of a tile are float, all
-// others double: energies are compared over many steps, where float's rounding would be taken for drift. What a block
-// has goes to the last of its 8 values in `conserved`. BLOCK_SIZE is a power of two.
+// others double: energies are compared over many steps, where float rounding would look like drift. A block's result is
+// the last of its 8 values in `conserved`. BLOCK_SIZE is a power of two.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     nbody_potential(const float4 *bodies, double *conserved, int n, float softening_squared) {
     __shared__ float4 tile[BLOCK_SIZE];
@@ -328,7 +328,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
         __syncthreads();
         float sum = 0.0f;
         if (start == blockIdx.x * BLOCK_SIZE) {
-            // A body's own share is finite, and counts for nothing.
+            // A body's interaction with itself is finite, and excluded.
             for (int k = 0; k < BLOCK_SIZE; ++k) {
                 float dx = tile[k].x - x, dy = tile[k].y - y, dz = tile[k].z - z;
                 float inverse = reciprocal_root(dx * dx + (dy * dy + (dz * dz + softening_squared)));
@@ -365,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
                      m * (y * vz - z * vy),
                      m * (z * vx - x * vz),
                      m * (x * vy - y * vx)};
-    // One after the other: seven times a block's doubles are more than its shared memory.
+    // One after the other: seven arrays of a block's doubles would exceed shared memory.
 #pragma unroll
     for (int k = 0; k < 7; ++k) {
         parts[t] = own[k];

@@ -1,5 +1,5 @@
-// The OPERATOR of a reduction and of a scan: SUM, PRODUCT, MIN or MAX, associative and commutative. COMBINE applies it to
-// two elements, and IDENTITY is the element that changes none.
+// The OPERATOR of reductions and scans: SUM, PRODUCT, MIN or MAX, associative and commutative. COMBINE applies it to
+// two elements; IDENTITY leaves every element unchanged.
 
 #include "values.cuh"
 

@@ -1,23 +1,23 @@
-// Reduction: one value from n, by an operator that is associative and commutative. The elements are of type VALUE, int or
-// float; int wraps around. OPERATOR is SUM, PRODUCT, MIN or MAX. BLOCK_SIZE is the number of threads in a block, a power
-// of two. Least traffic: 4 bytes read for each element; n - 1 operations, in log2(n) steps at best.
+// Reduction: combine n values into one, by an associative and commutative operator. The elements are of type VALUE, int
+// or float; int wraps around. OPERATOR is SUM, PRODUCT, MIN or MAX. BLOCK_SIZE is the number of threads per block, a
+// power of two. Minimum traffic: 4 bytes read per element; n - 1 operations, in log2(n) steps at best.
 //
-// rung                       idea                                          what still limits it
-// reduce_one_thread          a loop that halves the array              one operation after the other, n - 1 of them
-// reduce_neighbored          partners side by side, the stride doubles     1/2, 3/4, 7/8 of every warp idle
-// reduce_neighbored_less     thread t takes element 2 * stride * t         strided access to global memory, every step
-// reduce_shared              two loads a thread, the rest in shared mem.   idle lanes again, in every warp
-// reduce_interleaved         the stride halves, the first threads work     half of all threads never add after loading
-// reduce_two_blocks          two blocks' elements, combined as they come   a block ends after two elements a thread
-// reduce_grid_stride         a thread adds many elements on its way        a barrier for every step, to the last
-// reduce_last_warp           32 threads left: a warp waits for itself      loop and index arithmetic between the steps
-// reduce_unrolled            the block's size is known to the compiler     shared memory between lanes of one warp
-// reduce_shuffle             a warp's lanes exchange registers             a second launch for the partial results
-// reduce_atomic              one atomic a block ends it in one launch      the order, and so the rounding, varies
-// reduce_last_block          the block that ends last folds the rest       one load of 4 bytes under way at a time
-// reduce_peak                16-byte loads, several under way at once      memory's bandwidth
+// variant                    idea                                          what still limits it
+// reduce_one_thread          a loop that halves the array                  n - 1 operations, one after the other
+// reduce_neighbored          neighboring partners, the stride doubles      divergence: 1/2, 3/4, 7/8 of each warp idle
+// reduce_neighbored_less     thread t has element 2 * stride * t           strided global accesses in every step
+// reduce_shared              two loads per thread, tree in shared memory   divergence again, in every warp
+// reduce_interleaved         the stride halves, the first threads work     half of all threads only load
+// reduce_two_blocks          two elements combined during the load         a block processes two elements per thread
+// reduce_grid_stride         grid stride: many elements per thread         a barrier in every step of the tree
+// reduce_last_warp           the last 32 threads need only __syncwarp      loop and index arithmetic between steps
+// reduce_unrolled            compile-time block size, unrolled tree        shared memory between lanes of one warp
+// reduce_shuffle             warp shuffles exchange registers              a second launch for the partial results
+// reduce_atomic              one atomic per block, one launch              the order, and so the rounding, varies
+// reduce_last_block          the last block combines all results           one 4-byte load in flight per thread
+// reduce_peak                16-byte loads, several in flight              memory bandwidth
 //
-// reduce_volatile            a last warp without __syncwarp: a lesson      wrong since lanes may part ways (Volta)
+// reduce_volatile            a last warp without __syncwarp: a lesson      wrong since Volta: lanes may diverge
 
 #include "operators.cuh"
 
@@ -28,15 +28,15 @@
 #define LOADS 4
 #endif
 
-// The lanes of a warp, which are fewer where the whole block is less than one.
+// The lanes of a warp, or the block's threads if it is smaller than a warp.
 #define WARP (BLOCK_SIZE < 32 ? BLOCK_SIZE : 32)
 #define ALL_LANES (0xffffffffu >> (32 - WARP))
 #define WARPS (BLOCK_SIZE / WARP)
 
-// Idea: what a program without threads does: the second half is combined with the first, element by element, an odd last
-// element with the first of all, then the same again with half as many (recursiveReduce in Cheng, Grossman, McKercher,
-// Professional CUDA C Programming, ch. 3, whose call of itself comes last and so is a loop here). Limit: one operation
-// after the other, however many of them could be done at once.
+// Idea: sequential. The second half is combined with the first, element by element, an odd last element with the first
+// of all, then again with half as many (recursiveReduce in Cheng, Grossman, McKercher, Professional CUDA C
+// Programming, ch. 3, whose tail recursion is a loop here). Limit: one operation after the other, although many are
+// independent.
 extern "C" __global__ void reduce_one_thread(VALUE *data, VALUE *result, int n) {
     for (int size = n; size > 1; size /= 2) {
         int half = size / 2;
@@ -46,10 +46,10 @@ extern "C" __global__ void reduce_one_thread(VALUE *data, VALUE *result, int n) 
     *result = n > 0 ? data[0] : IDENTITY;
 }
 
-// Idea: as in a tournament, neighbors first, then winners twice as far apart; in place, so a block leaves its partial
-// result in its first element (Cheng, Grossman, McKercher, Professional CUDA C Programming, ch. 3). Every thread reaches
-// every barrier, and whether there is a partner is asked of the index in the whole array. Limit: the threads that work
-// are spread over all warps, and each warp takes as long as if all of its lanes worked.
+// Idea: as in a tournament, combine neighbors first, then results twice as far apart; in place, so a block leaves its
+// partial result in its first element (Cheng, Grossman, McKercher, Professional CUDA C Programming, ch. 3). Every
+// thread reaches every barrier, and the bounds check uses the index in the whole array. Limit: divergence: working
+// threads are spread over all warps, and each warp takes as long as if all lanes worked.
 extern "C" __global__ void reduce_neighbored(VALUE *data, VALUE *partial, int n) {
     int t = threadIdx.x;
     int i = blockIdx.x * blockDim.x + t;
@@ -62,8 +62,8 @@ extern "C" __global__ void reduce_neighbored(VALUE *data, VALUE *partial, int n)
     if (t == 0) partial[blockIdx.x] = i < n ? data[i] : IDENTITY;
 }
 
-// Idea: the first threads do all the work, so the others' warps retire as a whole. Limit: neighboring threads work on
-// elements that are further apart at every step, and global memory moves a whole sector for each.
+// Idea: the first threads do all the work, so that whole warps finish early. Limit: the distance between neighboring
+// threads' elements doubles in every step, and global memory moves a whole sector for each.
 extern "C" __global__ void reduce_neighbored_less(VALUE *data, VALUE *partial, int n) {
     int t = threadIdx.x;
     int start = blockIdx.x * blockDim.x;
@@ -78,8 +78,8 @@ extern "C" __global__ void reduce_neighbored_less(VALUE *data, VALUE *partial, i
     if (t == 0) partial[blockIdx.x] = start < n ? data[start] : IDENTITY;
 }
 
-// Idea: a block reads each of its 2 * blockDim elements once, side by side, and goes on in shared memory (Kirk and Hwu,
-// Programming Massively Parallel Processors, ch. 10). Limit: which threads work is decided by t % stride again, so every
+// Idea: a block reads each of its 2 * blockDim elements once, coalesced, and continues in shared memory (Kirk and Hwu,
+// Programming Massively Parallel Processors, ch. 10). Limit: t % stride selects the working threads again, so every
 // warp has idle lanes.
 extern "C" __global__ void reduce_shared(const VALUE *data, VALUE *partial, int n) {
     __shared__ VALUE s[2 * BLOCK_SIZE];
@@ -97,9 +97,9 @@ extern "C" __global__ void reduce_shared(const VALUE *data, VALUE *partial, int 
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Idea: the stride halves, so the threads that work and the elements they touch are the first ones: no warp is divided
-// until fewer than 32 are left, and no two lanes want one bank. Limit: half of the threads do nothing but load, and few
-// loads are under way for each thread.
+// Idea: the stride halves, so the working threads and their elements are consecutive: no warp diverges until fewer than
+// 32 threads work, and there are no bank conflicts. Limit: half of the threads only load, and few loads per thread are
+// in flight.
 extern "C" __global__ void reduce_interleaved(const VALUE *data, VALUE *partial, int n) {
     __shared__ VALUE s[2 * BLOCK_SIZE];
     int t = threadIdx.x;
@@ -116,9 +116,9 @@ extern "C" __global__ void reduce_interleaved(const VALUE *data, VALUE *partial,
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Idea: a thread combines its element with that of the block behind as both come from memory, so that half as many blocks
-// do, and nobody only loads (unrolling by two blocks in Cheng, ch. 3; the first add during the load in Harris, Optimizing
-// Parallel Reduction in CUDA). Limit: a block ends after two elements a thread.
+// Idea: a thread combines its element with that of the next block during the load, which halves the number of blocks,
+// and no thread only loads (unrolling by two blocks in Cheng, ch. 3; the first add during the load in Harris,
+// Optimizing Parallel Reduction in CUDA). Limit: a block processes only two elements per thread.
 extern "C" __global__ void reduce_two_blocks(const VALUE *data, VALUE *partial, int n) {
     __shared__ VALUE s[BLOCK_SIZE];
     int t = threadIdx.x;
@@ -133,9 +133,9 @@ extern "C" __global__ void reduce_two_blocks(const VALUE *data, VALUE *partial, 
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Idea: a grid of any size walks over the array, so that a thread has added many elements before the tree begins; one
-// more launch, of one block, folds the partial results by the same kernel. The shared memory's size comes with the
-// launch. Limit: a barrier for every step of the tree, also where one warp alone still works.
+// Idea: grid stride. With a grid of any size, a thread adds many elements before the tree begins; a second launch of
+// one block reduces the partial results by the same kernel. Shared memory is dynamic. Limit: a barrier in every step of
+// the tree, even when only one warp works.
 extern "C" __global__ void reduce_grid_stride(const VALUE *data, VALUE *partial, int n) {
     extern __shared__ VALUE s[];
     int t = threadIdx.x;
@@ -153,9 +153,9 @@ extern "C" __global__ void reduce_grid_stride(const VALUE *data, VALUE *partial,
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Idea: where 32 threads are left they are one warp, which waits for its own lanes with __syncwarp, cheaper than a
-// barrier of the block (Harris, Optimizing Parallel Reduction in CUDA, made safe for lanes that part ways). Limit: the
-// loop's counter and comparison between the steps above.
+// Idea: the last 32 threads are one warp, which __syncwarp synchronizes, cheaper than a block barrier (Harris,
+// Optimizing Parallel Reduction in CUDA, made safe for independent lanes). Limit: loop overhead: a counter and a
+// comparison in the other steps.
 extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, int n) {
     extern __shared__ VALUE s[];
     int t = threadIdx.x;
@@ -181,8 +181,8 @@ extern "C" __global__ void reduce_last_warp(const VALUE *data, VALUE *partial, i
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Idea: a block's size that the compiler knows leaves no loop: comparisons with BLOCK_SIZE cost nothing (Harris). Limit:
-// lanes of one warp still talk through shared memory.
+// Idea: with a compile-time block size no loop remains: comparisons with BLOCK_SIZE cost nothing (Harris). Limit: the
+// lanes of a warp still communicate through shared memory.
 extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, int n) {
     __shared__ VALUE s[BLOCK_SIZE];
     int t = threadIdx.x;
@@ -226,7 +226,7 @@ extern "C" __global__ void reduce_unrolled(const VALUE *data, VALUE *partial, in
     if (t == 0) partial[blockIdx.x] = s[0];
 }
 
-// Fold the values of a warp's first lanes, a power of two; lane 0 has the result. All lanes of the warp take part.
+// Reduce the values of a warp's first lanes, a power of two; lane 0 has the result. All lanes of the warp take part.
 __device__ VALUE fold_lanes(VALUE value, int lanes) {
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
         VALUE partner = __shfl_down_sync(ALL_LANES, value, distance, WARP);
@@ -235,7 +235,7 @@ __device__ VALUE fold_lanes(VALUE value, int lanes) {
     return value;
 }
 
-// Fold the values of a block's threads; thread 0 has the result. May be called again after a barrier.
+// Reduce the values of a block's threads; thread 0 has the result. May be called again after a barrier.
 __device__ VALUE fold_block(VALUE value) {
     __shared__ VALUE of_warp[WARPS];
     int lane = threadIdx.x % WARP;
@@ -252,7 +252,7 @@ __device__ VALUE fold_block(VALUE value) {
     return value;
 }
 
-// Idea: the lanes of a warp read each other's registers, so shared memory holds one value a warp, and one barrier is left
+// Idea: warp shuffles read other lanes' registers, so shared memory has one value per warp, and one barrier remains
 // (Luitjens, Faster Parallel Reductions on Kepler). Limit: the partial results need a second launch.
 extern "C" __global__ void reduce_shuffle(const VALUE *data, VALUE *partial, int n) {
     // phase: add on the way
@@ -264,8 +264,8 @@ extern "C" __global__ void reduce_shuffle(const VALUE *data, VALUE *partial, int
     if (threadIdx.x == 0) partial[blockIdx.x] = value;
 }
 
-// Combine a value into one that other blocks combine into too. What no instruction does is tried until nobody came
-// between: whoever finds the bits that it expected may write.
+// Atomically combine a value with one in memory. Operators without an atomic instruction use a compare-and-swap loop,
+// which retries until no other thread has changed the value.
 __device__ void combine_atomically(VALUE *address, VALUE value) {
 #if OPERATOR == SUM
     atomicAdd(address, value);
@@ -279,8 +279,8 @@ __device__ void combine_atomically(VALUE *address, VALUE value) {
 #endif
 }
 
-// Idea: a block adds its partial result to the total by an atomic, so one launch does; `total` starts as the identity.
-// Limit: blocks come in any order, so the last digits of a float sum differ from run to run.
+// Idea: each block adds its partial result to the total by an atomic, so one launch suffices; `total` starts as the
+// identity. Limit: blocks finish in any order, so the last digits of a float sum differ from run to run.
 extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n) {
     // phase: add on the way
     VALUE value = IDENTITY;
@@ -291,9 +291,9 @@ extern "C" __global__ void reduce_atomic(const VALUE *data, VALUE *total, int n)
     if (threadIdx.x == 0) combine_atomically(total, value);
 }
 
-// Leave a block's value in `partial`; the block that finds all others done folds them, in the order of their numbers.
-// The fence makes the value visible before the ticket is, and the counter wraps around to 0 for the next launch (CUDA
-// samples, threadFenceReduction): `tickets` begins as 0, once. A block that is alone has the total.
+// Write a block's value to `partial`; the last block to finish reduces all values, in the order of blocks. The fence
+// makes the value visible before the ticket, and the counter wraps around to 0 for the next launch (CUDA samples,
+// threadFenceReduction): `tickets` is zeroed only once. A single block writes the total directly.
 __device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *tickets) {
     __shared__ bool last;
     if (gridDim.x == 1) {
@@ -319,8 +319,8 @@ __device__ void finish(VALUE value, VALUE *partial, VALUE *total, unsigned int *
     }
 }
 
-// Idea: one launch, and always the same order: the block that ends last folds the partial results. Limit: a thread waits
-// for one element before it asks for the next.
+// Idea: one launch, and a fixed order: the last block to finish reduces the partial results. Limit: a thread waits for
+// each load before it issues the next.
 extern "C" __global__ void reduce_last_block(const VALUE *data, VALUE *partial, VALUE *total, unsigned int *tickets,
                                              int n) {
     // phase: add on the way
@@ -330,9 +330,9 @@ extern "C" __global__ void reduce_last_block(const VALUE *data, VALUE *partial, 
     finish(fold_block(value), partial, total, tickets);
 }
 
-// Idea: a load of 16 bytes, and LOADS of them asked for before the first is used, keep memory busy with few threads; then
-// as before, in one launch. `data` begins at a multiple of 16 bytes. What fits one block is one block's, which asks
-// nobody. Limit: memory's bandwidth.
+// Idea: 16-byte loads, LOADS of them in flight per thread, keep memory busy with few threads; then as before, in one
+// launch. `data` is 16-byte aligned. Data that fit one block are processed by one block, without communication. Limit:
+// memory bandwidth.
 extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE *total, unsigned int *tickets, int n) {
     const VECTOR *vectors = (const VECTOR *)data;
     const VECTOR none = MAKE_VECTOR(IDENTITY, IDENTITY, IDENTITY, IDENTITY);
@@ -357,10 +357,10 @@ extern "C" __global__ void reduce_peak(const VALUE *data, VALUE *partial, VALUE 
     finish(fold_block(value), partial, total, tickets);
 }
 
-// A lesson in what holds lanes together: nothing. This tail was written when the lanes of a warp ran in lockstep, and
-// `volatile` alone was to keep them in order. Lanes may part ways, and one may read what another has already changed
-// (CUDA C++ Programming Guide, Independent Thread Scheduling). The upper half of `s` is there so that a block of less
-// than two warps reads nothing that is not its own.
+// A lesson on lane synchronization, which is missing here. This code assumes that the lanes of a warp run in lockstep,
+// with only `volatile` to keep accesses in order. Lanes may diverge, and one may read a value that another has already
+// changed (CUDA C++ Programming Guide, Independent Thread Scheduling). The upper half of `s` exists so that a block of
+// fewer than two warps reads only its own memory.
 extern "C" __global__ void reduce_volatile(const VALUE *data, VALUE *partial, int n) {
     extern __shared__ VALUE s[];
     int t = threadIdx.x;

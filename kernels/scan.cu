@@ -1,22 +1,22 @@
-// Scan: each element becomes the combination of all up to it (inclusive), or of all before it (exclusive: the first
-// becomes the identity). The operator is associative and commutative. The elements are of type VALUE, int or float; int
-// wraps around. OPERATOR is SUM, PRODUCT, MIN or MAX. BLOCK_SIZE is the number of threads in a block, a power of two, and from
-// scan_shuffle on a multiple of 32. Least traffic: 8 bytes an element, read once and written once; n - 1 operations.
+// Scan: each element becomes the combination of all up to it (inclusive) or before it (exclusive: the first becomes the
+// identity). The operator is associative and commutative: OPERATOR is SUM, PRODUCT, MIN or MAX. Elements are of type
+// VALUE, int or float; int wraps around. BLOCK_SIZE is the block size, a power of two, from scan_shuffle on a multiple
+// of 32. Minimum traffic: 8 bytes per element, read once and written once; n - 1 operations.
 //
-// A block scans a section by itself and leaves the section's total in `totals`. Where there is more than one section,
-// the totals are scanned in the same way, and scan_add_back adds to each section what the sections before it come to.
+// A block scans a section and writes the section's total to `totals`. If there is more than one section, the totals are
+// scanned in the same way, and scan_add_back adds to each section the total of the sections before it.
 //
-// rung                      idea                                          what still limits it
-// scan_one_thread           a loop over the array                        one operation after the other, n - 1 of them
+// variant                   idea                                          what still limits it
+// scan_one_thread           a loop over the array                         n - 1 operations, one after the other
 // scan_naive                each thread combines all up to its own        about n * n / 2 operations in a section of n
-// scan_kogge_stone          the distance doubles, all threads combine     n * log2(n) operations, two barriers a step
-// scan_double_buffer        read one copy, write the other                one barrier a step, still n * log2(n)
-// scan_brent_kung           a tree up and a tree down, 2n operations      strided access: banks conflict
-// scan_brent_kung_padded    a gap after every 32 elements                 twice as many steps, few threads at work
-// scan_shuffle              a warp's lanes exchange registers             a thread has one element in a load
-// scan_sections             four elements a thread, in 16-byte loads      three launches, each element moved twice
-// scan_add_back             the sections before, added to each element    (the last of the three launches)
-// scan_look_back            one launch: a block asks those before it      memory's bandwidth
+// scan_kogge_stone          the distance doubles, all threads combine     n * log2(n) operations, two barriers per step
+// scan_double_buffer        read one buffer, write the other              one barrier per step, still n * log2(n)
+// scan_brent_kung           up-sweep and down-sweep, 2n operations        bank conflicts by strided access
+// scan_brent_kung_padded    padding after every 32 elements               twice as many steps, few working threads
+// scan_shuffle              warp shuffles exchange registers              one element per load and thread
+// scan_sections             four elements per thread, 16-byte loads       three launches, each element moved twice
+// scan_add_back             add the total of the sections before          (the last of the three launches)
+// scan_look_back            one launch with decoupled look-back           memory bandwidth
 
 #include "operators.cuh"
 #include "tiles.cuh"
@@ -32,18 +32,18 @@
 #define ALL_LANES 0xffffffffu
 #define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
 
-// A place in shared memory with a gap after every 32 elements.
+// An index into shared memory with padding after every 32 elements.
 #define GAPPED(i) ((i) + (i) / 32)
 
-// Idea: what a program without threads does, and no scan does with fewer operations: each result is the one before it and
-// one element more. Limit: each operation waits for the one before.
+// Idea: sequential, with the fewest operations of all scans: each result is the previous one combined with the next
+// element. Limit: each operation depends on the one before.
 extern "C" __global__ void scan_one_thread(const VALUE *in, VALUE *out, int n, int exclusive) {
     if (n > 0) out[0] = exclusive ? IDENTITY : in[0];
     for (int i = 1; i < n; ++i) out[i] = COMBINE(out[i - 1], in[exclusive ? i - 1 : i]);
 }
 
-// Idea: every thread does what one alone would do for its element. Limit: the last thread of a section combines as many
-// elements as the section has, and the others redo what their neighbors did.
+// Idea: each thread computes its element independently. Limit: the last thread of a section combines as many elements
+// as the section has, and all threads repeat their neighbors' operations.
 extern "C" __global__ void scan_naive(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     int start = blockIdx.x * BLOCK_SIZE;
     int i = start + threadIdx.x;
@@ -63,7 +63,7 @@ extern "C" __global__ void scan_naive(const VALUE *in, VALUE *out, VALUE *totals
 // Idea: after the step of distance d each element is the combination of 2 * d elements; log2(n) steps (Kogge and Stone,
 // A Parallel Algorithm for the Efficient Solution of a General Class of Recurrence Equations, IEEE Trans. Computers,
 // 1973; Hillis and Steele, Data Parallel Algorithms, CACM 1986). All threads stay in the loop, so all reach its
-// barriers. Limit: nobody may overwrite an element before its neighbor has read it, hence two barriers a step; and
+// barriers. Limit: an element must not be overwritten before its neighbor has read it, hence two barriers per step; and
 // n * log2(n) - (n - 1) operations.
 extern "C" __global__ void scan_kogge_stone(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     __shared__ VALUE s[BLOCK_SIZE];
@@ -86,8 +86,8 @@ extern "C" __global__ void scan_kogge_stone(const VALUE *in, VALUE *out, VALUE *
     if (t == 0) totals[blockIdx.x] = s[count - 1];
 }
 
-// Idea: each step reads one copy of the section and writes the other, so nobody waits for the readers. Limit: still
-// n * log2(n) - (n - 1) operations.
+// Idea: double buffering: each step reads one buffer and writes the other, which saves a barrier. Limit: still n *
+// log2(n) - (n - 1) operations.
 extern "C" __global__ void scan_double_buffer(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     __shared__ VALUE s[2][BLOCK_SIZE];
     int t = threadIdx.x;
@@ -112,11 +112,11 @@ extern "C" __global__ void scan_double_buffer(const VALUE *in, VALUE *out, VALUE
     if (t == 0) totals[blockIdx.x] = s[from][count - 1];
 }
 
-// Idea: a tree up, in which the last of 2, 4, 8... elements becomes their total, and a tree down, in which a total goes
-// on to the middle of the elements after it: 2n - 2 - log2(n) operations (Brent and Kung, A Regular Layout for Parallel
-// Adders, IEEE Trans. Computers, 1982; the two sweeps also in Blelloch, Prefix Sums and Their Applications, 1990). A
-// thread has two elements. What lies beyond the end is simply left out: nobody before it needs it. Limit: 2 * log2(n) - 1
-// steps; and at distance d the threads touch every 2 * d-th element, so that they queue at few of the 32 banks.
+// Idea: an up-sweep, in which the last of 2, 4, 8... elements becomes their total, and a down-sweep, in which a total
+// is added to the middle of the elements after it: 2n - 2 - log2(n) operations (Brent and Kung, A Regular Layout for
+// Parallel Adders, IEEE Trans. Computers, 1982; the two sweeps also in Blelloch, Prefix Sums and Their Applications,
+// 1990). A thread has two elements. Elements beyond the end are left out, as no result depends on them. Limit: 2 *
+// log2(n) - 1 steps; and at distance d the threads access every 2 * d-th element, which causes bank conflicts.
 extern "C" __global__ void scan_brent_kung(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     __shared__ VALUE s[2 * BLOCK_SIZE];
     int t = threadIdx.x;
@@ -143,9 +143,9 @@ extern "C" __global__ void scan_brent_kung(const VALUE *in, VALUE *out, VALUE *t
     if (t == 0) totals[blockIdx.x] = s[count - 1];
 }
 
-// Idea: a gap after every 32 elements turns each stride that is a power of two into an odd one, as far as banks go
-// (Harris, Sengupta and Owens, Parallel Prefix Sum (Scan) with CUDA, GPU Gems 3, ch. 39). Limit: the trees' tops, where
-// a few threads work and all wait.
+// Idea: padding after every 32 elements changes the strides that are powers of two, so that they use all banks (Harris,
+// Sengupta and Owens, Parallel Prefix Sum (Scan) with CUDA, GPU Gems 3, ch. 39). Limit: the top of the tree, where few
+// threads work and all wait.
 extern "C" __global__ void scan_brent_kung_padded(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     __shared__ VALUE s[GAPPED(2 * BLOCK_SIZE)];
     int t = threadIdx.x;
@@ -173,7 +173,7 @@ extern "C" __global__ void scan_brent_kung_padded(const VALUE *in, VALUE *out, V
     if (t == 0) totals[blockIdx.x] = s[GAPPED(count - 1)];
 }
 
-// Scan the values of a warp's lanes, inclusive.
+// Inclusive scan of the values of a warp's lanes.
 __device__ VALUE scan_warp(VALUE value) {
     int lane = threadIdx.x % WARP;
 #pragma unroll
@@ -184,13 +184,13 @@ __device__ VALUE scan_warp(VALUE value) {
     return value;
 }
 
-// The value of the lane before; in lane 0 the identity.
+// The value of the previous lane; in lane 0 the identity.
 __device__ VALUE lane_before(VALUE value) {
     VALUE left = __shfl_up_sync(ALL_LANES, value, 1);
     return threadIdx.x % WARP > 0 ? left : IDENTITY;
 }
 
-// Scan one value of each thread of a block: return what the threads before come to, and in `total` what all do.
+// Exclusive scan of one value per thread of a block; `total` becomes the combination of all.
 __device__ VALUE scan_block(VALUE value, VALUE *total) {
     __shared__ VALUE of_warp[WARPS];
     int lane = threadIdx.x % WARP;
@@ -211,10 +211,10 @@ __device__ VALUE scan_block(VALUE value, VALUE *total) {
     return warp > 0 ? COMBINE(of_warp[warp - 1], before) : before;
 }
 
-// Idea: lanes pass values on in registers, by steps of Kogge and Stone that need neither memory nor barrier; shared
-// memory holds one value a warp, which the first warp scans in the same way (Harris and Garland, Optimizing Parallel
-// Prefix Operations for the Fermi Architecture, GPU Computing Gems, 2012). Limit: a load of 4 bytes a thread, and
-// another pass over all of it as soon as there are two sections.
+// Idea: warp shuffles pass values between registers, by Kogge and Stone's steps without memory or barriers; shared
+// memory has one value per warp, which the first warp scans in the same way (Harris and Garland, Optimizing Parallel
+// Prefix Operations for the Fermi Architecture, GPU Computing Gems, 2012). Limit: 4-byte loads, and a second pass over
+// all elements for two or more sections.
 extern "C" __global__ void scan_shuffle(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     int i = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     // phase: load
@@ -226,8 +226,8 @@ extern "C" __global__ void scan_shuffle(const VALUE *in, VALUE *out, VALUE *tota
     if (threadIdx.x == 0) totals[blockIdx.x] = total;
 }
 
-// Four neighbors that start at element i; what lies beyond the end is the identity. Arrays begin at a multiple of 16
-// bytes.
+// Four neighbors from element i on; elements beyond the end are the identity. Arrays are 16-byte
+// aligned.
 __device__ VECTOR load_vector(const VALUE *in, int i, int n) {
     if (i + 3 < n) return *(const VECTOR *)&in[i];
     VALUE x = i < n ? in[i] : IDENTITY;
@@ -246,7 +246,7 @@ __device__ void store_vector(VALUE *out, int i, int n, VECTOR value) {
     if (i + 2 < n) out[i + 2] = value.z;
 }
 
-// Scan four neighbors in place, inclusive.
+// Inclusive scan of four neighbors.
 __device__ VECTOR scan_vector(VECTOR value) {
     value.y = COMBINE(value.x, value.y);
     value.z = COMBINE(value.y, value.z);
@@ -254,7 +254,7 @@ __device__ VECTOR scan_vector(VECTOR value) {
     return value;
 }
 
-// Combine what comes before with four neighbors that have been scanned; shift them by one to be exclusive.
+// Combine the value before with four scanned neighbors; shift them by one for an exclusive scan.
 __device__ VECTOR after(VALUE before, VECTOR value, int exclusive) {
     VALUE x = COMBINE(before, value.x);
     VALUE y = COMBINE(before, value.y);
@@ -263,9 +263,9 @@ __device__ VECTOR after(VALUE before, VECTOR value, int exclusive) {
     return MAKE_VECTOR(x, y, z, COMBINE(before, value.w));
 }
 
-// Idea: a thread scans four neighbors by itself, in registers, and moves them by 16 bytes at a time; the block scans
-// only what each thread has come to. With the scan of the totals and scan_add_back this is a scan of any length in three
-// kernels. Limit: those three: every element is read and written twice.
+// Idea: a thread scans four neighbors in registers, with 16-byte loads and stores; the block scans only the threads'
+// totals. With the scan of the sections' totals and scan_add_back, this scans any length in three kernels. Limit: those
+// three: every element is read and written twice.
 extern "C" __global__ void scan_sections(const VALUE *in, VALUE *out, VALUE *totals, int n, int exclusive) {
     int i = 4 * (blockIdx.x * BLOCK_SIZE + threadIdx.x);
     // phase: load, four at a time
@@ -277,8 +277,8 @@ extern "C" __global__ void scan_sections(const VALUE *in, VALUE *out, VALUE *tot
     if (threadIdx.x == 0) totals[blockIdx.x] = total;
 }
 
-// Add to a section's elements what all sections before it come to: `totals`, scanned, inclusive. Block 0 has the second
-// section, since nothing comes before the first.
+// Add to a section's elements the total of all sections before: `totals`, after their inclusive scan. Block 0 has the
+// second section, since the first one needs nothing.
 extern "C" __global__ void scan_add_back(VALUE *out, const VALUE *totals, int n, int section) {
     // phase: add what comes before
     VALUE before = totals[blockIdx.x];
@@ -287,8 +287,8 @@ extern "C" __global__ void scan_add_back(VALUE *out, const VALUE *totals, int n,
     for (int i = start + threadIdx.x; i < end; i += BLOCK_SIZE) out[i] = COMBINE(before, out[i]);
 }
 
-// Return what all tiles before this one come to. The lanes of a warp look at the 32 tiles before, wait until each has
-// a state, and combine them from the nearest tile that knows all before it on; if none does, they look further back.
+// Return the combination of all tiles before this one. A warp reads the states of the 32 tiles before, waits until each
+// has one, and combines from the nearest one with a full prefix; if there is none, it goes further back.
 __device__ VALUE look_back(const volatile unsigned long long *states, int tile, unsigned int launch) {
     int lane = threadIdx.x % WARP;
     VALUE before = IDENTITY;
@@ -311,11 +311,11 @@ __device__ VALUE look_back(const volatile unsigned long long *states, int tile, 
     return before;
 }
 
-// Idea: one launch moves each element once. A block scans a tile, says at once what its elements come to, and then asks
-// the tiles before, which have said theirs or soon will: decoupled look-back, as tiles.cuh has it. A warp's lanes load
-// VECTORS times 16 bytes each, side by side, and scan every round of loads by itself. `carry` is what comes before the
-// first element: the identity, or, of a chunk of a longer array, what the chunks before come to.
-// Limit: memory's bandwidth.
+// Idea: one launch moves each element once. A block scans a tile, publishes the tile's total immediately, and then
+// combines the totals that the tiles before publish: decoupled look-back (tiles.cuh). A warp's lanes load VECTORS
+// times 16 bytes each, coalesced, and scan each round of loads separately. `carry` is the value before the first
+// element: the identity, or, for a chunk of a longer array, the total of the chunks before. Limit: memory
+// bandwidth.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE)
     scan_look_back(const VALUE *in, VALUE *out, unsigned long long *states, int n, int exclusive, VALUE carry) {
     __shared__ int tile_of_block;

@@ -1,30 +1,30 @@
-// Softmax of each row: y[i] = exp(x[i] - m) / sum of exp(x[j] - m), where m is the row's greatest element: so nothing
-// overflows, and it is what reductions are for. Rows stand one after the other, float32, of any length. Least traffic:
-// 8 bytes an element, read once and written once. Infinities: -inf becomes 0; a row that holds inf, or nothing but
-// -inf, becomes NaN throughout, since its exponents are inf - inf: as in SciPy and PyTorch.
+// Softmax of each row: y[i] = exp(x[i] - m) / sum of exp(x[j] - m), where m is the row's maximum, so that nothing
+// overflows; it needs two reductions per row. Rows are contiguous, float32, of any length. Minimum traffic: 8 bytes per
+// element, read once and written once. Infinities: -inf becomes 0; a row that contains inf, or only -inf, becomes NaN,
+// since its exponents are inf - inf, as in SciPy and PyTorch.
 //
-// rung             idea                                           what still limits it
-// softmax_naive    a thread a row, in three passes                lanes are a row apart; few rows, few threads
-// softmax_shared   a block a row, trees in shared memory          the row is fetched three times
-// softmax_online   greatest and sum in one pass                   a barrier for each step of the tree
-// softmax_shuffle  lanes read each other's registers              the row is fetched twice, one float at a time
-// softmax_peak     the row stays in registers, 16-byte loads      short rows leave lanes idle; long ones do not fit
-// softmax_short    a few lanes a row                              the memory's bandwidth
-// softmax_cluster  several blocks a row, that reach each other    the memory's bandwidth
+// variant          idea                                           what still limits it
+// softmax_naive    one thread per row, in three passes            uncoalesced; few threads for few rows
+// softmax_shared   one block per row, trees in shared memory      the row is read three times
+// softmax_online   maximum and sum in one pass                    a barrier for each step of the tree
+// softmax_shuffle  warp shuffles                                  the row is read twice, one float at a time
+// softmax_peak     the row in registers, 16-byte loads            short rows leave lanes idle; long ones do not fit
+// softmax_short    a few lanes per row                            memory bandwidth
+// softmax_cluster  a cluster of blocks per row                    memory bandwidth
 
 #include <cooperative_groups.h>
 
-// Threads of a block: a power of two.
+// Threads per block: a power of two.
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
 #endif
 
-// Quads of floats that a thread of softmax_peak or softmax_cluster keeps.
+// Quads of floats per thread in softmax_peak and softmax_cluster.
 #ifndef QUADS
 #define QUADS 4
 #endif
 
-// The lanes of softmax_short that share a row, and the elements that each of them keeps.
+// Lanes of softmax_short that share a row, and elements per lane.
 #ifndef TEAM
 #define TEAM 8
 #endif
@@ -32,7 +32,7 @@
 #define EACH 4
 #endif
 
-// Blocks of softmax_cluster that share a row: up to 8.
+// Blocks per row in softmax_cluster: up to 8.
 #ifndef CLUSTER
 #define CLUSTER 8
 #endif
@@ -43,8 +43,8 @@
 #define ALL_LANES (LANES == WARP ? 0xffffffffu : (1u << LANES % WARP) - 1)
 #define KEPT (4 * QUADS)
 
-// Idea: one thread a row, which it walks along three times: for its greatest element, for the sum, to write. Limit: the
-// lanes of a warp are a row apart, and each wants a sector of its own; a few rows keep a few threads busy.
+// Idea: one thread per row, which it reads three times: for the maximum, for the sum, and to write. Limit: uncoalesced,
+// as lanes read one row apart, each in a different sector; few rows keep few threads busy.
 extern "C" __global__ void softmax_naive(const float *in, float *out, int rows, int columns) {
     int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
@@ -60,8 +60,8 @@ extern "C" __global__ void softmax_naive(const float *in, float *out, int rows, 
     for (int i = 0; i < columns; ++i) y[i] = expf(x[i] - greatest) / sum;
 }
 
-// Idea: one block a row. Each thread folds every BLOCK_SIZE-th element, then a tree in shared memory folds what the
-// threads have: once for the greatest, once for the sum. Limit: the row is fetched three times.
+// Idea: one block per row. Each thread reduces every BLOCK_SIZE-th element, then a tree in shared memory reduces the
+// threads' values: once for the maximum, once for the sum. Limit: the row is read three times.
 extern "C" __global__ void softmax_shared(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float s[BLOCK_SIZE];
     int t = threadIdx.x;
@@ -93,18 +93,18 @@ extern "C" __global__ void softmax_shared(const float *in, float *out, [[maybe_u
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
-// A part of a row is its greatest element and the sum of exp(x - greatest). As long as there is nothing but -inf the
-// sum says nothing: the first other element scales it to 0. (Milakov and Gimelshein, Online normalizer calculation for
-// softmax, 2018.)
+// A part of a row is its maximum and the sum of exp(x - maximum). While there are only -inf, the sum is undefined:
+// the first other element scales it to 0. (Milakov and Gimelshein, Online normalizer calculation for softmax,
+// 2018.)
 
-// Add one element: either it is scaled to the greatest so far, or the sum so far is scaled to it.
+// Add one element: scale either it to the maximum so far, or the sum so far to it.
 __device__ void add(float &greatest, float &sum, float x) {
     float scale = x == greatest ? 1.0f : expf(-fabsf(x - greatest));
     sum = x > greatest ? sum * scale + 1.0f : sum + scale;
     greatest = fmaxf(greatest, x);
 }
 
-// Add another part: both are scaled to the greatest of both, which for inf makes the sum NaN.
+// Add another part: both are scaled to their common maximum, which for inf makes the sum NaN.
 __device__ void merge(float &greatest, float &sum, float other_greatest, float other_sum) {
     float both = fmaxf(greatest, other_greatest);
     float scaled = sum * expf(greatest - both) + other_sum * expf(other_greatest - both);
@@ -112,8 +112,8 @@ __device__ void merge(float &greatest, float &sum, float other_greatest, float o
     greatest = both;
 }
 
-// Idea: greatest element and sum in one pass over the row: where an element is greater than all before, what was summed
-// up so far is scaled down; and in one tree. Limit: a barrier for each step of the tree.
+// Idea: maximum and sum in one pass over the row, where an element above the maximum rescales the partial sum; and in
+// one tree. Limit: a barrier for each step of the tree.
 extern "C" __global__ void softmax_online(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float greatests[BLOCK_SIZE];
     __shared__ float sums[BLOCK_SIZE];
@@ -140,7 +140,7 @@ extern "C" __global__ void softmax_online(const float *in, float *out, [[maybe_u
     for (int i = t; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatests[0]) / sums[0];
 }
 
-// The greatest of the values of each COUNT neighboring lanes, for all of them.
+// The maximum over each COUNT neighboring lanes, for all of them.
 template <int COUNT>
 __device__ float greatest_of_lanes(float value) {
     for (int distance = COUNT / 2; distance > 0; distance /= 2)
@@ -148,14 +148,14 @@ __device__ float greatest_of_lanes(float value) {
     return value;
 }
 
-// The sum of their values, likewise.
+// The sum over each COUNT neighboring lanes, likewise.
 template <int COUNT>
 __device__ float sum_of_lanes(float value) {
     for (int distance = COUNT / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(ALL_LANES, value, distance);
     return value;
 }
 
-// The greatest of a block's values, for all threads; `of_warp` may be used again after a barrier.
+// The maximum of a block's values, for all threads; `of_warp` may be reused after a barrier.
 __device__ float greatest_of_block(float value, float *of_warp) {
     value = greatest_of_lanes<LANES>(value);
     if (threadIdx.x % WARP == 0) of_warp[threadIdx.x / WARP] = value;
@@ -174,8 +174,8 @@ __device__ float sum_of_block(float value, float *of_warp) {
     return value;
 }
 
-// Idea: lanes hand each other what they have, first their greatest elements and then, each scaled once, their sums;
-// shared memory holds one value a warp. Limit: the row is fetched twice, one float at a time.
+// Idea: warp shuffles combine the lanes' maxima and then, each scaled once, their sums; shared memory has one value per
+// warp. Limit: the row is read twice, one float at a time.
 extern "C" __global__ void softmax_shuffle(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float greatests[WARPS];
     __shared__ float sums[WARPS];
@@ -193,11 +193,11 @@ extern "C" __global__ void softmax_shuffle(const float *in, float *out, [[maybe_
     for (int i = threadIdx.x; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) / sum;
 }
 
-// So many elements before a row's first one lies a multiple of 16 bytes, where arrays begin.
+// Number of elements from the last 16-byte boundary to the row's start; arrays are aligned.
 __device__ int shift_of(int row, int columns) { return row * columns % 4; }
 
-// Fetch what a thread keeps of `count` elements, by quads that begin at multiples of 16 bytes, the first one `shift`
-// elements before them; what lies outside is -infinity. ALIGNED: they are whole quads, and nothing is shifted.
+// Load a thread's share of `count` elements, by quads that begin at 16-byte boundaries, the first one `shift` elements
+// before them; elements outside are -infinity. ALIGNED: whole quads, and no shift.
 template <bool ALIGNED>
 __device__ void load_quads(float *kept, const float *x, int count, int shift) {
 #pragma unroll
@@ -217,7 +217,7 @@ __device__ void load_quads(float *kept, const float *x, int count, int shift) {
     }
 }
 
-// Write it.
+// Write a thread's share.
 template <bool ALIGNED>
 __device__ void store_quads(const float *kept, float *y, int count, int shift) {
 #pragma unroll
@@ -244,7 +244,7 @@ __device__ void softmax_row(const float *x, float *y, int columns, int shift, fl
     // phase: greatest
 #pragma unroll
     for (int j = 0; j < KEPT; ++j) greatest = fmaxf(greatest, kept[j]);
-    // What no register has room for is fetched again each time.
+    // Elements that do not fit in registers are read again each time.
     for (int i = behind; i < columns; i += BLOCK_SIZE) greatest = fmaxf(greatest, x[i]);
     greatest = WARPS == 1 ? greatest_of_lanes<LANES>(greatest) : greatest_of_block(greatest, greatests);
 
@@ -265,9 +265,9 @@ __device__ void softmax_row(const float *x, float *y, int columns, int shift, fl
     for (int i = behind; i < columns; i += BLOCK_SIZE) y[i] = expf(x[i] - greatest) * share;
 }
 
-// Idea: each element is fetched once, with three others, and stays in a register until it is written. Rows longer than
-// the registers have room for are fetched again from there on. Limit: of a row of 32 elements a warp's load would ask for
-// 128 bytes, and three of four lanes for none; beyond the registers a block is alone with its row.
+// Idea: each element is read once, by 16-byte loads, and stays in a register until it is written. Elements that do not
+// fit in registers are read again. Limit: in a row of 32 elements a warp's load would need only 128 bytes, and three of
+// four lanes idle; beyond the registers, a block is alone with its row.
 extern "C" __global__ void softmax_peak(const float *in, float *out, [[maybe_unused]] int rows, int columns) {
     __shared__ float greatests[WARPS];
     __shared__ float sums[WARPS];
@@ -279,9 +279,9 @@ extern "C" __global__ void softmax_peak(const float *in, float *out, [[maybe_unu
         softmax_row<false>(x, y, columns, shift_of(blockIdx.x, columns), greatests, sums);
 }
 
-// Idea: a row that is shorter than what a warp loads is a team's of a few lanes, so that none is idle. The teams of a warp
-// have neighboring rows, which lie one behind the other. (Teams that ask for several rows at once were no faster: there
-// are threads enough.) Limit: the memory's bandwidth.
+// Idea: a row shorter than a warp's load is processed by a team of a few lanes, so that none is idle. The teams of a
+// warp have neighboring rows, which are contiguous. (Teams that load several rows at once were no faster, as there are
+// enough threads.) Limit: memory bandwidth.
 template <bool ALIGNED>
 __device__ void softmax_of_team(const float *x, float *y, int columns) {
     int lane = threadIdx.x % TEAM;
@@ -330,12 +330,12 @@ __device__ void softmax_of_team(const float *x, float *y, int columns) {
     }
 }
 
-// EACH is a multiple of 4 where rows are.
+// EACH is a multiple of 4 if the row length is.
 extern "C" __global__ void softmax_short(const float *in, float *out, int rows, int columns) {
     int row = (blockIdx.x * BLOCK_SIZE + threadIdx.x) / TEAM;
     const float *x = in + row * columns;
     float *y = out + row * columns;
-    int own = row < rows ? columns : 0;  // of what is no row nothing is fetched, but all lanes shuffle
+    int own = row < rows ? columns : 0;  // lanes without a row load nothing, but take part in shuffles
     if (columns % 4 == 0)
         softmax_of_team<true>(x, y, own);
     else
@@ -344,13 +344,13 @@ extern "C" __global__ void softmax_short(const float *in, float *out, int rows, 
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
-// A part of a row in one vector: its greatest element and the sum of exp(x - greatest).
+// A part of a row in one vector: its maximum and the sum of exp(x - maximum).
 __device__ float2 merged(float2 a, float2 b) {
     merge(a.x, a.y, b.x, b.y);
     return a;
 }
 
-// The parts of all lanes as one, for all lanes.
+// The combined parts of all lanes, for all lanes.
 __device__ float2 merged_in_warp(float2 part) {
     for (int distance = WARP / 2; distance > 0; distance /= 2)
         part = merged(part, make_float2(__shfl_xor_sync(0xffffffffu, part.x, distance),
@@ -370,14 +370,14 @@ __device__ float4 scaled(float4 four, float by) {
     return make_float4(four.x * by, four.y * by, four.z * by, four.w * by);
 }
 
-// What exponents are taken against: where there is nothing but -inf, exp(-inf - 0) is 0.
+// The value to subtract from exponents; for only -inf it is 0, as exp(-inf - 0) is 0.
 __device__ float base_of(float greatest) { return greatest == -INFINITY ? 0.0f : greatest; }
 
-// Idea: a row longer than a block's registers is that of a cluster of blocks, which run at the same time and reach each
-// other's shared memory. Each keeps its stretch of the row in registers, and `pooled` quads in shared memory, so that
-// here too an element is fetched once. A warp puts its greatest element and its sum into every block of the cluster; past
-// one barrier each warp merges them all by itself. What there is no room for is fetched again, soon enough to be in the
-// cache. Limit: the memory's bandwidth; a row a cluster, few rows leave most multiprocessors idle.
+// Idea: a row longer than a block's registers is processed by a cluster of blocks, which run at the same time and
+// access each other's shared memory. Each keeps its stretch of the row in registers, and `pooled` quads in shared
+// memory, so that each element is again read once. A warp writes its maximum and sum to every block of the cluster;
+// after one barrier each warp merges all of them. Elements that do not fit are read again, while they are still in the
+// cache. Limit: memory bandwidth; with one cluster per row, few rows leave most multiprocessors idle.
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_SIZE)
     softmax_cluster(const float *in, float *out, [[maybe_unused]] int rows, int columns, int pooled) {
     extern __shared__ float4 pool[];
@@ -393,8 +393,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     const float *x = in + row * columns + begin;
     float *y = out + row * columns + begin;
     int shift = shift_of(row, columns);
-    // Behind what registers keep: whole quads, of which the first are kept in shared memory; then, of rows that are no
-    // whole quads long, single elements.
+    // After the elements in registers: whole quads, the first of which are kept in shared memory; then, if rows are not
+    // whole quads, single elements.
     int behind = min(KEPT * BLOCK_SIZE - shift, count);
     const float4 *quads = reinterpret_cast<const float4 *>(x + behind);
     float4 *quads_out = reinterpret_cast<float4 *>(y + behind);
@@ -437,7 +437,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLO
     for (int i = behind + 4 * whole + t; i < count; i += BLOCK_SIZE) add(part.x, part.y, x[i]);
     // phase: merge
     part = merged_in_warp(part);
-    cluster.barrier_wait();  // all blocks have begun
+    cluster.barrier_wait();  // all blocks have started
     if (t % WARP < CLUSTER) cluster.map_shared_rank(parts, t % WARP)[rank * WARPS + t / WARP] = part;
     cluster.sync();
     part = make_float2(-INFINITY, 0.0f);

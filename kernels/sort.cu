@@ -1,26 +1,26 @@
-// Sort: the keys in order, in place where nothing else is said; their types, their order and the places that go with them
-// are as sort_keys.cuh says. BLOCK_SIZE is a power of two from 8 on, and for the radix sorts a multiple of 32. Least
-// traffic: 4 bytes read and 4 written a key, and the same a place.
+// Sort keys, in place unless stated otherwise; key types, order and the positions that are sorted with the keys are
+// defined in sort_keys.cuh. BLOCK_SIZE is a power of two from 8, and a multiple of 32 for the radix sorts. Minimum
+// traffic: 4 bytes read and 4 written per key, and the same per position.
 //
-// A stable sort leaves equal keys in the order in which they came. A bitonic network is not stable by itself: there the
-// places decide between equal keys.
+// A stable sort keeps equal keys in their input order. A bitonic network is not stable: there the positions decide
+// between equal keys.
 //
-// rung                 idea                                            what still limits it
-// sort_one_thread      the least of what is left, again and again      n * (n - 1) / 2 comparisons, one by one
-// sort_odd_even        neighbors are put in order, n times            n * n / 2 comparisons
-// sort_bitonic         two sorted halves make a sorted whole           n * log2(n)^2 / 4 comparisons, whatever the keys
-// sort_bitonic_step    (its comparisons further apart than a section)  each of them a pass over memory
-// sort_bitonic_merge   (its comparisons within a section)
-// sort_warp_radix      one bit a pass: a warp's vote says who goes     only 32 keys; merges do the rest
-// sort_block_radix     the votes of all warps of a block               a bit a pass, and still merges
-// sort_radix_count     any n: how many keys of each digit a tile has   (the first of the kernels around a scan)
-// sort_radix_scatter   four bits a pass, stable                        8 passes, writes all over memory
-// sort_merge           each key searches its place in the other run    one key a thread, log2(n) reads for each
-// sort_merge_path      any n: each thread finds where its part begins  log2(n / section) passes over memory
+// variant              idea                                            what still limits it
+// sort_one_thread      select the smallest remaining key               n * (n - 1) / 2 comparisons, one by one
+// sort_odd_even        order alternating neighbors, n times            n * n / 2 comparisons
+// sort_bitonic         merge two sorted halves by a network            n * log2(n)^2 / 4 comparisons for any keys
+// sort_bitonic_step    (its strides beyond a section)                  each is a pass over memory
+// sort_bitonic_merge   (its strides within a section)
+// sort_warp_radix      one bit per pass, ranks by warp ballots         only 32 keys; the rest needs merges
+// sort_block_radix     the ballots of all warps of a block             one bit per pass, and still merges
+// sort_radix_count     any n: a tile's number of keys per digit        (the first of the kernels around a scan)
+// sort_radix_scatter   four bits per pass, stable                      8 passes, scattered writes
+// sort_merge           binary search in the other run                  one key per thread, log2(n) reads for each
+// sort_merge_path      any n: merge path divides the work              log2(n / section) passes over memory
 
 #include "sort_keys.cuh"
 
-// Put two keys in order. `stable` is whether only the keys decide; otherwise the places do where the keys are equal.
+// Order two keys. If `stable`, only the keys decide; otherwise the positions decide between equal keys.
 __device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stable) {
     KEY a = keys[i];
     KEY b = keys[j];
@@ -36,9 +36,9 @@ __device__ void compare_exchange(KEY *keys, int *places, int i, int j, bool stab
     keys[j] = exchanged ? a : b;
 }
 
-// Idea: what a program without threads does with few keys: the least of those that are left takes the first place that is
-// left (selection sort, which ends the quicksort of the CUDA samples, cdpSimpleQuicksort). Between equal keys the places
-// decide. Limit: n * (n - 1) / 2 comparisons, one after the other.
+// Idea: sequential selection sort: the smallest remaining key moves to the first remaining position (it also ends the
+// quicksort of the CUDA samples, cdpSimpleQuicksort). Positions decide between equal keys. Limit: n * (n - 1) / 2
+// comparisons, one after the other.
 extern "C" __global__ void sort_one_thread(KEY *keys, int *places, int n) {
     for (int i = 0; i < n - 1; ++i) {
         int least = i;
@@ -60,11 +60,11 @@ extern "C" __global__ void sort_one_thread(KEY *keys, int *places, int n) {
     }
 }
 
-// Idea: in the even phases 0 and 1, 2 and 3, ... are put in order, in the odd ones 1 and 2, 3 and 4, ...; after n phases
-// all are (Habermann, Parallel Neighbor-sort, 1972). Many keys are sorted by the same rule one level up: neighboring
-// halves of sections take the place of neighboring keys, `shift` says which, and a launch sorts each two of them (Baudet
-// and Stevenson, Optimal Sorting Algorithms for Parallel Computers, IEEE Trans. Computers, 1978). Limit: a key moves one
-// place a phase, hence n * n / 2 comparisons.
+// Idea: even phases order the pairs 0-1, 2-3, ..., odd phases the pairs 1-2, 3-4, ...; after n phases all keys are
+// sorted (Habermann, Parallel Neighbor-sort, 1972). Many keys are sorted by the same rule one level up: half sections
+// replace keys, `shift` selects the phase, and a launch sorts pairs of neighboring half sections (Baudet and Stevenson,
+// Optimal Sorting Algorithms for Parallel Computers, IEEE Trans. Computers, 1978). Limit: a key moves one position per
+// phase, hence n * n / 2 comparisons.
 extern "C" __global__ void sort_odd_even(KEY *keys, int *places, int n, int shift) {
     __shared__ KEY s[2 * BLOCK_SIZE];
     __shared__ int p[CARRIED(2 * BLOCK_SIZE)];
@@ -91,13 +91,13 @@ extern "C" __global__ void sort_odd_even(KEY *keys, int *places, int n, int shif
     }
 }
 
-// The lower place of a thread's comparison: all places whose bit `stride` is 0, in order.
+// The lower index of a thread's comparison: all indices whose bit `stride` is 0, in order.
 __device__ int lower_place(int t, int stride) { return 2 * (t & ~(stride - 1)) | (t & (stride - 1)); }
 
-// Idea: of two sorted halves the first is compared with the second from its end on, which leaves two halves with nothing
-// to exchange between them, and so on within these (Batcher, Sorting Networks and Their Applications, AFIPS 1968). All
-// comparisons put the lesser key first, so that what lies beyond the end would stay there: it is left out. Limit:
-// n * log2(n) * (log2(n) + 1) / 4 comparisons, and a barrier after each log2(n) * (log2(n) + 1) / 2-th part of them.
+// Idea: the first sorted half is compared with the second in reverse, which leaves two halves that need no exchange
+// between them, and so on within these (Batcher, Sorting Networks and Their Applications, AFIPS 1968). All comparisons
+// put the smaller key first, so that elements beyond the end would stay there and are left out. Limit: n * log2(n) *
+// (log2(n) + 1) / 4 comparisons, with log2(n) * (log2(n) + 1) / 2 barriers.
 extern "C" __global__ void sort_bitonic(KEY *keys, int *places, int n) {
     __shared__ KEY s[2 * BLOCK_SIZE];
     __shared__ int p[CARRIED(2 * BLOCK_SIZE)];
@@ -126,14 +126,14 @@ extern "C" __global__ void sort_bitonic(KEY *keys, int *places, int n) {
     }
 }
 
-// One stride of the network over all keys, in memory: `mask` is what the two places of a comparison differ by.
+// One stride of the network over all keys, in global memory: `mask` is the XOR of a comparison's two indices.
 extern "C" __global__ void sort_bitonic_step(KEY *keys, int *places, int n, int stride, int mask) {
     int i = lower_place(blockIdx.x * BLOCK_SIZE + threadIdx.x, stride);
     int j = i ^ mask;
     if (i < n && j < n) compare_exchange(keys, places, i, j, false);
 }
 
-// All strides of the network that stay within a section.
+// All strides of the network within a section.
 extern "C" __global__ void sort_bitonic_merge(KEY *keys, int *places, int n) {
     __shared__ KEY s[2 * BLOCK_SIZE];
     __shared__ int p[CARRIED(2 * BLOCK_SIZE)];
@@ -159,10 +159,10 @@ extern "C" __global__ void sort_bitonic_merge(KEY *keys, int *places, int n) {
     }
 }
 
-// Idea: a pass takes one bit, the lowest first, and puts the keys where it is 0 before the others, each in the order in
-// which they were; the warp's vote is the count and, below a lane's own bit, the rank (Harris and Garland, Optimizing
-// Parallel Prefix Operations for the Fermi Architecture, GPU Computing Gems, 2012, for the vote). Shared memory passes
-// the keys on. Limit: 32 keys; sections of 32 are merged by sort_merge_path.
+// Idea: each pass splits by one bit, the lowest first: keys with a 0 come before the others, in stable order; the warp
+// ballot gives the count and each lane's rank (Harris and Garland, Optimizing Parallel Prefix Operations for the Fermi
+// Architecture, GPU Computing Gems, 2012, for the ballot). Keys move through shared memory. Limit: 32 keys; sections of
+// 32 are merged by sort_merge_path.
 extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n, int bits) {
     __shared__ KEY s[2][BLOCK_SIZE];
     __shared__ int p[2][CARRIED(BLOCK_SIZE)];
@@ -199,8 +199,8 @@ extern "C" __global__ void sort_warp_radix(KEY *keys, int *places, int n, int bi
     }
 }
 
-// Idea: the same for a block, whose warps leave their counts in shared memory: the keys with a 0 in all warps before, and
-// in all of them, are the start of each half. Limit: one bit a pass, two barriers each; sections of a block are merged.
+// Idea: the same for a block, whose warps store their counts in shared memory: the keys with a 0 in all warps before,
+// and in all warps, give the start of each half. Limit: one bit per pass, with two barriers; sections are merged.
 extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n, int bits) {
     __shared__ KEY s[BLOCK_SIZE];
     __shared__ int p[CARRIED(BLOCK_SIZE)];
@@ -248,11 +248,11 @@ extern "C" __global__ void sort_block_radix(KEY *keys, int *places, int n, int b
 #endif
 #define DIGITS (1 << DIGIT_BITS)
 
-// A tile's keys are read in so many rounds.
+// Rounds in which a tile's keys are read.
 #define ROUNDS 8
 
-// Idea: a digit of four bits has 16 values, and a tile counts its keys of each. The counts lie by digit, then by tile, so
-// that their exclusive scan (kernels/scan.cu) is where the keys of a digit and a tile begin. Limit: an atomic a key.
+// Idea: a digit of four bits has 16 values, and a tile counts its keys of each. Counts are ordered by digit, then by
+// tile, so that their scan (kernels/scan.cu) gives the start of each digit and tile. Limit: one atomic per key.
 extern "C" __global__ void sort_radix_count(const KEY *keys, int *counts, int n, int shift) {
     __shared__ int bins[DIGITS];
     int t = threadIdx.x;
@@ -268,10 +268,10 @@ extern "C" __global__ void sort_radix_count(const KEY *keys, int *counts, int n,
     for (int digit = t; digit < DIGITS; digit += BLOCK_SIZE) counts[digit * gridDim.x + blockIdx.x] = bins[digit];
 }
 
-// Idea: a key's place is where its digit and tile begin, plus how many of the digit came before it in the tile: in
-// earlier rounds, in earlier warps, in lower lanes, which a warp's votes on the four bits tell. So the order of equal
-// digits is kept, and eight passes sort 32 bits (Satish, Harris and Garland, Designing Efficient Sorting Algorithms for
-// Manycore GPUs, IPDPS 2009). Limit: neighboring lanes write to up to 16 places in memory, and three kernels a pass.
+// Idea: a key's new position is the start of its digit and tile, plus the number of keys of that digit before it in the
+// tile: in earlier rounds, earlier warps, and lower lanes, by warp ballots on the four bits. So the sort is stable, and
+// eight passes sort 32 bits (Satish, Harris and Garland, Designing Efficient Sorting Algorithms for Manycore GPUs,
+// IPDPS 2009). Limit: a warp writes to up to 16 regions of memory, and three kernels per pass.
 extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places, KEY *keys_out, int *places_out,
                                               const int *starts, int n, int shift) {
     __shared__ int next[DIGITS];
@@ -316,9 +316,9 @@ extern "C" __global__ void sort_radix_scatter(const KEY *keys, const int *places
     }
 }
 
-// Idea: runs of 1, 2, 4, ... keys are merged two by two. A key's place in the whole is its place in its own run plus how
-// many of the other run go before it, which it searches by halving; of equal keys those of the left run do. Limit: a
-// search for every key, whose reads neighbors do not share.
+// Idea: runs of 1, 2, 4, ... keys are merged in pairs. A key's new position is its index in its own run plus the number
+// of keys before it in the other run, by binary search; of equal keys, those of the left run come first. Limit: a
+// search for every key, whose reads are not shared.
 extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
     __shared__ KEY s[2][BLOCK_SIZE];
     __shared__ int p[2][CARRIED(BLOCK_SIZE)];
@@ -363,13 +363,13 @@ extern "C" __global__ void sort_merge(KEY *keys, int *places, int n) {
     }
 }
 
-// So many keys of the result are a thread's own.
+// Keys of the result per thread.
 #define OUTPUTS 8
 
-// Idea: two runs of `run` keys become one, from `keys` to `keys_out`. The threads share the result equally; a search
-// along a diagonal of the grid of all pairs finds how many keys of the left run lie before a thread's part (Green, McColl
-// and Bader, GPU Merge Path, ICS 2012), and from there on it merges as one alone would. Limit: neighboring threads read
-// and write eight keys apart; each doubling of the runs is a pass over memory.
+// Idea: two runs of `run` keys are merged from `keys` to `keys_out`. The result is divided equally among threads; a
+// search along a diagonal of the merge grid finds the number of keys of the left run before a thread's part (Green,
+// McColl and Bader, GPU Merge Path, ICS 2012), which the thread then merges sequentially. Limit: neighboring threads
+// access memory eight keys apart; each doubling of the runs is a pass over memory.
 extern "C" __global__ void sort_merge_path(const KEY *keys, const int *places, KEY *keys_out, int *places_out, int n,
                                            int run) {
     int first = OUTPUTS * (blockIdx.x * BLOCK_SIZE + threadIdx.x);

@@ -1,26 +1,26 @@
-// Sort over several devices: some keys of all chunks are sorted, and every so many-th of them is a splitter; the keys
-// between two splitters are a bucket, which goes to one device and is sorted there by a rung of sort.cu. Between equal
-// keys the chunk decides, and then the place in it, so that many equal keys are shared out too, and keep their order.
-// Source: Frazer and McKellar, Samplesort: A Sampling Approach to Minimal Storage Tree Sorting, J. ACM 17 (1970). Least
-// traffic: a key is read twice and written once to be shared out, and read and written once more where it arrives.
+// Sample sort on several devices: samples of all chunks are sorted, and some of them at equal distances are splitters;
+// the keys between two splitters are a bucket, which one device sorts by a variant of sort.cu. Between equal keys the
+// chunk decides, and then the position in it, so that many equal keys are divided too, and the sort is stable. Source:
+// Frazer and McKellar, Samplesort: A Sampling Approach to Minimal Storage Tree Sorting, J. ACM 17 (1970). Minimum
+// traffic: a key is read twice and written once before the exchange, and read and written once after it.
 //
 // kernel             idea
-// sort_chunk_sample  some of a chunk's keys
-// sort_chunk_counts  how many keys of each section go to each bucket
-// sort_chunk_bounds  where a chunk's buckets begin
-// sort_chunk_share   the keys of a few buckets, each to memory of its own
-// sort_chunk_join    shares of a bucket side by side
+// sort_chunk_sample  samples a chunk's keys
+// sort_chunk_counts  counts the keys of each section for each bucket
+// sort_chunk_bounds  the start of each bucket in a chunk
+// sort_chunk_share   writes the keys of a few buckets to separate arrays
+// sort_chunk_join    concatenates the shares of a bucket
 
 #include "sort_keys.cuh"
 
-// A warp has a section of a chunk: so many keys for each lane.
+// Keys per lane of a warp's section of a chunk.
 #define KEYS_A_LANE 16
 #define SECTION (KEYS_A_LANE * WARP)
 
-// So many blocks share a multiprocessor, which leaves 64 registers to each thread.
+// Resident blocks per multiprocessor, which leaves 64 registers per thread.
 #define BLOCKS_AT_ONCE (1024 / BLOCK_SIZE)
 
-// So many buckets are written at a time: each is memory of its own.
+// Buckets written per launch, each to a separate array.
 #define AT_ONCE 4
 
 extern "C" __global__ void sort_chunk_sample(const KEY *keys, const int *places, KEY *sample, int count) {
@@ -28,13 +28,13 @@ extern "C" __global__ void sort_chunk_sample(const KEY *keys, const int *places,
     if (k < count) sample[k] = keys[places[k]];
 }
 
-// Whether a key at a place goes behind a splitter, or is it; of equal keys those do that stand at `from` or behind it.
+// Whether a key at a position is at or after a splitter; equal keys are if their position is at least `from`.
 __device__ bool goes_behind(BITS key, int place, BITS splitter, int from) {
     return key > splitter || (key == splitter && place >= from);
 }
 
-// Idea: a warp counts its keys behind each splitter in turn, and keeps the keys in registers meanwhile. `counts` has all
-// sections' numbers of the first bucket, then of the second one, ...: scanned they are where each goes. Limit: a pass over
+// Idea: a warp counts its keys after each splitter in turn, with the keys in registers. `counts` has all sections'
+// counts of the first bucket, then of the second, ...: their scan gives the output positions. Limit: a pass over
 // memory.
 extern "C" __global__ void sort_chunk_counts(const KEY *keys, int n, const KEY *splitters, const int *froms,
                                              int buckets, int *counts, int sections) {
@@ -70,9 +70,9 @@ extern "C" __global__ void sort_chunk_bounds(const int *starts, int sections, in
     if (bucket < buckets) bounds[bucket] = starts[bucket * sections];
 }
 
-// Idea: the lanes of a warp vote who has a key of the bucket, and write these side by side. With a key goes its place among
-// those of all chunks, of which `start` are before. Limit: memory's bandwidth; a few keys of a bucket are written at a
-// time, and only neighbors in time fill a sector.
+// Idea: a warp ballot finds the keys of a bucket, which are written contiguously, each with its position in all chunks,
+// of which `start` are before this chunk. Limit: memory bandwidth; few keys of a bucket are written at a time, and only
+// writes close in time fill a sector.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_chunk_share(const KEY *keys, int n, const KEY *splitters, const int *froms, int buckets, const int *starts,
                      int sections, int start, int bucket, KEY *keys_0, KEY *keys_1, KEY *keys_2, KEY *keys_3,
@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     for (int b = 0; b <= AT_ONCE; ++b) {
         int before = bucket + b - 1;
         bool there = before >= 0 && before < buckets - 1;
-        // All keys go behind the first of all buckets' beginning, and none behind the last one's end.
+        // All keys are after the start of the first bucket, and none after the end of the last one.
         splitter[b] = there ? ordered(splitters[before]) : before < 0 ? 0 : ~(BITS)0;
         from[b] = there ? froms[before] : before < 0 ? 0 : n;
         if (b < AT_ONCE) {
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     }
 }
 
-// Limit: memory's bandwidth.
+// Limit: memory bandwidth.
 extern "C" __global__ void sort_chunk_join(const KEY *keys, const int *places, KEY *joined_keys, int *joined_places,
                                            int first, int count) {
     int stride = gridDim.x * BLOCK_SIZE;

@@ -1,7 +1,7 @@
-// What all sorts share: keys of type KEY, int, unsigned, float, int64, uint64 or double; DESCENDING says which end comes
-// first. Floats are in the order of their bits: -infinity, ..., -0, 0, ..., infinity; NaN comes last, either way. Where
-// PAIRS is 1, `places` holds a value for each key, the place where it was at first, and goes with it; otherwise `places`
-// is not touched. BLOCK_SIZE is the number of threads in a block.
+// Shared code of all sorts: keys of type KEY: int, unsigned, float, int64, uint64 or double; DESCENDING selects the
+// order. Floats have the order -infinity, ..., -0, 0, ..., infinity; NaN comes last in both orders. If PAIRS is 1,
+// `places` has a value for each key, its original position, which is sorted with it; otherwise `places` is unused.
+// BLOCK_SIZE is the number of threads per block.
 
 #ifndef KEY
 #define KEY int
@@ -16,11 +16,11 @@
 #define BLOCK_SIZE 256
 #endif
 
-// Names of one word, as macros put KEY into others.
+// One-word names, as macros combine KEY with other names.
 typedef long long int64;
 typedef unsigned long long uint64;
 
-// The macro that takes KEY for a part of a name.
+// Macro that expands KEY before it becomes part of a name.
 #define JOINED(prefix, suffix) prefix##suffix
 #define OF_KEY(prefix, type) JOINED(prefix, type)
 
@@ -29,10 +29,10 @@ typedef unsigned long long uint64;
 #define WARPS ((BLOCK_SIZE + WARP - 1) / WARP)
 #define KEY_BITS (8 * (int)sizeof(KEY))
 
-// How many places a block keeps in shared memory where it keeps so many keys.
+// Positions in shared memory for `count` keys.
 #define CARRIED(count) (PAIRS ? (count) : 1)
 
-// A number that is in the same order as the keys are: the sign's bit is turned over, and all others of a negative float.
+// An unsigned number in the order of the keys: the sign bit is inverted, and all other bits of a negative float.
 #define SIGN_32 0x80000000u
 #define SIGN_64 0x8000000000000000ull
 __device__ unsigned int rising(int key) { return (unsigned int)key ^ SIGN_32; }
@@ -48,7 +48,7 @@ __device__ uint64 rising(double key) {
     return bits & SIGN_64 ? ~bits : bits | SIGN_64;
 }
 
-// NaN alone is not equal to itself.
+// Only NaN is not equal to itself.
 __device__ bool is_nan(float key) { return key != key; }
 __device__ bool is_nan(double key) { return key != key; }
 template <typename Whole>
@@ -56,7 +56,7 @@ __device__ bool is_nan(Whole key) {
     return false;
 }
 
-// Such a number's type: as many bits as a key has.
+// The type of that number: as wide as a key.
 typedef decltype(rising(KEY())) BITS;
 
 __device__ BITS ordered(KEY key) {
@@ -65,7 +65,7 @@ __device__ BITS ordered(KEY key) {
     return DESCENDING ? ~bits : bits;
 }
 
-// No key goes behind this one.
+// The last key in sort order.
 #define LAST_int (DESCENDING ? (int)SIGN_32 : 0x7fffffff)
 #define LAST_unsigned (DESCENDING ? 0u : 0xffffffffu)
 #define LAST_float __uint_as_float(0x7fffffffu)

@@ -1,11 +1,11 @@
-// Sort, the fast rung: a radix sort that moves each key once a pass. Keys, order and places are as sort_keys.cuh says. A
-// pass takes DIGIT_BITS bits, the lowest first, and keeps the order of keys whose digit is the same: it is stable.
-// BLOCK_SIZE is a multiple of 32; a tile has KEYS_A_THREAD keys for each thread. Least traffic of a pass: a key read and
-// written, and the same of a place.
+// The onesweep sort: a radix sort that moves each key once per pass. Keys, order and positions are those of
+// sort_keys.cuh. A pass sorts by DIGIT_BITS bits, the lowest first, and is stable. BLOCK_SIZE is a multiple of 32; a
+// tile has KEYS_A_THREAD keys per thread. Minimum traffic of a pass: a key read and written, and the same for a
+// position.
 //
-// rung                 idea                                            what still limits it
-// sort_onesweep        a tile asks those before for its places         8 votes and 3 trips to shared memory a key
-// sort_digit_counts    (before it: all digits of all passes at once)   a pass over memory
+// variant              idea                                            what still limits it
+// sort_onesweep        decoupled look-back per digit                   8 votes and 3 shared-memory trips per key
+// sort_digit_counts    (first, the digits of all passes at once)       a pass over memory
 
 #include "sort_keys.cuh"
 
@@ -18,11 +18,11 @@
 
 #define DIGITS (1 << DIGIT_BITS)
 #define PASSES (KEY_BITS / DIGIT_BITS)
-// So many blocks share a multiprocessor, which leaves 64 registers to each thread, or 80 where places need some too.
+// Resident blocks per multiprocessor, which leaves 64 registers per thread, or 80 if positions need some.
 #define BLOCKS_AT_ONCE ((PAIRS ? 768 : 1024) / BLOCK_SIZE)
 #define TILE (KEYS_A_THREAD * BLOCK_SIZE)
 
-// Keys of 16 bytes, as loads take them.
+// Keys per 16-byte load.
 #define VECTOR (16 / (int)sizeof(KEY))
 struct alignas(16) Keys {
     KEY key[VECTOR];
@@ -35,8 +35,8 @@ __device__ void count_digits(unsigned int (*bins)[DIGITS], KEY key) {
     for (int pass = 0; pass < PASSES; ++pass) atomicAdd(&bins[pass][digit_of(key, pass * DIGIT_BITS)], 1u);
 }
 
-// How many keys have each digit, for every pass: no pass changes that, so that one reading of the keys is enough.
-// `counts` are DIGITS for each pass, 0 at first.
+// Count the keys of each digit for every pass: passes do not change the counts, so one read of the keys suffices.
+// `counts` has DIGITS counts per pass, initially 0.
 extern "C" __global__ void sort_digit_counts(const KEY *keys, unsigned int *counts, int n) {
     __shared__ unsigned int bins[PASSES][DIGITS];
     int first = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -56,11 +56,11 @@ extern "C" __global__ void sort_digit_counts(const KEY *keys, unsigned int *coun
     }
 }
 
-// Threads take digits in rounds: thread t those that are t modulo BLOCK_SIZE.
+// Rounds over digits: thread t has those that are t modulo BLOCK_SIZE.
 #define ROUNDS ((DIGITS + BLOCK_SIZE - 1) / BLOCK_SIZE)
 
-// Replace a count for each digit by how many come before it: `own` holds those of a thread's digits. All threads take
-// part; `totals` is theirs alone.
+// Exclusive scan of the digits' counts: `own` has those of a thread's digits. All threads take part; `totals` is
+// scratch memory.
 __device__ void scan_digits(unsigned int *own, unsigned int *totals) {
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
@@ -82,25 +82,25 @@ __device__ void scan_digits(unsigned int *own, unsigned int *totals) {
     __syncthreads();
 }
 
-// The lanes of a warp whose digit is the same, as a mask: they have the same vote on every bit of it.
+// Mask of the lanes with the same digit, which have the same vote on every bit.
 __device__ unsigned int lanes_alike(unsigned int digit) {
     unsigned int alike = ALL_LANES;
 #pragma unroll
     for (int bit = 0; bit < DIGIT_BITS; ++bit) {
-        int highest = (int)(digit << (31 - bit));  // the bit goes where the sign is, and the sign everywhere
+        int highest = (int)(digit << (31 - bit));  // moves the bit to the sign, which the shift then replicates
         alike &= ~(__ballot_sync(ALL_LANES, highest < 0) ^ (unsigned int)(highest >> 31));
     }
     return alike;
 }
 
-#include "sort_tiles.cuh"  // needs DIGITS
+#include "sort_tiles.cuh"  // uses DIGITS
 
-// Idea: a pass reads each key once and writes it once. A tile's keys are ranked within each warp by votes, and counted;
-// the counts are published at once, so that other tiles know before this one knows where its keys go: decoupled look-back
-// for each digit (Adinets and Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022). Within the
-// tile the keys go to their places in shared memory first, so that neighbors write side by side. Tiles are numbered in
-// the order in which blocks start: states[0] counts them, DIGITS states for each tile follow, and then the next pass has
-// its own; all start as 0. Limit: the votes, and what shared memory takes and gives.
+// Idea: a pass reads and writes each key once. A tile's keys are ranked within each warp by votes, and counted; the
+// counts are published immediately, before this tile knows its keys' positions: decoupled look-back for each digit
+// (Adinets and Merrill, Onesweep: A Faster Least Significant Digit Radix Sort for GPUs, 2022). Within the tile the keys
+// are first sorted in shared memory, so that writes are contiguous. Tiles are numbered in the order in which blocks
+// start: states[0] counts them, DIGITS states per tile follow, then those of the next pass; all start as 0. Limit: the
+// votes, and shared-memory traffic.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_onesweep(const KEY *keys, const int *places, KEY *keys_out, int *places_out, const unsigned int *counts,
                   unsigned int *states, int n, int pass) {
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     int size = min(TILE, n - tile * TILE);
     int first = warp * KEYS_A_THREAD * WARP + lane;
 
-    // What lies beyond the end has the last digit, and stays behind all keys that do.
+    // Keys beyond the end get the last digit, and stay after all keys that have it.
     // phase: load
     KEY key[KEYS_A_THREAD];
 #pragma unroll
@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
         }
     }
     if (PAIRS) {
-        // The places go the same way, through the same memory.
+        // The positions move in the same way, through the same memory.
         int *p = (int *)s;
         __syncthreads();
 #pragma unroll

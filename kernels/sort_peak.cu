@@ -1,19 +1,19 @@
-// Sort, the fastest rungs: few keys in one launch, and many in one launch for each byte of a key, the lowest first. Keys,
-// order and places are as sort_keys.cuh says. BLOCK_SIZE is a multiple of 32, 256 at least; each thread of a block has
-// KEYS_A_THREAD keys, all together no more than 65,536 and no more than shared memory holds. Least traffic of a pass: a
-// key read and written, and the same of a place.
+// The fastest sorts: few keys in one launch, and many in one launch per byte of a key, the lowest first. Keys, order
+// and positions are those of sort_keys.cuh. BLOCK_SIZE is a multiple of 32, at least 256; each thread has KEYS_A_THREAD
+// keys, and a block at most 65,536 and as many as shared memory holds. Minimum traffic of a pass: a key read and
+// written, and the same for a position.
 //
-// rung                 idea                                            what still limits it
-// sort_in_block        few keys: all passes within a block's memory    one multiprocessor
-// sort_peak_counts     (before many: all digits of all passes)         a pass over memory
-// sort_peak_pass       onesweep in tiles as large as they can be       runs of a digit as short as tiles allow
+// variant              idea                                            what still limits it
+// sort_in_block        few keys: all passes in shared memory           one multiprocessor
+// sort_peak_counts     (first, for many: digits of all passes)         a pass over memory
+// sort_peak_pass       onesweep in tiles as large as possible          tile size limits the runs of a digit
 
 #include "sort_keys.cuh"
 
 #ifndef KEYS_A_THREAD
 #define KEYS_A_THREAD 8
 #endif
-// So many blocks share a multiprocessor: what is left of its registers is a thread's.
+// Resident blocks per multiprocessor, which determines the registers per thread.
 #ifndef BLOCKS_AT_ONCE
 #define BLOCKS_AT_ONCE 1
 #endif
@@ -22,16 +22,16 @@
 #define PASSES ((int)sizeof(KEY))
 #define TILE (KEYS_A_THREAD * BLOCK_SIZE)
 
-// A byte is taken out of 32 bits by one instruction, where a shift and a mask are two.
+// One instruction extracts a byte of 32 bits, where a shift and a mask are two.
 __device__ unsigned int digit_of(KEY key, int pass) {
     BITS bits = ordered(key);
     if (KEY_BITS == 32) return __byte_perm((unsigned int)bits, 0, 0x4440 + pass);
     return (unsigned int)(bits >> 8 * pass) & 255;
 }
 
-// The lanes of a warp that have the same bit of their digit as this one, as a mask. In PTX: a compiler that sees the
-// choice between a vote and its complement makes twice as many instructions of it. (__match_any_sync is one for all bits,
-// and made the whole sort take 1.7 times as long on an H100.)
+// Mask of the lanes that have the same bit of their digit as this one. In PTX: from a choice between a vote and its
+// complement, the compiler generates twice as many instructions. (__match_any_sync handles all bits in one instruction,
+// but made the whole sort 1.7 times as long on an H100.)
 __device__ unsigned int lanes_with(unsigned int digit, int bit) {
     unsigned int same;
     asm("{ .reg .pred one;"
@@ -45,26 +45,26 @@ __device__ unsigned int lanes_with(unsigned int digit, int bit) {
     return same;
 }
 
-// The lanes whose digit is the same.
+// Mask of the lanes with the same digit.
 __device__ unsigned int lanes_alike(unsigned int digit) {
     unsigned int alike = ALL_LANES;
 #pragma unroll
     for (int bit = 0; bit < 8; bit += 2)
-        asm("lop3.b32 %0, %0, %1, %2, 0x80;"  // all three at once
+        asm("lop3.b32 %0, %0, %1, %2, 0x80;"  // all three in one instruction
             : "+r"(alike)
             : "r"(lanes_with(digit, bit)), "r"(lanes_with(digit, bit + 1)));
     return alike;
 }
 
-// Ranks are numbers of 16 bits, two in a register: of those a thread has few.
+// Ranks have 16 bits, two per register, to save registers.
 #define RANKS ((KEYS_A_THREAD + 1) / 2)
 
 __device__ unsigned int rank_of(const unsigned int *ranks, int k) {
     return k % 2 ? ranks[k / 2] >> 16 : ranks[k / 2] & 0xffff;
 }
 
-// Rank a warp's keys among those of the same digit, and count them: `next` has the digits' counts, for this warp alone.
-// A count of 16 bits leaves half as many words for lanes to meet at.
+// Rank a warp's keys among those of the same digit, and count them: `next` has this warp's counts of digits. 16-bit
+// counts halve the number of words, which increases conflicts.
 __device__ __forceinline__ void rank_in_warp(const KEY *key, unsigned int *ranks, unsigned short *next, int pass) {
     int lane = threadIdx.x % WARP;
     for (int i = lane; i < DIGITS / 8; i += WARP) ((uint4 *)next)[i] = make_uint4(0, 0, 0, 0);
@@ -81,14 +81,14 @@ __device__ __forceinline__ void rank_in_warp(const KEY *key, unsigned int *ranks
     }
 }
 
-// Make ranks in the warp those in the tile: `next` says where the tile's keys of this warp and a digit begin.
+// Convert ranks in the warp to ranks in the tile: `next` has the start of each digit's keys of this warp in the tile.
 __device__ __forceinline__ void rank_in_tile(const KEY *key, unsigned int *ranks, const unsigned short *next,
                                              int pass) {
 #pragma unroll
     for (int k = 0; k < KEYS_A_THREAD; ++k) ranks[k / 2] += (unsigned int)next[digit_of(key[k], pass)] << k % 2 * 16;
 }
 
-// Of a count for each digit, thread t's for t, return how many come before: all threads take part.
+// Exclusive scan of digits' counts, one per thread: all threads take part.
 __device__ unsigned int scan_digits(unsigned int count, unsigned int *totals) {
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
@@ -115,7 +115,7 @@ __device__ unsigned int count_of(const unsigned short (*next)[DIGITS], int digit
     return count;
 }
 
-// Replace the counts of a digit, warp by warp, by where in the tile its keys of each warp begin.
+// Replace a digit's counts, warp by warp, by the start of each warp's keys in the tile.
 __device__ void place_digit(unsigned short (*next)[DIGITS], int digit, unsigned int start) {
 #pragma unroll
     for (int w = 0; w < WARPS; ++w) {
@@ -125,7 +125,7 @@ __device__ void place_digit(unsigned short (*next)[DIGITS], int digit, unsigned 
     }
 }
 
-// What lies beyond a tile's end goes behind all keys that do not. Of a whole tile nobody asks.
+// Keys beyond a tile's end are sorted after all others. A whole tile needs no checks.
 __device__ __forceinline__ void load_keys(KEY *key, const KEY *tile, int first, int size, bool whole) {
 #pragma unroll
     for (int k = 0; k < KEYS_A_THREAD; ++k) {
@@ -142,18 +142,18 @@ __device__ __forceinline__ void load_places(int *place, const int *tile, int fir
     }
 }
 
-// What shared memory holds of a tile: first the counts of each digit in each warp, then its keys, then their places.
+// Contents of shared memory over time: the counts of each digit per warp, then the tile's keys, then their positions.
 union Held {
     alignas(16) unsigned short next[WARPS][DIGITS];
     KEY keys[TILE];
     int places[TILE];
 };
 
-// One, which a launch asks for: a block may have more of it than a kernel may declare.
+// Dynamic shared memory, which may be larger than static shared memory.
 extern __shared__ Held held[];
 
-// Idea: so few keys that a block holds them go through all passes without leaving it; one launch is all they take. Limit:
-// one multiprocessor.
+// Idea: keys that fit in one block are sorted by all passes in shared memory, in one launch. Limit: one
+// multiprocessor.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys, int *places, int n, int passes) {
     Held &s = held[0];
     __shared__ unsigned int totals[DIGITS / WARP];
@@ -202,13 +202,13 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE) sort_in_block(KEY *keys
     }
 }
 
-// Keys of 16 bytes, as loads take them.
+// Keys per 16-byte load.
 #define VECTOR (16 / (int)sizeof(KEY))
 struct alignas(16) Keys {
     KEY key[VECTOR];
 };
 
-// So many copies of the bins, as 32 KB hold: neighboring lanes count in different ones, and in different banks.
+// Copies of the bins in 32 KB: neighboring lanes count in different copies, and in different banks.
 #define COPIES (8192 / (PASSES * DIGITS))
 
 __device__ void count_digits(unsigned int *bins, KEY key) {
@@ -217,8 +217,8 @@ __device__ void count_digits(unsigned int *bins, KEY key) {
         atomicAdd(&bins[(pass * DIGITS + digit_of(key, pass)) * COPIES + threadIdx.x % COPIES], 1u);
 }
 
-// How many keys have each digit, for every pass: no pass changes that, so that one reading of the keys is enough.
-// `counts` are 0 at first; the `cleared` first states become 0. Blocks of any size.
+// Count the keys of each digit for every pass: passes do not change the counts, so one read of the keys suffices.
+// `counts` starts as 0; the first `cleared` states are set to 0. Any block size.
 extern "C" __global__ void __launch_bounds__(1024)
     sort_peak_counts(const KEY *keys, unsigned int *counts, unsigned int *states, int cleared, int n) {
     __shared__ unsigned int bins[PASSES * DIGITS * COPIES];
@@ -242,10 +242,10 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
-#include "sort_tiles.cuh"  // needs DIGITS
+#include "sort_tiles.cuh"  // uses DIGITS
 
-// Write a tile's keys, which are in order of their digits in shared memory: neighbors go side by side. `digits` keeps a
-// byte for each, by which the places find the same way.
+// Write a tile's keys, which are sorted by digit in shared memory, contiguously. `digits` keeps the digit of each, by
+// which the positions are written in the same way.
 __device__ __forceinline__ void write_keys(const KEY *s, const unsigned int *first_of, KEY *keys_out,
                                            unsigned int *digits, int pass, int size, bool whole) {
 #pragma unroll
@@ -270,12 +270,12 @@ __device__ __forceinline__ void write_places(const int *p, const unsigned int *f
     }
 }
 
-// Idea: onesweep, in which a tile's counts, once all ranks are known, leave their memory to its keys, and these to the
-// places: what shared memory holds is one long tile, whose keys of a digit are longer runs, and fewer tiles look back.
-// The places are on their way from memory meanwhile. Tiles are numbered in the order in which blocks start, by a ticket
-// for each pass; tickets follow the counts and are 0 at first. Passes take two tables of states by turns, and each leaves
-// the other one empty for the next. Limit: shared memory, as a run of a digit ends anywhere in a sector, so that short
-// ones cost more writes; and registers, in which a tile waits.
+// Idea: onesweep, where shared memory is reused: for a tile's counts, then, once all ranks are known, for its keys, and
+// then for the positions. So the tile fills shared memory, its runs of a digit are longer, and fewer tiles look back.
+// The positions are loaded meanwhile. Tiles are numbered in the order in which blocks start, by a ticket per pass;
+// tickets follow the counts and start as 0. Passes alternate between two tables of states, and each clears the other
+// one for the next pass. Limit: shared memory, as a run of a digit ends anywhere in a sector, so that short runs need
+// more writes; and registers, which limit a tile.
 extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     sort_peak_pass(const KEY *keys, const int *places, KEY *keys_out, int *places_out, unsigned int *counts,
                    unsigned int *states, int n, int pass) {
@@ -315,7 +315,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_SIZE, BLOCKS_AT_ONCE)
     if (t < DIGITS) place_digit(s.next, t, start);
     __syncthreads();
     // phase: place in the tile
-    asm volatile("" : "+r"(pass));  // whatever it was: digits are taken anew, as to keep them takes registers
+    asm volatile("" : "+r"(pass));  // hides the value, so that digits are recomputed instead of kept in registers
     rank_in_tile(key, ranks, s.next[warp], pass);
     __syncthreads();
 #pragma unroll

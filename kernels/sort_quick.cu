@@ -1,16 +1,16 @@
-// Sort, the rung whose kernel launches itself. Keys, order and places are as sort_keys.cuh says; it is stable. BLOCK_SIZE
-// is a multiple of 32; parts of fewer than SMALL keys are sorted by selection. Work: about n * log2(n) comparisons, and
-// at worst n * n.
+// Quicksort with child launches. Keys, order and positions are those of sort_keys.cuh; it is stable. BLOCK_SIZE is a
+// multiple of 32; parts of fewer than SMALL keys are sorted by selection. Work: about n * log2(n) comparisons, and n *
+// n at worst.
 //
-// rung         idea                                                what still limits it
-// sort_quick   each part launches a grid for both of its halves    the first parts are one block's each
+// variant      idea                                                what still limits it
+// sort_quick   each part launches a child grid per half            one block partitions the first parts
 
 #include "sort_keys.cuh"
 
 #ifndef SMALL
 #define SMALL 32
 #endif
-// So deep there are at most 2047 grids: a device keeps 2048 that wait, and with more some runs never ended (an H200).
+// With this depth there are at most 2047 grids: a device queues 2048, and with more some runs never ended (an H200).
 #define MAX_DEPTH 10
 
 struct Section {
@@ -23,8 +23,8 @@ __device__ void move(Section to, int there, Section from, int here) {
     if (PAIRS) to.places[there] = from.places[here];
 }
 
-// Sort keys begin to end, by one block: a key's place is how many go before it, which each thread counts for its own.
-// They are in `result`, where they will be in order, or already in `spare`.
+// Sort keys `begin` to `end` by one block: a key's position is the number of keys before it, which each thread counts
+// for its own keys. They are in `result`, where they are sorted, or in `spare` if `in_spare`.
 __device__ void select_places(Section result, Section spare, int begin, int end, bool in_spare) {
     // phase: select
     if (!in_spare) {
@@ -45,18 +45,18 @@ __device__ void select_places(Section result, Section spare, int begin, int end,
 
 __device__ BITS median(BITS a, BITS b, BITS c) { return max(min(a, b), min(max(a, b), c)); }
 
-// Keys `begin` to `end`, which are in `spare` or in `result`.
+// Keys `begin` to `end`, in `spare` or in `result`.
 struct Part {
     int begin, end, in_spare;
 };
 
-// Where the keys equal to the pivot are, once a part is parted: those before it go before them, those after it behind.
+// The range of keys equal to the pivot after partitioning, between the smaller and the larger ones.
 struct Middle {
     int begin, end;
 };
 
-// Part the keys into those before a pivot, those equal to it and those after it, each in the order in which they were.
-// They go from where they are to the other of the two; those equal to the pivot to the result, as they are in order.
+// Partition the keys into those before a pivot, those equal to it and those after it, in stable order. They move from
+// one of the two arrays to the other; those equal to the pivot go to the result, as their positions are final.
 __device__ Middle part_keys(Section result, Section spare, Part part) {
     __shared__ int smaller[WARPS];
     __shared__ int same[WARPS];
@@ -71,7 +71,7 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     BITS pivot =
         median(ordered(from.keys[begin]), ordered(from.keys[begin + (end - begin) / 2]), ordered(from.keys[end - 1]));
 
-    // How many go before the pivot, and how many are equal to it.
+    // Numbers of keys before the pivot, and equal to it.
     // phase: count
     if (t < WARPS) smaller[t] = same[t] = 0;
     __syncthreads();
@@ -89,7 +89,7 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     int after = middle + same[0];
     __syncthreads();
 
-    // Where the next key goes that is before the pivot, equal to it, or after it.
+    // Positions of the next key before the pivot, equal to it, and after it.
     // phase: part
     int next_less = begin;
     int next_equal = middle;
@@ -133,8 +133,8 @@ __device__ Middle part_keys(Section result, Section spare, Part part) {
     return {middle, after};
 }
 
-// Sort a part by one block that launches nothing. Of the two that it falls into the shorter is sorted first: so at most
-// log2(n) wait.
+// Sort a part by one block without child launches. The shorter of its two parts is sorted first, so that at most
+// log2(n) parts are pending.
 __device__ void sort_alone(Section result, Section spare, Part whole) {
     __shared__ Part waiting[32];
     int t = threadIdx.x;
@@ -160,11 +160,11 @@ __device__ void sort_alone(Section result, Section spare, Part whole) {
     }
 }
 
-// Idea: the keys from begin to end are parted about a pivot; then a grid is launched for those before it and another for
-// those after it, each in a stream of its own, so that they run at once (Hoare, Quicksort, The Computer Journal, 1962).
-// The keys go back and forth between `keys`, where the result will be, and `spare`: `in_spare` says where they are. Few
-// keys are sorted by selection. Where launches would nest too deep, or the device takes no more of them, the block goes on
-// alone. Limit: one block parts n keys, two part n / 2 each: log2(n) levels, the first of them with a few blocks only.
+// Idea: the keys from begin to end are partitioned by a pivot; then a child grid is launched for those before it and
+// another for those after it, each in its own stream, so that they run concurrently (Hoare, Quicksort, The Computer
+// Journal, 1962). The keys alternate between `keys`, the result, and `spare`: `in_spare` tells in which they are. Few
+// keys are sorted by selection. If launches are nested too deeply, or the device accepts no more, the block continues
+// alone. Limit: one block partitions n keys, two n / 2 each: log2(n) levels, the first of which have only a few blocks.
 extern "C" __global__ void sort_quick(KEY *keys, int *places, KEY *spare, int *spare_places, int begin, int end,
                                       int depth, int in_spare) {
     __shared__ int refused[2];

@@ -1,9 +1,9 @@
-// Some of an array's keys, spread evenly over it, for somebody who watches it being sorted.
+// Evenly spread samples of an array's keys, to show the progress of a sort.
 
 #include "sort_keys.cuh"
 
-// Key k of `sample` is one of the k-th of `count` parts, any one: places at equal distances would be the same ones of all
-// sections that are sorted.
+// Key k of `sample` is a pseudorandom key of the k-th of `count` parts: positions at equal distances would be the same
+// within all sorted sections.
 extern "C" __global__ void sort_sample(const KEY *keys, KEY *sample, int n, int count) {
     int k = blockIdx.x * BLOCK_SIZE + threadIdx.x;
     if (k >= count) return;

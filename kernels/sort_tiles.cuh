@@ -1,15 +1,15 @@
-// Onesweep's look-back: the tiles of a pass over the keys tell each other how many of theirs have each digit. DIGITS is how
-// many digits there are.
+// Onesweep's decoupled look-back: the tiles of a pass publish their numbers of keys per digit. DIGITS is the number of
+// digits.
 
-// A tile's state for a digit is one word, so that whoever sees that it is there also sees its value: nothing yet (0), how
-// many keys of the tile have the digit, plus 1, or, with the highest bit, where keys of the digit go after the tile's.
+// A tile's state for a digit is one word, so that kind and value are visible together: not published (0); the tile's
+// number of keys with that digit, plus 1; or, with the highest bit, the end of these keys in the output.
 #define COMPLETE 0x80000000u
 
-// So many tiles are asked at once: their answers are under way together.
+// Number of tiles whose states are loaded at once.
 #define ASKED 4
 
-// Return where a tile's first key of a digit goes: the tiles before say how many of theirs come first, up to the nearest
-// that knows of all before it.
+// Return the output position of a tile's first key of a digit: add the counts of the tiles before, back to the nearest
+// one with a full prefix sum.
 __device__ unsigned int look_back(const volatile unsigned int *states, int tile, int digit) {
     unsigned int before_tile = 0;
     unsigned int state = 0;

@@ -1,20 +1,20 @@
-// Splat: a picture of bodies, each a small disc of light that is added to what is there. Sums are whole numbers, so that
-// the order of the additions does not show, and every operation on floats is one that rounds the same everywhere: the
-// picture is the same, bit for bit, on any device.
+// Splat: a picture of bodies, each a small disc of light, added up per pixel. Sums are integers, so that their order
+// does not matter, and all float operations round the same everywhere: the picture is identical, bit for bit, on any
+// device.
 //
 // kernel           what it does
 // splat_bodies     projects each body and adds its light to the pixels around
-// splat_develop    turns sums of light into colors that a screen shows
+// splat_develop    converts sums of light to colors for a screen
 
-// Rows: to the right, up, forward, each with its shift: camera = (row . place) + shift.
+// Rows right, up and forward, each with its shift: camera = (row . position) + shift.
 __constant__ float CAMERA[12];
 
-// Colors by number: red, green, blue in the low three bytes.
+// Colors by index: red, green, blue in the low three bytes.
 __constant__ unsigned int PALETTE[256];
 
-// `origins` are the bodies' colors where `speed_scale` is 0; else a body of that speed has the palette's last color.
-// A disc is `1 << size` pixels in radius; places are kept to 1/16 pixel. Nothing nearer than `nearest` is seen. `light`
-// holds three sums for each pixel.
+// `origins` are the bodies' color indices if `speed_scale` is 0; else the palette's last color has speed `speed_scale`.
+// A disc's radius is `1 << size` pixels; positions are rounded to 1/16 pixel. Bodies nearer than `nearest` are not
+// drawn. `light` has three sums per pixel.
 extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velocities, const unsigned char *origins,
                                         unsigned int *light, int n, int width, int height, float focal, float nearest,
                                         float speed_scale, int size) {
@@ -39,7 +39,7 @@ extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velo
     }
     unsigned int red = PALETTE[color] & 255, green = PALETTE[color] >> 8 & 255, blue = PALETTE[color] >> 16 & 255;
 
-    // Pixel (c, r) is the square from c to c + 1: its middle is at 16 c + 8.
+    // Pixel (c, r) is the square from c to c + 1: its center is at 16 c + 8.
     int x = (int)floorf(__fmul_rn(column, 16.0f)), y = (int)floorf(__fmul_rn(row, 16.0f));
     int reach = 16 * radius, most = reach * reach;
     int left = max((x - reach + 8) >> 4, 0), last = min((x + reach - 8) >> 4, width - 1);
@@ -59,15 +59,15 @@ extern "C" __global__ void splat_bodies(const float4 *bodies, const float4 *velo
         }
 }
 
-// The tone curve x / (1 + x) of a pixel's brightest color never saturates, so that the middle of a galaxy keeps its
-// structure; all three are scaled alike, which keeps the hue, but for what WHITENING adds where it is brightest, as on
-// film. The root is for the screen's gamma.
+// The tone curve x / (1 + x) of a pixel's brightest color never saturates, so that the center of a galaxy keeps its
+// structure; all three colors have the same scale, which preserves the hue, except for WHITENING of the brightest
+// pixels, as on film. The square root is the screen's gamma.
 #define WHITENING 0.02f
 extern "C" __global__ void splat_develop(const unsigned int *light, unsigned char *picture, float gain, int pixels) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= pixels) return;
     unsigned int reds = light[3 * i], greens = light[3 * i + 1], blues = light[3 * i + 2];
-    // Most of a sky is dark.
+    // Most pixels are dark.
     if ((reds | greens | blues) == 0) {
         picture[3 * i] = picture[3 * i + 1] = picture[3 * i + 2] = 0;
         return;

@@ -1,35 +1,35 @@
-// Sparse matrix-vector product: y = A x, where most elements of A are zero and only the others, its entries, are kept;
-// float32, any number of rows, which are as many as columns. In CSR, compressed sparse rows, entries stand row after row,
-// each with its column, and offsets say where each row begins: row r has the entries from offsets[r] to offsets[r + 1].
-// Least traffic: 8 bytes an entry, 4 a row for the offsets, x read once and y written once; 2 operations an entry.
+// Sparse matrix-vector product: y = A x, where only the nonzero elements of A, its entries, are stored; float32,
+// square, with any number of rows. In CSR (compressed sparse rows) entries are stored row by row, each with its column,
+// and row r has the entries from offsets[r] to offsets[r + 1]. Minimum traffic: 8 bytes per entry, 4 per row for the
+// offsets, x read once and y written once; 2 operations per entry.
 //
-// rung            idea                                              what still limits it
-// spmv_coo        a thread an entry, sums by atomics                an atomic for each entry, queues at long rows
-// spmv_scalar     a thread a row                                    lanes read entries a row apart
-// spmv_ell        entries by columns, rows as long as the longest   one long row makes all of them long
-// spmv_vector     a warp a row, sums by shuffles                    rows shorter than a warp leave lanes idle
-// spmv_fitted     as many lanes a row as rows have entries          one long row keeps a few lanes at work alone
-// spmv_balanced   as many entries a block, whatever their rows      the memory's bandwidth, and x in any order
+// variant         idea                                              what still limits it
+// spmv_coo        one thread per entry, atomic sums                 one atomic per entry, contention in long rows
+// spmv_scalar     one thread per row                                uncoalesced: lanes read one row apart
+// spmv_ell        entries by columns, padded rows                   one long row makes all of them long
+// spmv_vector     one warp per row, sums by shuffles                rows shorter than a warp leave lanes idle
+// spmv_fitted     lanes per row as entries per average row          a long row keeps only a few lanes busy
+// spmv_balanced   equal numbers of entries per block                memory bandwidth, irregular reads of x
 
-// Threads of a block: a power of two, whole warps from spmv_vector on.
+// Threads per block: a power of two, whole warps from spmv_vector on.
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 256
 #endif
 
-// Lanes that share a row in spmv_fitted: a power of two, 1 to 32.
+// Lanes per row in spmv_fitted: a power of two, 1 to 32.
 #ifndef LANES
 #define LANES 16
 #endif
 
-// Entries of a thread of spmv_balanced, and of its block.
+// Entries per thread of spmv_balanced, and per block.
 #define ITEMS 8
 #define PART (BLOCK_SIZE * ITEMS)
 
 #define WARP 32
 #define ALL_LANES 0xffffffffu
 
-// Idea: one thread an entry, which has its row and its column (COO, coordinates); neighbors read neighbors, and rows of
-// any lengths are alike. Limit: an atomic for each entry, where a row needs one; those of a row wait for each other.
+// Idea: one thread per entry, stored with its row and column (COO, coordinates); coalesced, and independent of row
+// lengths. Limit: one atomic per entry, where a row needs one sum; contention among the entries of a row.
 extern "C" __global__ void spmv_coo(const int *rows, const int *columns, const float *entries, const float *x, float *y,
                                     int count) {
     int k = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -37,8 +37,8 @@ extern "C" __global__ void spmv_coo(const int *rows, const int *columns, const f
     if (k < count) atomicAdd(&y[rows[k]], entries[k] * x[columns[k]]);
 }
 
-// Idea: one thread a row, which goes through its entries and keeps the sum in a register. Limit: the lanes of a warp
-// read entries a row apart, each from a sector of its own; and all wait for the longest row among theirs.
+// Idea: one thread per row, which loops over its entries and keeps the sum in a register. Limit: uncoalesced, as lanes
+// read entries one row apart, each in another sector; and a warp waits for the longest of its rows.
 extern "C" __global__ void spmv_scalar(const int *offsets, const int *columns, const float *entries, const float *x,
                                        float *y, int n) {
     int row = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -50,9 +50,9 @@ extern "C" __global__ void spmv_scalar(const int *offsets, const int *columns, c
     y[row] = sum;
 }
 
-// Idea: the first entries of all rows, then the second ones, and so on (ELLPACK): a thread a row, and neighbors read
-// neighbors. Rows that have no more are filled up with column -1. Limit: memory for rows that are all as long as the
-// longest, and a warp still waits for its longest.
+// Idea: the first entries of all rows, then the second ones, and so on (ELLPACK): one thread per row, with coalesced
+// reads. Shorter rows are padded with column -1. Limit: memory for rows that are all as long as the longest, and a warp
+// still waits for the longest of its rows.
 extern "C" __global__ void spmv_ell(const int *columns, const float *entries, const float *x, float *y, int n,
                                     int width) {
     int row = blockIdx.x * BLOCK_SIZE + threadIdx.x;
@@ -68,7 +68,7 @@ extern "C" __global__ void spmv_ell(const int *columns, const float *entries, co
     y[row] = sum;
 }
 
-// Add up a row with so many neighboring lanes; all of a warp's take part, and the first of each row has the sum.
+// Sum a row over ROW_LANES neighboring lanes; all lanes of the warp take part, and the first of each row has the sum.
 template <int ROW_LANES>
 __device__ float sum_of_row(const int *offsets, const int *columns, const float *entries, const float *x, int row,
                             int n) {
@@ -82,9 +82,9 @@ __device__ float sum_of_row(const int *offsets, const int *columns, const float 
     return sum;
 }
 
-// Idea: one warp a row: its lanes read entries side by side, and hand each other their sums (Bell and Garland,
-// Implementing sparse matrix-vector multiplication on throughput-oriented processors, 2009). Limit: of a row with 8
-// entries a quarter of the warp has something to do.
+// Idea: one warp per row: its lanes read entries coalesced, and combine their sums by shuffles (Bell and Garland,
+// Implementing sparse matrix-vector multiplication on throughput-oriented processors, 2009). Limit: a row with 8
+// entries uses a quarter of the warp.
 extern "C" __global__ void spmv_vector(const int *offsets, const int *columns, const float *entries, const float *x,
                                        float *y, int n) {
     int row = (blockIdx.x * BLOCK_SIZE + threadIdx.x) / WARP;
@@ -94,9 +94,9 @@ extern "C" __global__ void spmv_vector(const int *offsets, const int *columns, c
     if (row < n && threadIdx.x % WARP == 0) y[row] = sum;
 }
 
-// Idea: LANES lanes a row, about as many as rows have entries, so that a warp has several rows and few lanes are idle.
-// Limit: of rows that differ much the short ones leave lanes idle, and a long one keeps its few lanes at work when all
-// others have ended.
+// Idea: LANES lanes per row, about as many as rows have entries, so that a warp has several rows and few idle lanes.
+// Limit: rows of different lengths: short ones leave lanes idle, and a long one keeps its few lanes busy when all
+// others have finished.
 extern "C" __global__ void spmv_fitted(const int *offsets, const int *columns, const float *entries, const float *x,
                                        float *y, int n) {
     int row = (blockIdx.x * BLOCK_SIZE + threadIdx.x) / LANES;
@@ -106,7 +106,7 @@ extern "C" __global__ void spmv_fitted(const int *offsets, const int *columns, c
     if (row < n && threadIdx.x % LANES == 0) y[row] = sum;
 }
 
-// The row that entry k is of: the last one that begins no later.
+// The row of entry k: the last one that begins at or before k.
 __device__ int row_of(const int *offsets, int n, int k) {
     int low = 0;
     int high = n;
@@ -120,12 +120,12 @@ __device__ int row_of(const int *offsets, int n, int k) {
     return low;
 }
 
-// Idea: every block takes equally many entries, whatever their rows. Their products come into shared memory, neighbors
-// from neighbors, and then the rows among them are added up there, with as many lanes each as there are threads for.
-// What a block has of a row that others share is added by an atomic. (Rows through shared memory: Greathouse and Daga,
-// Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format, 2014; equal parts: Merrill and
-// Garland, Merge-based parallel sparse matrix-vector multiplication, 2016.) Limit: the memory's bandwidth, and x, which
-// is read in any order.
+// Idea: every block processes the same number of entries, regardless of rows. Their products are stored in shared
+// memory, with coalesced reads, and then its rows are summed there, with as many lanes each as threads allow. Partial
+// sums of rows that blocks share are added by atomics. (Rows through shared memory: Greathouse and Daga, Efficient
+// sparse matrix-vector multiplication on GPUs using the CSR storage format, 2014; equal parts: Merrill and Garland,
+// Merge-based parallel sparse matrix-vector multiplication, 2016.) Limit: memory bandwidth, and the irregular reads of
+// x.
 extern "C" __global__ void spmv_balanced(const int *offsets, const int *columns, const float *entries, const float *x,
                                          float *y, int n, int count) {
     __shared__ float products[PART];

@@ -1,22 +1,22 @@
-// 7-point stencil: every point of a grid of three dimensions becomes center times itself and around times the sum of its
-// six neighbors, as in a step of heat conduction or of Jacobi's method. What lies outside of the grid is zero. Points
-// are float32, x fastest, then y, then z: planes x rows x columns, of any size. Least traffic: 8 bytes a point, read
+// 7-point stencil: each point of a three-dimensional grid becomes `center` times itself plus `around` times the sum of
+// its six neighbors, as in a step of heat conduction or of Jacobi's method. Points outside are zero. Points are
+// float32, x fastest, then y, then z: planes x rows x columns, of any size. Minimum traffic: 8 bytes per point, read
 // once and written once; 8 operations.
 //
-// rung                idea                                            what still limits it
-// stencil_naive       a thread a point, seven loads                   every point is fetched seven times
-// stencil_tiled       a cube and its halo in shared memory            half of what is fetched is halo
-// stencil_coarse      a block walks along z, three planes in shared   planes are copied from place to place
-// stencil_registers   neighbors along z in registers                  two barriers a plane, and loads of one float
-// stencil_vectors     four points a thread, no shared memory          the memory's bandwidth
+// variant             idea                                            what still limits it
+// stencil_naive       one thread per point, seven loads               each point is loaded seven times
+// stencil_tiled       a cube and its halo in shared memory            half of the loads are halo
+// stencil_coarse      loop along z, three planes in shared memory     planes are copied within shared memory
+// stencil_registers   neighbors along z in registers                  two barriers per plane, loads of one float
+// stencil_vectors     four points per thread, no shared memory        memory bandwidth
 
-// Points along each edge of a cube of stencil_tiled: its blocks have two threads more along each.
+// Points along each edge of a cube of stencil_tiled: its blocks have two more threads along each.
 #ifndef TILE
 #define TILE 8
 #endif
 
-// Points along each edge of a face of stencil_coarse and stencil_registers, whose blocks have two threads more, and how
-// many planes their blocks and those of stencil_vectors walk along.
+// Points along each edge of a face of stencil_coarse and stencil_registers, whose blocks have two more threads, and
+// planes per block of these and of stencil_vectors.
 #ifndef FACE
 #define FACE 30
 #define LENGTH 32
@@ -27,8 +27,8 @@ __device__ float point(const float *in, int z, int y, int x, int planes, int row
     return inside ? in[(z * rows + y) * columns + x] : 0.0f;
 }
 
-// Idea: one thread a point, lanes along a row; itself and its six neighbors come from global memory. Limit: each point
-// is fetched seven times, mostly from the caches, and seven loads are issued for eight operations.
+// Idea: one thread per point, lanes along a row; the point and its six neighbors come from global memory. Limit: each
+// point is loaded seven times, mostly from the caches: seven loads for eight operations.
 extern "C" __global__ void stencil_naive(const float *in, float *out, int planes, int rows, int columns, float center,
                                          float around) {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -44,9 +44,9 @@ extern "C" __global__ void stencil_naive(const float *in, float *out, int planes
     out[place] = center * in[place] + around * sum;
 }
 
-// Idea: a block brings a cube of points and the halo around it into shared memory, one a thread; those in the middle add
-// up (Kirk and Hwu, Programming Massively Parallel Processors, ch. 8). Limit: blocks hold no larger cubes: of 10 x 10 x
-// 10 points that are fetched 8 x 8 x 8 are wanted, and half of the threads have nothing to add.
+// Idea: shared-memory tiling. A block loads a cube and its halo, one point per thread; the inner threads compute (Kirk
+// and Hwu, Programming Massively Parallel Processors, ch. 8). Limit: blocks allow no larger cubes: of 10 x 10 x 10
+// loaded points only 8 x 8 x 8 are results, and half of the threads compute nothing.
 extern "C" __global__ void stencil_tiled(const float *in, float *out, int planes, int rows, int columns, float center,
                                          float around) {
     __shared__ float tile[TILE + 2][TILE + 2][TILE + 2];
@@ -68,9 +68,9 @@ extern "C" __global__ void stencil_tiled(const float *in, float *out, int planes
     }
 }
 
-// Idea: a block has the threads of a face, far wider than a cube's, and walks along z with three planes in shared
-// memory: it brings one, and the middle one is added up. Limit: planes are copied from place to place in shared memory,
-// though along z each thread wants its own points alone.
+// Idea: thread coarsening. A block covers a face, far wider than a cube's, and loops along z with three planes in
+// shared memory: it loads one, and computes the middle one. Limit: planes are copied within shared memory, though along
+// z each thread needs only its own points.
 extern "C" __global__ void stencil_coarse(const float *in, float *out, int planes, int rows, int columns, float center,
                                           float around) {
     __shared__ float below[FACE + 2][FACE + 2];
@@ -100,8 +100,8 @@ extern "C" __global__ void stencil_coarse(const float *in, float *out, int plane
     }
 }
 
-// Idea: a thread keeps the points before and behind its own in registers; one plane is left in shared memory, for what
-// neighbors want of each other. Limit: two barriers a plane, and each load brings one float.
+// Idea: a thread keeps its neighbors along z in registers; only one plane remains in shared memory, for neighbors in x
+// and y. Limit: two barriers per plane, and each load fetches one float.
 extern "C" __global__ void stencil_registers(const float *in, float *out, int planes, int rows, int columns,
                                              float center, float around) {
     __shared__ float here[FACE + 2][FACE + 2];
@@ -130,7 +130,7 @@ extern "C" __global__ void stencil_registers(const float *in, float *out, int pl
     }
 }
 
-// Four neighbors of a row, zeros outside. ALIGNED: rows are whole quads long, so that one load of 16 bytes brings them.
+// Four neighbors of a row, zeros outside. ALIGNED: rows are whole quads, so that one 16-byte load fetches them.
 template <bool ALIGNED>
 __device__ float4 quad(const float *in, int z, int y, int x, int planes, int rows, int columns) {
     if constexpr (ALIGNED) {
@@ -181,9 +181,9 @@ __device__ void walk(const float *in, float *out, int planes, int rows, int colu
     }
 }
 
-// Idea: no shared memory and no barrier. A thread walks along z with four points in registers, which are each other's
-// neighbors; those beside and below come with 16-byte loads, from the first cache, where other threads had them brought
-// (of grids whose rows are not whole quads long, one by one). Limit: the memory's bandwidth.
+// Idea: no shared memory and no barrier. A thread loops along z with four points in registers, which are neighbors of
+// each other; the other neighbors are 16-byte loads that hit L1, where other threads' loads put them (single loads if
+// rows are not whole quads). Limit: memory bandwidth.
 extern "C" __global__ void stencil_vectors(const float *in, float *out, int planes, int rows, int columns, float center,
                                            float around) {
     if (columns % 4 == 0)

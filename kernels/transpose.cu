@@ -1,31 +1,31 @@
-// Transposition: the rows of a matrix become the columns of another, out[c][r] = in[r][c]; float32, rows one after the
-// other, any number of rows and columns. Nothing is computed. Least traffic: 8 bytes an element, read once and written
-// once; a copy has the same, so a copy is the bound.
+// Transposition: the rows of a matrix become the columns of another, out[c][r] = in[r][c]; float32, row-major, any
+// number of rows and columns. No arithmetic. Minimum traffic: 8 bytes per element, read once and written once, the same
+// as a copy, so a copy is the bound.
 //
-// rung                 idea                                         what still limits it
-// transpose_scatter    read along rows, write down columns          each lane's write is a sector of its own
-// transpose_gather     read down columns, write along rows          each lane's read is a sector of its own
-// transpose_tiled      rows in and rows out, turned in shared       32 lanes read one bank
-// transpose_padded     rows of the tile one word longer             a barrier for each element of a thread
-// transpose_coarse     several elements a thread, fewer threads     the padding: shared memory that nobody uses
-// transpose_swizzled   columns of the tile exchanged by row         loads and stores of one float
-// transpose_vectors    16-byte loads and stores, quads swizzled     all of it goes through shared memory
-// transpose_copy       nothing is turned: whoever reads goes down   the memory's bandwidth
+// variant              idea                                         what still limits it
+// transpose_scatter    read along rows, write along columns         uncoalesced writes, a sector per lane
+// transpose_gather     read along columns, write along rows         uncoalesced reads, a sector per lane
+// transpose_tiled      rows in and rows out, by shared memory       32-way bank conflicts
+// transpose_padded     padding: tile rows one word longer           a barrier for each element per thread
+// transpose_coarse     several elements per thread                  padding wastes shared memory
+// transpose_swizzled   the tile's columns permuted by row           loads and stores of one float
+// transpose_vectors    16-byte loads and stores, swizzled quads     all data passes shared memory
+// transpose_copy       a copy, to be read in column-major order     memory bandwidth
 
-// A block turns TILE x TILE elements; a power of two, 4 to 32.
+// A block transposes TILE x TILE elements; a power of two, 4 to 32.
 #ifndef TILE
 #define TILE 32
 #endif
 
-// Rows of the threads of a block where each has several elements, and of those where each has several quads.
+// Rows of threads per block for several elements per thread, and for several quads per thread.
 #define THREAD_ROWS (TILE / 4)
 #define QUAD_ROWS (TILE / 2)
 
-// A warp has 32 / TILE columns of a tile: with rows so many words longer, no two lanes that read them meet in a bank.
+// A warp reads 32 / TILE columns of a tile: with this padding per row, its lanes have no bank conflicts.
 #define PADDING (32 / TILE)
 
-// Idea: one thread an element, lanes along a row: they read neighbors, and write them down a column. Limit: the writes
-// of a warp are a row of the result apart from each other: 32 sectors are touched for 32 elements.
+// Idea: one thread per element, lanes along a row: they read neighbors, and write along a column. Limit: uncoalesced
+// writes: a warp's writes are one row of the result apart, 32 sectors for 32 elements.
 extern "C" __global__ void transpose_scatter(const float *in, float *out, int rows, int columns) {
     int row = blockIdx.y * TILE + threadIdx.y;
     int column = blockIdx.x * TILE + threadIdx.x;
@@ -34,9 +34,9 @@ extern "C" __global__ void transpose_scatter(const float *in, float *out, int ro
     out[column * rows + row] = in[row * columns + column];
 }
 
-// Idea: the other way round, lanes along a row of the result: they write neighbors, and read them down a column. What a
-// read has brought in vain is in the cache when the next warp wants it; a write has no such luck. Limit: the reads of a
-// warp are a row apart, 32 sectors for 32 elements, and wait for each other in the cache.
+// Idea: the other way round, lanes along a row of the result: they write neighbors, and read along a column. The unused
+// part of each read sector is still in the cache when the next warp needs it, unlike for writes. Limit: uncoalesced
+// reads: a warp's reads are one row apart, 32 sectors for 32 elements, which the cache serves one after the other.
 extern "C" __global__ void transpose_gather(const float *in, float *out, int rows, int columns) {
     int row = blockIdx.x * TILE + threadIdx.x;
     int column = blockIdx.y * TILE + threadIdx.y;
@@ -45,9 +45,9 @@ extern "C" __global__ void transpose_gather(const float *in, float *out, int row
     out[column * rows + row] = in[row * columns + column];
 }
 
-// Idea: a block brings a tile into shared memory along rows, and takes it out along columns, which are rows of the
-// result: both sides of global memory are coalesced (Ruetsch and Micikevicius, Optimizing matrix transpose in CUDA,
-// 2009). Limit: words below each other lie in the same bank, so that the lanes that read a column wait for each other.
+// Idea: a block loads a tile into shared memory along rows, and reads it along columns, which are rows of the result:
+// all global accesses are coalesced (Ruetsch and Micikevicius, Optimizing matrix transpose in CUDA, 2009). Limit: words
+// of a column are in the same bank, so that reading a column has 32-way bank conflicts.
 extern "C" __global__ void transpose_tiled(const float *in, float *out, int rows, int columns) {
     __shared__ float tile[TILE][TILE];
     int x = threadIdx.x;
@@ -63,8 +63,8 @@ extern "C" __global__ void transpose_tiled(const float *in, float *out, int rows
     if (row < rows && column < columns) out[column * rows + row] = tile[x][y];
 }
 
-// Idea: rows of the tile are longer than they have to be, so that words below each other lie in different banks. Limit:
-// each thread fetches one element and then waits for the slowest of its block.
+// Idea: padding of the tile's rows puts the words of a column into different banks. Limit: each thread loads one
+// element and then waits for the slowest thread of its block.
 extern "C" __global__ void transpose_padded(const float *in, float *out, int rows, int columns) {
     __shared__ float tile[TILE][TILE + PADDING];
     int x = threadIdx.x;
@@ -80,8 +80,8 @@ extern "C" __global__ void transpose_padded(const float *in, float *out, int row
     if (row < rows && column < columns) out[column * rows + row] = tile[x][y];
 }
 
-// Idea: a thread has four elements of the tile, a quarter of it apart: four reads are under way at once, and indices
-// and the barrier are for all four. Limit: the words that make rows longer hold nothing.
+// Idea: thread coarsening. A thread has four elements of the tile, a quarter of it apart: four loads are in flight, and
+// share indices and the barrier. Limit: padding wastes shared memory.
 extern "C" __global__ void transpose_coarse(const float *in, float *out, int rows, int columns) {
     __shared__ float tile[TILE][TILE + PADDING];
     int x = threadIdx.x;
@@ -102,8 +102,8 @@ extern "C" __global__ void transpose_coarse(const float *in, float *out, int row
     }
 }
 
-// Idea: no padding. In row y of the tile, the element of column x stands at x ^ y: a row has the same words in another
-// order, and those of a column lie in different banks. Limit: each load and each store moves one float.
+// Idea: swizzling instead of padding. In row y of the tile, the element of column x is stored at x ^ y: a permutation
+// of the row, with the words of a column in different banks. Limit: each load and each store moves one float.
 extern "C" __global__ void transpose_swizzled(const float *in, float *out, int rows, int columns) {
     __shared__ float tile[TILE][TILE];
     int x = threadIdx.x;
@@ -124,7 +124,7 @@ extern "C" __global__ void transpose_swizzled(const float *in, float *out, int r
     }
 }
 
-// Four neighbors of a row. ALIGNED: rows are whole quads long, so that one load of 16 bytes brings them.
+// Four neighbors of a row. ALIGNED: rows are whole quads, so that one 16-byte load fetches them.
 template <bool ALIGNED>
 __device__ float4 quad(const float *matrix, int row, int column, int rows, int columns) {
     float4 found = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -184,10 +184,10 @@ __device__ void transpose_quads(float (*tile)[TILE], const float *in, float *out
     }
 }
 
-// Idea: four floats with each load and each store of global memory. The tile is turned on its way into shared memory:
-// the four floats of a quad go below each other, and quads of a row are exchanged so that neither they nor the quads
-// that are read meet in banks. Matrices whose rows or columns are not whole quads long are moved one float at a time.
-// Limit: every element goes through shared memory, and waits there for a barrier.
+// Idea: each global load and store moves four floats. The tile is transposed on the way into shared memory: the four
+// floats of a quad are stored in a column, and quads of a row are swizzled so that neither writes nor reads of quads
+// have bank conflicts. Matrices whose rows or columns are not whole quads are moved one float at a time. Limit: every
+// element passes through shared memory and waits for a barrier.
 extern "C" __global__ void transpose_vectors(const float *in, float *out, int rows, int columns) {
     __shared__ __align__(16) float tile[TILE][TILE];
     if (rows % 4 == 0 && columns % 4 == 0)
@@ -196,9 +196,9 @@ extern "C" __global__ void transpose_vectors(const float *in, float *out, int ro
         transpose_quads<false>(tile, in, out, rows, columns);
 }
 
-// Idea: nothing is turned. What lies in memory by rows is the transposed matrix by columns: a copy, and a program that
-// is told to read the copy so, as BLAS can be. Limit: the memory's bandwidth, and so it is what the others are measured
-// by.
+// Idea: no transposition. A row-major matrix is its transpose in column-major order: a copy, and a program that
+// reads the copy in that order, as BLAS can. Limit: memory bandwidth, so this is the bound for all other
+// variants.
 extern "C" __global__ void transpose_copy(const float *in, float *out, int rows, int columns) {
     int x = threadIdx.x;
     // phase: copy

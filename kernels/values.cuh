@@ -1,4 +1,4 @@
-// What kernels share whose elements are of type VALUE, int or float: macros that take VALUE for a part of a name.
+// Shared macros of kernels with elements of type VALUE, int or float, which expand VALUE as a part of a name.
 
 #ifndef VALUE
 #define VALUE float
@@ -7,13 +7,13 @@
 #define JOINED(prefix, suffix) prefix##suffix
 #define OF_VALUE(prefix, type) JOINED(prefix, type)
 
-// Four elements, which are 16 bytes, as the widest loads take them.
+// Four elements, 16 bytes, for the widest loads.
 #define VECTOR_int int4
 #define VECTOR_float float4
 #define VECTOR OF_VALUE(VECTOR_, VALUE)
 #define MAKE_VECTOR OF_VALUE(make_, VECTOR)
 
-// The bits of an element, for what exchanges words of memory and no floats.
+// The bits of an element, for operations on 32-bit words.
 #define TO_BITS_int(value) ((unsigned int)(value))
 #define TO_BITS_float(value) __float_as_uint(value)
 #define TO_BITS OF_VALUE(TO_BITS_, VALUE)

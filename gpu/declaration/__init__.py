@@ -1,1 +1,1 @@
-"""What a pattern declares, and what families of patterns have in common."""
+"""Pattern declarations, and code that families of patterns share."""

@@ -1,4 +1,4 @@
-"""What one thread does by itself, as the first rung of a ladder: the work that all others share out."""
+"""Single-thread variants, the first of a ladder: one thread does the work that other variants divide among threads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gpu.declaration.pattern import HostProgram, Inputs, Params, Textbook, Variant
 
 MOST_OPERATIONS = 2**20
-"""A GPU's thread waits some hundred nanoseconds for memory at each: with more of them nobody would wait for it."""
+"""A single GPU thread waits some hundred nanoseconds for memory per operation: more operations would take too long."""
 
 
 def on_one_thread(
@@ -21,20 +21,20 @@ def on_one_thread(
     textbook: Callable[[Params, int], int],
     **more: Callable[..., object],
 ) -> Variant:
-    """Return the rung of a kernel that is launched with one thread.
+    """Return the variant of a kernel that is launched with one thread.
 
     Parameters
     ----------
     run, title, idea, limit
-        As of a Variant.
+        As in Variant.
     kernel : str
         The `__global__` function.
     work : callable
-        (inputs, params) -> the operations that it does one after the other.
+        (inputs, params) -> number of operations that the thread executes one after the other.
     textbook : callable
-        (params, n) -> the same of n elements, without a run.
+        (params, n) -> expected number of operations for n elements.
     more
-        What else a Variant may say.
+        Other fields of the Variant.
     """
 
     def obstacle(inputs: Inputs, params: Params) -> str:
@@ -42,8 +42,8 @@ def on_one_thread(
         if operations <= MOST_OPERATIONS:
             return ""
         return (
-            f"One thread alone would do {_apart(operations)} operations, one after the other; here it does at most "
-            f"{_apart(MOST_OPERATIONS)}."
+            f"One thread would execute {_thousands(operations)} operations one after the other; the limit is "
+            f"{_thousands(MOST_OPERATIONS)}."
         )
 
     return Variant(
@@ -61,5 +61,5 @@ def on_one_thread(
     )
 
 
-def _apart(number: int) -> str:
+def _thousands(number: int) -> str:
     return f"{number:,}".replace(",", "\u2009")

@@ -1,4 +1,4 @@
-"""What the array patterns share: inputs made from a seed or taken from a file, their parameters, their outlines."""
+"""Shared code of the array patterns: inputs from a seed or a file, their parameters, and their outlines."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from gpu.warp import WARP
 
 KINDS = ("random", "signed", "ones", "ramp", "alternating", "sausage")
 TYPED = "typed"
-"""The option of a source that says: somebody types the values."""
+"""The option of a source for values that the user types."""
 MOST_TYPED = 2048
 
 SAUSAGE = (3, 5, 2, 7, 28, 4, 3, 0, 8, 1)
-"""Inches that ten people want of a sausage: Kirk and Hwu's example of a scan."""
+"""Inches of sausage that ten people order: Kirk and Hwu's example of a scan."""
 
 OUTLINE_COLUMNS = 1024
 _ERROR_COLUMNS = 64
 _CHECKED = 2**20
 _LEVELS = 48
-_OF_A_COLUMN, _FEWEST_OF_A_COLUMN = 256, 8
+_MAX_SAMPLES_PER_COLUMN, _MIN_SAMPLES_PER_COLUMN = 256, 8
 READ_OUT = 2**22
-"""So many values from the first one on a window can read one by one; and so many, spread evenly, it counts."""
+"""Number of leading values that a window can read one by one, and of evenly spread values that it counts."""
 READABLE_ELEMENTS = 1024
-"""Up to so many elements, random whole numbers have two digits, whatever the operator: somebody reads them."""
+"""Up to this many elements, random whole numbers have two digits for every operator, so that they are readable."""
 FACTORS = 1024
-"""So many random factors of a float product are not 1: it stays in range, and is as exact as a product of so many."""
+"""Number of random factors of a float product that are not 1: the product stays in range, and its error small."""
 
 
 def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
-    """Return the parameter that says where the values come from: one of `kinds`, what is typed, or a file."""
+    """Return the parameter for the source of the values: one of `kinds`, typed values, or a file."""
     return Choice(
         name="input",
         label="Input",
-        help="How the elements are made, or that they are typed or come from a file.",
+        help="How the elements are generated, or whether they are typed or read from a file.",
         options=(*kinds, TYPED, FROM_FILE),
         default="random",
         role=Role.SOURCE,
@@ -49,11 +49,11 @@ def input_parameter(kinds: tuple[str, ...] = KINDS) -> Choice:
 def size_parameter(
     default: int = 2**20, maximum: int = 2**30, kinds: tuple[str, ...] = KINDS, on_gpu: SizeRule | None = None
 ) -> Integer:
-    """Return the parameter that says how many values are made, where they are one of `kinds`."""
+    """Return the parameter for the number of generated values, which applies where the source is one of `kinds`."""
     return Integer(
         name="n",
         label="Elements",
-        help="How many elements are made.",
+        help="Number of elements to generate.",
         unit="elements",
         default=default,
         minimum=0,
@@ -65,11 +65,11 @@ def size_parameter(
 
 
 def values_parameter() -> Numbers:
-    """Return the parameter that holds the values that somebody types."""
+    """Return the parameter for values that the user types."""
     return Numbers(
         name="values",
         label="Values",
-        help="The elements, as numbers in a line.",
+        help="The elements, as numbers separated by spaces or commas.",
         default="3 1 7 0 4 1 6 3",
         maximum=MOST_TYPED,
         only_if=("input", (TYPED,)),
@@ -78,11 +78,11 @@ def values_parameter() -> Numbers:
 
 
 def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
-    """Return the parameter that says what type the elements have."""
+    """Return the parameter for the type of the elements."""
     return Choice(
         name="dtype",
         label="Type",
-        help="The elements' type. int32 wraps around, as it does on a GPU.",
+        help="The elements' type. int32 wraps around on overflow, as on a GPU.",
         options=options,
         default=options[0],
         role=Role.TYPE,
@@ -90,12 +90,12 @@ def dtype_parameter(options: tuple[str, ...] = ("int32", "float32")) -> Choice:
 
 
 def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
-    """Return the parameter that says how many threads a block has: a power of two, up to 1024."""
+    """Return the parameter for the number of threads per block: a power of two, up to 1024."""
     sizes = tuple(2**power for power in range(11) if 2**power >= smallest)
     return Choice(
         name="block",
         label="Block",
-        help="Threads in a block; a variant that needs whole warps takes 32 where it is fewer.",
+        help="Threads per block; variants that need whole warps use at least 32.",
         unit="threads",
         options=tuple(map(str, sizes)),
         default=str(default),
@@ -104,17 +104,17 @@ def block_parameter(smallest: int = 8, default: int = 256) -> Choice:
 
 
 def whole_warps(params: Params) -> int:
-    """Return how many threads a block has, a warp at least, by the parameter `block`."""
+    """Return the number of threads per block from the parameter `block`, at least one warp."""
     return max(int(params["block"]), WARP)
 
 
 def make_input(params: Params, seed: int) -> Inputs:
-    """Make the values that parameters named `input`, `n`, `dtype` and perhaps `operator` ask for.
+    """Generate values as the parameters `input`, `n`, `dtype` and, where there is one, `operator` specify.
 
     Raises
     ------
     InputError
-        Where they ask for a file, since none was given.
+        The source is a file, but none is open.
     """
     refuse_missing_file(params)
     if params["input"] == TYPED:
@@ -124,26 +124,26 @@ def make_input(params: Params, seed: int) -> Inputs:
 
 
 def refuse_missing_file(params: Params) -> None:
-    """Raise InputError where `input` asks for a file: whoever makes values was given none."""
+    """Raise InputError if `input` is a file: code that generates values has none."""
     if params["input"] == FROM_FILE:
         raise InputError("No file of numbers is open.", advice="Open one, or choose another input.")
 
 
 def make_values(kind: str, n: int, dtype: str, seed: int, *, operator: str = "sum") -> Array:
-    """Make n values.
+    """Generate n values.
 
     Parameters
     ----------
     kind : str
-        One of `KINDS`; "signed" are random ones of both signs.
+        One of `KINDS`; "signed" are random values of both signs.
     n : int
     dtype : {"int32", "float32"}
     seed : int
-        What random values grow from.
+        Seed of the random values.
     operator : str
-        What the values will be combined by. For a "product" they are chosen so that it neither overflows nor vanishes:
-        odd numbers, whose product is odd however it wraps around; floats from 1/2 to 2, most of them 1. For a "min" or
-        "max", many random whole numbers are of any size, so that it matters whether each is looked at.
+        Operator that will combine the values. For "product", values are chosen so that it neither overflows nor
+        vanishes: odd numbers, with an odd product however it wraps around; floats from 1/2 to 2, most of them 1. For
+        "min" or "max", random whole numbers of large inputs span the whole type, so that a skipped element shows.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def _ramp(n: int, dtype: str, operator: str) -> Array:
         return np.arange(n, dtype=dtype)
     if dtype == "int32":
         return np.arange(n, dtype=np.int32) * np.int32(2) + np.int32(1)
-    # The first half alone must not vanish either.
+    # The product of the first half must not vanish either.
     reach = min(0.5, 64 / max(n, 1))
     return np.linspace(1 - reach, 1 + reach, n, dtype=np.float32)
 
@@ -191,12 +191,12 @@ def _random(n: int, dtype: str, operator: str, rng: np.random.Generator) -> Arra
 
 
 def typed(inputs: Inputs, params: Params) -> Array:
-    """Return the values in the type that the parameters ask for; `accept_values` has seen that they fit."""
+    """Return the values in the type of the parameter `dtype`; `accept_values` has checked that they fit."""
     return np.ascontiguousarray(inputs["values"], params["dtype"])
 
 
 def accept_values(inputs: Inputs, params: Params, *, finite: bool = True) -> None:
-    """Raise InputError where a value is not one of the type that the parameters ask for, or not finite as it should."""
+    """Raise InputError if a value does not fit the type of the parameter `dtype`, or is not finite but has to be."""
     values, dtype = inputs["values"], np.dtype(params["dtype"])
     if values.dtype == dtype and dtype.kind != "f":
         return
@@ -214,7 +214,7 @@ def _accept_piece(values: Array, dtype: np.dtype[Any], start: int, finite: bool)
     outside = (exact < float(limits.min)) | (exact > float(limits.max))
     _refuse(outside & np.isfinite(exact), values, start, f"does not fit {dtype}")
     if values.dtype.kind == "f" and dtype.kind != "f":
-        _refuse(values != np.trunc(values), values, start, f"is not whole, as {dtype} is; float32 takes it")
+        _refuse(values != np.trunc(values), values, start, f"is not whole, as {dtype} requires; float32 can hold it")
 
 
 def _refuse(bad: Array, values: Array, start: int, why: str) -> None:
@@ -224,18 +224,18 @@ def _refuse(bad: Array, values: Array, start: int, why: str) -> None:
 
 
 def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
-    """Return what a curve of many values needs: the least and the greatest of each run of neighbors.
+    """Return the minimum and maximum of each group of neighboring values, to draw a curve of many values.
 
     Parameters
     ----------
     values : array of shape (n,)
     columns : int
-        The most runs; where there are no more values than that, each is a run of its own.
+        The most groups; with no more values than that, each value is a group.
 
     Returns
     -------
     array of shape (2, min(n, columns))
-        In the values' type. Runs are as equal as can be: run k begins at element k * n // columns.
+        In the values' type. Groups are as equal as possible: group k begins at element k * n // columns.
     """
     n = values.size
     if n <= columns:
@@ -245,7 +245,7 @@ def outline(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
 
 
 def outline_of_kept(values: Array, kept: Array) -> Array:
-    """Return the outline of the values that are kept: float64, NaN in columns where none is."""
+    """Return the outline of the values that `kept` selects: float64, NaN in columns without any."""
     with np.errstate(invalid="ignore"):
         # fmin and fmax would do it in one pass, but reduceat of them is several times slower.
         low = outline(np.where(kept, values, np.inf))[0]
@@ -255,7 +255,7 @@ def outline_of_kept(values: Array, kept: Array) -> Array:
 
 
 def middle_half(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
-    """Return between what the middle half of each run of neighbors lies, the runs being those of `outline`.
+    """Return the lower and upper quartile of each group of neighboring values, with the groups of `outline`.
 
     Parameters
     ----------
@@ -266,75 +266,77 @@ def middle_half(values: Array, columns: int = OUTLINE_COLUMNS) -> Array:
     Returns
     -------
     array of shape (2, columns)
-        In the values' type: the quartiles of a run's elements, or of 256 of them that are spread evenly.
+        In the values' type: the quartiles of a group's elements, or of 256 of them that are spread evenly.
     """
     n = values.size
     starts = np.arange(columns, dtype=np.int64) * n // columns
     lengths = np.diff(starts, append=n)
-    taken = min(int(lengths.min()), _OF_A_COLUMN)
-    places = starts[:, np.newaxis] + np.arange(taken) * lengths[:, np.newaxis] // taken
-    low, high = taken // 4, (3 * taken) // 4
-    parted = np.partition(values[places], (low, high), axis=1)
-    return np.ascontiguousarray(parted[:, (low, high)].T)
+    samples = min(int(lengths.min()), _MAX_SAMPLES_PER_COLUMN)
+    places = starts[:, np.newaxis] + np.arange(samples) * lengths[:, np.newaxis] // samples
+    low, high = samples // 4, (3 * samples) // 4
+    partitioned = np.partition(values[places], (low, high), axis=1)
+    return np.ascontiguousarray(partitioned[:, (low, high)].T)
 
 
 def levels_of(values: Array) -> Outputs:
-    """Return how often values of each size come: of all values, or of `READ_OUT` that are spread evenly.
+    """Return the distribution of the values, of all of them or of `READ_OUT` that are spread evenly.
 
     Returns
     -------
     mapping of str to array
-        `levels`, int64, of shape (ranges,): how many fall into each of equal ranges; `level edges`, float64, of shape
-        (ranges + 1,). Whole numbers that lie close have a range each.
+        `levels`, int64, of shape (ranges,): the number of values in each of equal ranges; `level edges`, float64, of
+        shape (ranges + 1,). Whole numbers of a small span have one range each.
     """
-    every = -(-values.size // READ_OUT)
-    # In float64 the least and the greatest float32 have a difference.
-    looked_at = values[::every].astype(np.float64) if values.dtype.kind == "f" else values[::every]
-    low, high = float(looked_at.min()), float(looked_at.max())
+    stride = -(-values.size // READ_OUT)
+    # In float64 the difference of the smallest and the largest float32 does not overflow.
+    samples = values[::stride].astype(np.float64) if values.dtype.kind == "f" else values[::stride]
+    low, high = float(samples.min()), float(samples.max())
     ranges: int | Array = _LEVELS
     if values.dtype.kind in "ui" and high - low < 2**31:
         span = int(high - low) + 1
         least = -(-span // _LEVELS)
-        # Where it can be, all ranges hold equally many numbers: a last one that holds fewer looks like rare values.
+        # Equal ranges where possible: a last range of fewer numbers would look like rare values.
         width = next((each for each in range(least, 2 * least + 1) if span % each == 0), least)
         count = -(-span // width)
         ranges = low - 0.5 + width * np.arange(count + 1.0)
-    counts, edges = np.histogram(looked_at, ranges, None if isinstance(ranges, np.ndarray) else (low, high))
+    counts, edges = np.histogram(samples, ranges, None if isinstance(ranges, np.ndarray) else (low, high))
     return {"levels": counts.astype(np.int64), "level edges": np.asarray(edges, np.float64)}
 
 
 def present_many(values: Array, result: Array) -> Outputs:
-    """Return what a window shows of so many values that each has no place of its own; nothing of fewer.
+    """Return the arrays that a window shows if there are more values than columns; nothing for fewer values.
 
     Parameters
     ----------
     values, result : array of shape (n,)
-        Finite values, and what came of them.
+        Finite values, and the result computed from them.
 
     Returns
     -------
     mapping of str to array
-        `levels` and `level edges` as `levels_of` has them, and `made levels` and `made edges` of a result of several;
-        `values`, the first `READ_OUT`; `middle` as `middle_half` has it, where a run of neighbors is long enough.
+        `levels` and `level edges` as from `levels_of`, and `made levels` and `made edges` for a result of several
+        values; `values`, the first `READ_OUT`; `middle` as from `middle_half`, where groups are long enough.
     """
     if values.size <= OUTLINE_COLUMNS:
         return {}
-    shown = {"values": values[:READ_OUT], **levels_of(values)}
+    arrays = {"values": values[:READ_OUT], **levels_of(values)}
     if result.size > 1 and np.isfinite(result).all():
-        made = levels_of(result)
-        shown |= {"made levels": made["levels"], "made edges": made["level edges"]}
-    return {**shown, "middle": middle_half(values)} if values.size >= _FEWEST_OF_A_COLUMN * OUTLINE_COLUMNS else shown
+        distribution = levels_of(result)
+        arrays |= {"made levels": distribution["levels"], "made edges": distribution["level edges"]}
+    if values.size < _MIN_SAMPLES_PER_COLUMN * OUTLINE_COLUMNS:
+        return arrays
+    return {**arrays, "middle": middle_half(values)}
 
 
 def present(inputs: Inputs, params: Params, result: Array) -> Outputs:
-    """Return what a window shows of an array pattern's run: outlines, how many elements there were, what they are."""
+    """Return the arrays that a window shows of a run: outlines, number of elements, and their distribution."""
     values = typed(inputs, params)
-    shown = {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
-    return {**shown, **present_many(values, result)}
+    arrays = {"input": outline(values), "output": outline(result), "elements": np.array(values.size)}
+    return {**arrays, **present_many(values, result)}
 
 
 def present_error(result: Array, reference: Array) -> Outputs:
-    """Return the reference's outline, and that of how far a result is from it.
+    """Return the outlines of the reference result and of a result's absolute error.
 
     Parameters
     ----------
@@ -343,7 +345,7 @@ def present_error(result: Array, reference: Array) -> Outputs:
     Returns
     -------
     mapping of str to array
-        `right`, of the reference; `error`, float64, of the absolute differences: what is not finite is infinite.
+        `right`, of the reference; `error`, float64, of the absolute differences, infinite where not finite.
     """
     n = result.size
     columns = min(n, OUTLINE_COLUMNS)
@@ -352,13 +354,16 @@ def present_error(result: Array, reference: Array) -> Outputs:
         last = min(first + _ERROR_COLUMNS, columns)
         start, stop = first * n // columns, last * n // columns
         with np.errstate(invalid="ignore", over="ignore"):
-            off = np.abs(np.subtract(result[start:stop], reference[start:stop], dtype=np.float64))
-        off[~np.isfinite(off)] = np.inf
+            difference = np.abs(np.subtract(result[start:stop], reference[start:stop], dtype=np.float64))
+        difference[~np.isfinite(difference)] = np.inf
         starts = np.arange(first, last, dtype=np.int64) * n // columns - start
-        error[0, first:last], error[1, first:last] = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
+        error[0, first:last], error[1, first:last] = (
+            np.minimum.reduceat(difference, starts),
+            np.maximum.reduceat(difference, starts),
+        )
     return {"right": outline(reference), "error": error}
 
 
 def first_values(inputs: Inputs, most: int = 32) -> Inputs:
-    """Cut an array to so many elements, for somebody who watches every step."""
+    """Truncate an array to `most` elements, few enough to follow every step."""
     return {**inputs, "values": inputs["values"][:most]}

@@ -1,4 +1,4 @@
-"""What a pattern is measured on, and beside whom."""
+"""Benchmarks of a pattern: workloads, and the library routines (peers) measured in the same run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """What a user would take instead.
+    """A library routine that a user could call instead of our variants.
 
     Parameters
     ----------
     who : str
     action : callable
-        Does the work once, and is timed; what it returns is not looked at.
+        Does the work once, and is timed; its return value is ignored.
     package : str
-        The package that it needs and that is no requirement of ours.
+        A package that it needs and that Lockstep does not require.
     part : float
-        How much of the case's work it does, where that is not all.
+        The fraction of the case's work that it does.
     """
 
     who: str
@@ -35,14 +35,14 @@ class Peer:
 
 @dataclass(frozen=True)
 class SelfTimed:
-    """What a user would take instead, which has to be timed in a process of its own.
+    """A peer that has to be timed in a separate process.
 
     Parameters
     ----------
     who, package, part
-        As of a Peer.
+        As in Peer.
     measure : callable
-        seed -> milliseconds, and what is remarked on them; RuntimeError says why there are none.
+        seed -> milliseconds, and a remark on them; raises RuntimeError if it cannot measure.
     """
 
     who: str
@@ -53,19 +53,20 @@ class SelfTimed:
 
 @dataclass(frozen=True)
 class CudaProgram:
-    """A program in CUDA C++ that does the work, times itself, and is compiled where it is to run.
+    """A CUDA C++ program that does the work, times itself, and is compiled on the machine that runs it.
 
     Parameters
     ----------
     who : str
     file : str
-        Its source, under `gpu/bench/`.
+        Its source file under `gpu/bench/`.
     arguments : tuple
-        What it is to do; a seed, rounds to warm up and repetitions follow. It prints the milliseconds of each.
+        Its first arguments; a seed, warm-up rounds and repetitions follow. It prints the milliseconds of each
+        repetition.
     versioned : bool
-        Whether it prints the version of what it measures before them.
+        Whether it prints the version of the measured library first.
     options : tuple of str
-        For the compiler, besides -O3: those that its users build it with.
+        Compiler options in addition to -O3: those that its users build it with.
     """
 
     who: str
@@ -77,21 +78,21 @@ class CudaProgram:
 
 @dataclass(frozen=True)
 class Case:
-    """A task for every variant of a pattern.
+    """A workload for every variant of a pattern.
 
     Parameters
     ----------
     work : str
-        What the tables call it.
+        Its name in the tables.
     params : mapping
     make_inputs : callable or None
-        A random generator -> inputs; None lets the pattern make them from the parameters.
+        A random generator -> inputs; None to generate them from the parameters.
     variants : tuple of str
-        Which variants; all of ours that are correct when empty. One that cannot take the inputs is left out.
+        Names of variants; empty for all correct ones. A variant that does not support the inputs is left out.
     anew : bool
-        Whether each repetition begins with the inputs anew, as it must where they are overwritten and that matters.
+        Whether the inputs are restored before each repetition, which overwrites them.
     libraries : mapping of str to callable
-        By a library's module, "torch" or "cupy": (the module, a seed) -> the peers, their input on the GPU.
+        By a library's module, "torch" or "cupy": (the module, a seed) -> the peers, with their input on the GPU.
     programs : tuple of CudaProgram
     """
 
@@ -106,16 +107,16 @@ class Case:
 
 @dataclass(frozen=True)
 class SizeCurve:
-    """Sizes over which all variants of a pattern are measured on a GPU, to be kept as data.
+    """Sizes at which all variants of a pattern are measured on a GPU, to be saved as data.
 
     Parameters
     ----------
     sizes : tuple of int
-        Powers of two, ascending: elements, columns or bodies, of a pattern of images the pixels of a side.
+        Powers of two, ascending: elements, columns or bodies; for image patterns, pixels per side.
     params : mapping
-        Values of parameters that are not the defaults.
+        Values of parameters that differ from the defaults.
     anew : bool
-        As of a Case.
+        As in Case.
     """
 
     sizes: tuple[int, ...] = ()
@@ -125,16 +126,16 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Beside:
-    """The fastest variants beside their peers over sizes: one size flatters.
+    """Comparison of the fastest variants with their peers over sizes, since a single size can mislead.
 
     Parameters
     ----------
     work : str
-        What is done at every size.
+        The work done at every size.
     unit : str
-        What sizes count, such as "elements".
+        Unit of the sizes, such as "elements".
     cases : mapping of int or str to Case
-        By size, ascending; or by shape, such as "64 x 4096", which have no order.
+        By size, ascending; or by shape, such as "64 x 4096", in any order.
     """
 
     work: str
@@ -142,29 +143,30 @@ class Beside:
     cases: Mapping[int, Case] | Mapping[str, Case]
 
 
-def _alone(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:
-    """Measure beside nobody."""
+def _no_peers(inputs: Mapping[str, Array], params: Mapping[str, Any]) -> Iterator[Peer | SelfTimed]:
+    """Yield no peers."""
     yield from ()
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What a pattern is measured on.
+    """All benchmarks of a pattern.
 
     Parameters
     ----------
     gpu, compiled, lockstep : tuple of Case
-        On a GPU, every size past its last cache but where small ones are asked about; on the simulator's two executors.
+        Cases on a GPU, larger than its L2 unless the case is about small sizes; and on the simulator's two executors.
     curve : SizeCurve
-        On a GPU, over sizes.
+        Sizes measured on a GPU.
     wanted : mapping of str to str
-        What is wanted of variants that are compiled, by their names, such as "4 x SciPy".
+        Performance targets on the compiled executor, by variant, such as "4 x SciPy".
     peers : callable
-        (inputs, params) -> the CPU's libraries, on the same input.
+        (inputs, params) -> CPU libraries, on the same input.
     timed : tuple of Case
-        What the timing model is compared with a GPU on: from within the last cache to past it, and other blocks.
+        Cases on which the timing model is compared with a GPU: from sizes that fit in L2 to larger ones, and with
+        other block sizes.
     beside : tuple of Beside
-        On a GPU, the fastest variants beside their peers over sizes.
+        Comparisons on a GPU of the fastest variants with their peers over sizes.
     """
 
     gpu: tuple[Case, ...] = ()
@@ -172,7 +174,7 @@ class Benchmark:
     lockstep: tuple[Case, ...] = ()
     curve: SizeCurve = field(default_factory=SizeCurve)
     wanted: Mapping[str, str] = field(default_factory=dict)
-    peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimed]] = _alone
+    peers: Callable[[Mapping[str, Array], Mapping[str, Any]], Iterator[Peer | SelfTimed]] = _no_peers
     timed: tuple[Case, ...] = ()
     beside: tuple[Beside, ...] = ()
 
@@ -183,12 +185,12 @@ def powers(*exponents: int) -> tuple[int, ...]:
 
 
 def random_image(height: int, width: int) -> Callable[[np.random.Generator], Mapping[str, Array]]:
-    """Return a maker of gray 8-bit images of uniform noise."""
+    """Return a function that generates gray 8-bit images of uniform noise."""
     return lambda rng: {"image": rng.integers(0, 256, (height, width), np.uint8), "maxval": np.array(255)}
 
 
 def constant_image(height: int, width: int) -> Callable[[np.random.Generator], Mapping[str, Array]]:
-    """Return a maker of gray 8-bit images of one value."""
+    """Return a function that generates gray 8-bit images of one value."""
     return lambda rng: {
         "image": np.full((height, width), rng.integers(0, 256), np.uint8),
         "maxval": np.array(255),
@@ -196,7 +198,7 @@ def constant_image(height: int, width: int) -> Callable[[np.random.Generator], M
 
 
 def of_floats(n: int, call: Callable[[Any, Any], Any]) -> Mapping[str, Callable[[Any, int], Iterator[Peer]]]:
-    """Return what PyTorch and CuPy do with n float32 from 0 to 1; `call` takes the module and the values."""
+    """Return the PyTorch and CuPy peers for n float32 values from 0 to 1; `call` takes the module and the values."""
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
         values = torch.rand(n, device="cuda")

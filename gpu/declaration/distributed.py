@@ -1,9 +1,9 @@
-"""How a pattern runs over several devices: what of it each does alone, what they tell each other, what is fixed up.
+"""Distributed programs: how a pattern runs over several devices, as local work, an exchange, and a fix-up.
 
-A distributed program stands above the ladder as a host program stands above its kernels: it says which tasks there are
-and what each takes of others, and launches nothing itself. A task is a step, a function of this module's callers that
-runs on a worker's engine. Tasks that take what several tasks made are the exchange: of all with one (totals), of
-neighbors (halos), of all with all (a sort's buckets); a program that goes round again makes tasks of tasks.
+A distributed program calls a ladder's variants as a host program launches kernels: it defines the Dask tasks and their
+arguments, and launches nothing itself. A Dask task is a step, a function that runs on a worker's engine. Dask tasks
+that take the results of several others are the exchange: all to one (totals), between neighbors (halos), all to all
+(the buckets of a sort). An iterative program adds Dask tasks that take the results of the previous iteration.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from gpu.engines.base import Array, Engine, OverlappingEngine
 Arrays = Mapping[str, Array]
 
 PART_BYTES = 2**22
-"""Of a part of a chunk, where an engine copies for one part while another one is computed.
+"""Size of the parts of a chunk, for engines that overlap copying one part with computing another.
 
-As float32 an 8-bit image of this size is as large as memory that malloc hands out again: fresh pages take longer.
+An 8-bit image of this size, converted to float32, still fits in memory that malloc reuses: new pages take longer.
 """
 
-_OF_ROWS = ("values", "image")
-"""Inputs that such a chunk has rows of."""
+_ROW_INPUTS = ("values", "image")
+"""Inputs of which a chunk has rows."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A chunk's input, as a step takes it.
+    """A chunk's input, as passed to a step.
 
     Parameters
     ----------
     inputs : mapping of str to array
-        Those that are divided, this chunk's elements of them with what it sees of its neighbors; all others whole.
+        Divided inputs: this chunk's elements and its halo. All other inputs: complete.
     place : int
-        Which chunk it is, from 0.
+        The chunk's index, from 0.
     start, stop : int
-        Its own elements, or rows, among all.
+        The range of its own elements, or rows, in the complete input.
     before, after : int
-        How many of its neighbors' stand before and after its own.
+        Numbers of halo elements, or rows, before and after its own.
     """
 
     inputs: Arrays
@@ -54,24 +54,24 @@ class Piece:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that was read for it."""
+        """Bytes of all its inputs."""
         return sum(each.nbytes for each in self.inputs.values())
 
 
 @dataclass(frozen=True)
 class OnWorker:
-    """What a step runs on and with.
+    """Worker context of a step: engine, parameters and host program.
 
     Parameters
     ----------
     engine : Engine
-        The worker's own. What a step leaves in a buffer that it returns stays on the device until nobody asks for it.
+        The worker's engine. A buffer that a step returns stays on the device until no Dask task needs it.
     params : mapping
         The pattern's parameters.
     variant : str
-        The name of the rung that was chosen.
+        The name of the chosen variant.
     host_program : callable
-        That rung's.
+        The variant's host program.
     """
 
     engine: Engine
@@ -80,7 +80,7 @@ class OnWorker:
     host_program: Callable[[Engine, Arrays, Mapping[str, Any]], Generator[Any, None, Arrays]]
 
     def run(self, inputs: Arrays) -> Arrays:
-        """Run the rung on a part of the input, as if that were all; return its outputs."""
+        """Run the variant on a part of the input as if it were the complete input; return its outputs."""
         program = self.host_program(self.engine, inputs, self.params)
         while True:
             try:
@@ -90,82 +90,82 @@ class OnWorker:
                 return outputs
 
     def run_by_turns(self, parts: Iterable[Arrays]) -> Generator[Arrays, None, None]:
-        """Run the rung on parts of the input, and yield what it makes of each, in order.
+        """Run the variant on parts of the input, and yield the outputs of each, in order.
 
-        On an engine that overlaps, two are under way at a time, each on a stream of its own: while one is computed, the
-        next one is brought to the device, and what was made of the one before taken away.
+        An OverlappingEngine processes two parts at a time, on two streams: while one is computed, the next part is
+        uploaded and the previous part's outputs are downloaded.
         """
         engine = self.engine
         if not isinstance(engine, OverlappingEngine):
             yield from map(self.run, parts)
             return
-        waiting = iter(parts)
-        begun, given, more = 0, 0, True
+        remaining = iter(parts)
+        started, yielded, more = 0, 0, True
         outputs: dict[int, Arrays] = {}
-        under_way: dict[int, tuple[int, Generator[Any, None, Arrays]]] = {}
+        running: dict[int, tuple[int, Generator[Any, None, Arrays]]] = {}
         try:
-            while more or under_way:
+            while more or running:
                 for number in (0, 1):
-                    if number in under_way:
-                        place, program = under_way[number]
+                    if number in running:
+                        place, program = running[number]
                         with engine.on_stream(number):
                             try:
                                 next(program)
                                 continue
                             except StopIteration as end:
                                 outputs[place] = end.value
-                                del under_way[number]
-                    while given in outputs:  # before the next part is waited for
-                        yield outputs.pop(given)
-                        given += 1
-                    if more and (inputs := next(waiting, None)) is not None:
+                                del running[number]
+                    while yielded in outputs:  # before waiting for the next part
+                        yield outputs.pop(yielded)
+                        yielded += 1
+                    if more and (inputs := next(remaining, None)) is not None:
                         with engine.on_stream(number):
-                            under_way[number] = begun, self.host_program(engine, inputs, self.params)
-                            begun += 1
-                            next(under_way[number][1])
+                            running[number] = started, self.host_program(engine, inputs, self.params)
+                            started += 1
+                            next(running[number][1])
                     else:
                         more = False
         finally:
-            for number, (_, program) in under_way.items():
+            for number, (_, program) in running.items():
                 with engine.on_stream(number):
                     program.close()
             engine.join_streams()
 
 
 class Made(Protocol):
-    """What a task makes, for other tasks to take; of several things by name one."""
+    """The future result of a Dask task, to pass to other Dask tasks; an index selects one of several named results."""
 
     def __getitem__(self, name: str) -> Made: ...
 
 
 Step = Callable[..., Any]
-"""`step(worker, *taken)`: a function of a module, so that a worker finds it by its name.
+"""`step(worker, *arguments)`: a module-level function, so that workers can import it by name.
 
-`worker` is an `OnWorker`; what it takes are a chunk's `Piece`, arrays, buffers, or lists of them, and it changes none
-of them: what a lost worker made is made again of the same. It returns an array, a buffer, or a mapping of names to
-them.
+`worker` is an `OnWorker`. Arguments are a chunk's `Piece`, arrays, buffers, or lists of them; a step must not modify
+them, because a lost worker's results are computed again from the same arguments. It returns an array, a buffer, or a
+mapping of names to them.
 """
 
 
 class Tasks(Protocol):
-    """Takes down which tasks a distributed run has; nothing need have run while they are named."""
+    """Collects the Dask tasks of a distributed run; none has to have run while others are added."""
 
     @property
     def chunks(self) -> Sequence[Made]:
-        """The input's chunks in their order, at least one; a step takes one as a `Piece`."""
+        """The input's chunks in order, at least one; a step receives a chunk as a `Piece`."""
         ...
 
     @property
     def shares(self) -> Sequence[Sequence[int]]:
-        """The places of chunks by the device whose they are: those of each follow each other; a device without is none.
+        """The indices of each device's chunks, which are consecutive; devices without chunks are left out.
 
-        What is known of one device's chunks takes no exchange, and its tasks wait for each other anyway.
+        Combining results of one device's chunks needs no exchange, and its Dask tasks run one after the other anyway.
         """
         ...
 
     @property
     def beside(self) -> Mapping[str, Sequence[Made]]:
-        """Inputs that are divided by themselves: the chunks of each, at most as many as there are of the input."""
+        """The chunks of separately divided inputs, at most as many as the main input has."""
         ...
 
     @property
@@ -175,28 +175,28 @@ class Tasks(Protocol):
 
     @property
     def variant(self) -> str:
-        """The name of the rung that was chosen."""
+        """The name of the chosen variant."""
         ...
 
     def make(self, step: Step, *taken: Any, place: int = 0) -> Made:
-        """Add a task: a step, and what it takes: things made, lists of them, or plain values.
+        """Add a Dask task that calls a step with arguments: results of other Dask tasks, lists of them, or values.
 
-        `place` says whose it is: what belongs to a chunk runs where that chunk's other things are, where that can be.
+        `place` is the index of the chunk that it belongs to: it runs on that chunk's worker where possible.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Parts:
-    """An output in parts that lie side by side along its first axis.
+    """An output in parts, to be concatenated along the first axis.
 
     Parameters
     ----------
     parts : tuple of Made
         Arrays, in order.
     starts : Made or None
-        An array of int64: where each part begins, for whoever writes parts before all are there. None where a part
-        has as many elements, or rows, as its chunk, or there is but one.
+        An int64 array with the first index of each part, so that a part can be written before all are computed. None
+        if each part has as many elements, or rows, as its chunk, or if there is only one part.
     """
 
     parts: tuple[Made, ...]
@@ -205,17 +205,17 @@ class Parts:
 
 @dataclass(frozen=True)
 class Streaming:
-    """How a pattern runs over what no memory holds: a chunk after the other, of which only small results are kept.
+    """How a pattern streams data that does not fit in memory: chunk by chunk, keeping only small results.
 
     Parameters
     ----------
     plan : callable or None
-        As a DistributedProgram's; it reads a chunk again rather than keep what it made of it. None where chunks need
-        nothing of each other but halos: they then are read, computed and written a part at a time.
+        As in DistributedProgram, but it reads a chunk again rather than keep its results. None if chunks need nothing
+        of each other except halos: they are then read, computed and written a part at a time.
     dtype : callable or None
-        params -> the type of the elements of a result that is written in parts; None where it is small.
+        params -> element type of a result that is written in parts; None for a small result.
     sized : callable
-        params -> whether such a result is as long as the input, which is known before it runs.
+        params -> whether such a result is as long as the input, so that its length is known before the run.
     """
 
     plan: Callable[[Tasks], Mapping[str, Parts]] | None
@@ -224,7 +224,7 @@ class Streaming:
 
 
 Rule = Callable[[Mapping[str, Any]], int]
-"""params -> so many elements, or rows."""
+"""params -> number of elements, or rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,25 +234,25 @@ class DistributedProgram:
     Parameters
     ----------
     local, exchange, fix_up : str
-        What each device does alone, what is told between them, and what is done with it: a sentence each, and "" where
-        there is nothing to do.
+        What each device computes alone, what devices exchange, and what they do with it: a sentence each, "" for
+        nothing.
     plan : callable
-        Names the tasks, and returns the outputs by their names, those that the pattern's variants have.
+        Adds the Dask tasks, and returns the outputs by name, as the pattern's variants do.
     divided : tuple of str
-        Which inputs are divided, along their first axis; those that are not there are passed over.
+        Names of the inputs that are divided along their first axis; absent ones are ignored.
     beside : tuple of str
-        Which inputs are divided too, each by itself along its own first axis.
+        Names of further inputs that are divided separately, each along its own first axis.
     ragged : mapping of str to str
-        Inputs whose rows are of different lengths, and in which input stands where each row begins, and where the last
-        one ends. Of both a chunk has what belongs to its rows; where rows begin is counted from the first one of all.
+        Inputs with rows of different lengths, and for each the input with its row offsets, including the end of the
+        last row. A chunk has both for its rows; the offsets count from the first row of the complete input.
     halo : callable
-        params -> how many elements, or rows, a chunk sees of its neighbors on either side.
+        params -> number of halo elements, or rows, on either side of a chunk.
     together : callable
-        params -> how many elements, or rows, are not divided: a chunk has a multiple of them.
+        params -> granularity: a chunk has a multiple of this number of elements, or rows.
     on_demand : tuple of str
-        Outputs that a run has only where they are asked for: nobody computes them otherwise.
+        Outputs that are computed only on request.
     streaming : Streaming or None
-        None where its chunks cannot be read one after the other.
+        None if it cannot stream its chunks one after the other.
     """
 
     local: str
@@ -271,9 +271,9 @@ class DistributedProgram:
 def rows_alone(
     result: str, *, halo: Rule = lambda params: 0, together: Rule = lambda params: 1
 ) -> Callable[[Tasks], dict[str, Parts]]:
-    """Return the plan of a pattern whose chunks need nothing of each other but halos, for the output of that name.
+    """Return the plan of a pattern with chunks that need nothing of each other except halos.
 
-    `halo` and `together` are as the DistributedProgram has them.
+    `result` is the name of the output; `halo` and `together` are as in DistributedProgram.
     """
 
     def plan(tasks: Tasks) -> dict[str, Parts]:
@@ -285,25 +285,25 @@ def rows_alone(
 
 
 def run_alone(worker: OnWorker, piece: Piece, result: str, halo: int, together: int) -> Array:
-    """Run the rung on a chunk and its halo, and return what it makes of the chunk's own rows."""
+    """Run the variant on a chunk and its halo, and return the result of the chunk's own rows."""
     count = piece.nbytes // PART_BYTES if isinstance(worker.engine, OverlappingEngine) else 1
     lengths = equal_lengths((piece.stop - piece.start) // together, count)
     if len(lengths) == 1:
-        made = worker.run(piece.inputs)[result]
-        return made[piece.before : len(made) - piece.after]
+        rows_out = worker.run(piece.inputs)[result]
+        return rows_out[piece.before : len(rows_out) - piece.after]
     ends = piece.before + together * np.cumsum([0, *lengths])
-    total, parts, seen = piece.before + piece.stop - piece.start + piece.after, [], []
+    total, parts, own_rows = piece.before + piece.stop - piece.start + piece.after, [], []
     for first, end in pairwise(ends.tolist()):
         before, after = min(halo, first), min(halo, total - end)
         rows = slice(first - before, end + after)
-        parts.append({name: each[rows] if name in _OF_ROWS else each for name, each in piece.inputs.items()})
-        seen.append(slice(before, before + end - first))
-    made_of = worker.run_by_turns(parts)
-    return np.concatenate([made[result][own] for made, own in zip(made_of, seen, strict=True)])
+        parts.append({name: each[rows] if name in _ROW_INPUTS else each for name, each in piece.inputs.items()})
+        own_rows.append(slice(before, before + end - first))
+    all_outputs = worker.run_by_turns(parts)
+    return np.concatenate([outputs[result][own] for outputs, own in zip(all_outputs, own_rows, strict=True)])
 
 
 def as_tree(tasks: Tasks, step: Step, made: Sequence[Made], fan_in: int = 8) -> Made:
-    """Combine things by a step that takes a list of them, so many at a time, until one is left."""
+    """Reduce results by a step that takes a list, `fan_in` results at a time, until one is left."""
     level = list(made)
     while len(level) > 1:
         level = [tasks.make(step, level[first : first + fan_in], place=first) for first in range(0, len(level), fan_in)]
@@ -311,7 +311,7 @@ def as_tree(tasks: Tasks, step: Step, made: Sequence[Made], fan_in: int = 8) -> 
 
 
 def equal_lengths(total: int, count: int) -> tuple[int, ...]:
-    """Return the lengths of at most `count` chunks of `total`, as equal as can be, none empty but an only one."""
+    """Return the lengths of at most `count` chunks of `total`, as equal as possible; only a single one may be empty."""
     count = max(1, min(count, total))
     bounds = np.arange(count + 1, dtype=np.int64) * total // count
     return tuple(np.diff(bounds).tolist())

@@ -1,8 +1,8 @@
-"""From which size variants can be compared on a GPU: each of its multiprocessors has to get so much to do.
+"""Smallest problem sizes from which variants can be compared on a GPU, by its number of multiprocessors.
 
-Below, the figures are those of launches, and of multiprocessors that have nothing to do: they put variants into another
-order. The amounts are taken from what variants took on an H200, whose 132 multiprocessors read 4.8 TB/s: enough for
-launches to be less than a tenth of what the fastest variants take.
+For smaller sizes, launch overhead and idle multiprocessors determine the times and rank the variants differently. The
+amounts per multiprocessor come from measurements on an H200 (132 multiprocessors, 4.8 TB/s): enough that launch
+overhead is less than a tenth of the fastest variants' times.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import math
 from collections.abc import Callable
 
 SizeRule = Callable[[int], int]
-"""How many multiprocessors a GPU has -> a size, a power of two."""
+"""Number of multiprocessors of a GPU -> size, a power of two."""
 
 
 def elements(each: int) -> SizeRule:
-    """Return the rule that gives each multiprocessor so many elements, bodies or rows, about."""
+    """Return the rule for about `each` elements, bodies or rows per multiprocessor."""
     return lambda multiprocessors: _power(multiprocessors * each)
 
 
 def side(each: int) -> SizeRule:
-    """Return the rule for the side of a square, of which each multiprocessor gets so many elements, about."""
+    """Return the rule for the side of a square with about `each` elements per multiprocessor."""
     return lambda multiprocessors: _power(math.sqrt(multiprocessors * each))
 
 
 def cube(each: int) -> SizeRule:
-    """Return the rule for the edge of a cube, of which each multiprocessor gets so many points, about."""
+    """Return the rule for the edge of a cube with about `each` points per multiprocessor."""
     return lambda multiprocessors: _power(math.cbrt(multiprocessors * each))
 
 
 def _power(amount: float) -> int:
-    """Return the power of two that is nearest in ratio."""
+    """Return the nearest power of two, by ratio."""
     return 1 << max(0, round(math.log2(amount)))

@@ -1,4 +1,4 @@
-"""What patterns of matrices share: inputs made from a seed or taken from a file, parameters, pictures."""
+"""Shared code of the matrix patterns: inputs from a seed or a file, parameters, and pictures."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ KINDS = ("random", "digits", "ones")
 LARGEST = 16384
 
 SHOWN = 2048
-"""Of a matrix with more rows or columns, every second is shown, every third, and so on: at most so many."""
+"""The most rows or columns that are shown; of larger matrices, every second, third and so on."""
 
 _CHUNK = 2**22
 
-# Dark blue to yellow through green, of which every step looks as wide as the next: after matplotlib's viridis (CC0).
+# Perceptually uniform from dark blue through green to yellow, after matplotlib's viridis (CC0).
 _COLORS = np.array(
     [[68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141], [39, 173, 129], [92, 200, 99],
      [170, 220, 50], [253, 231, 37]],
@@ -29,11 +29,11 @@ _NOT_A_NUMBER = (214, 39, 40)
 
 
 def input_parameter(kinds: tuple[str, ...] = KINDS, default: str = "random") -> Choice:
-    """Return the parameter that says where the values come from: one of `kinds`, or a file."""
+    """Return the parameter for the source of the values: one of `kinds`, or a file."""
     return Choice(
         name="input",
         label="Input",
-        help="How the matrices are made, or that one comes from a file.",
+        help="How the matrices are generated, or whether one is read from a file.",
         options=(*kinds, FROM_FILE),
         default=default,
         role=Role.SOURCE,
@@ -51,7 +51,7 @@ def side_parameter(
     role: Role | None = None,
     on_gpu: SizeRule | None = None,
 ) -> Integer:
-    """Return a parameter that says how many rows or columns a matrix has; as many as n where it may be 0."""
+    """Return a parameter for the number of rows or columns of a matrix; if 0 is allowed, it means n."""
     least = "" if minimum else "as n"
     return Integer(
         name=name,
@@ -68,7 +68,7 @@ def side_parameter(
 
 
 def make_matrix(kind: str, rows: int, columns: int, rng: np.random.Generator) -> Array:
-    """Make a matrix of float32: random numbers from -1 to 1, random digits, or ones."""
+    """Generate a float32 matrix: random numbers from -1 to 1, random digits, or ones."""
     match kind:
         case "digits":
             return rng.integers(0, 10, (rows, columns)).astype(np.float32)
@@ -85,14 +85,14 @@ def accept_matrix(
     largest: int = LARGEST,
     dtype: type[np.float16] | type[np.float32] = np.float32,
 ) -> None:
-    """Raise InputError where there is no element, there are more rows or columns, or one is not a finite `dtype`.
+    """Raise InputError if a matrix is empty, has more than `largest` rows or columns, or an element is not finite.
 
-    With `finite` False an infinite element is taken too.
+    Elements also have to be in the range of `dtype`. With `finite` False, infinite elements are accepted.
     """
     rows, columns = values.shape
     if not 1 <= rows <= largest or not 1 <= columns <= largest:
         raise InputError(
-            f"{name[0].upper()}{name[1:]} has {rows} rows and {columns} columns; 1 to {largest} are taken."
+            f"{name[0].upper()}{name[1:]} has {rows} rows and {columns} columns; 1 to {largest} are allowed."
         )
     limit = float(np.finfo(dtype).max)
     for first, piece in pieces(values):
@@ -101,56 +101,55 @@ def accept_matrix(
         if bad.any():
             row, column = np.argwhere(bad)[0].tolist()
             value = piece[row, column].item()
-            why = "is not a finite number" if finite else "is no number"
+            why = "is not a finite number" if finite else "is not a number"
             if np.isfinite(value):
                 why = f"does not fit {np.dtype(dtype)}"
             raise InputError(f"Row {first + row}, column {column} of {name}, {value!r}, {why}.")
 
 
 def pieces(values: Array) -> Iterator[tuple[int, Array]]:
-    """Yield a matrix a few rows at a time, with the number of the first."""
+    """Yield a matrix a few rows at a time, each part with the number of its first row."""
     step = max(1, _CHUNK // max(1, values.shape[1]))
     for first in range(0, values.shape[0], step):
         yield first, values[first : first + step]
 
 
 def single(values: Array) -> Array:
-    """Return a matrix as kernels take it: float32, one row after the other; `accept_matrix` has seen that it fits."""
+    """Return a matrix as kernels need it: float32, contiguous rows; `accept_matrix` has checked that it fits."""
     return np.ascontiguousarray(values, np.float32)
 
 
 def present(matrices: Mapping[str, Array], first: int = 0) -> Outputs:
-    """Return what a window shows of matrices.
+    """Return the arrays that a window shows of matrices.
 
     Parameters
     ----------
     matrices : mapping of str to array of shape (rows, columns)
-        By the name that stands above each.
+        By the name that is shown above each.
     first : int
-        Which row of the whole their first one is, where they are rows of larger ones.
+        Index of their first row in the larger matrices that they are rows of.
 
     Returns
     -------
     mapping of str to array
-        For a matrix "A" there are `A`, its elements or, of more than `SHOWN` rows or columns, every second or further;
-        `A picture`, uint8, of the same shape and three channels; `A shape`, how many rows and columns it has;
-        `A first`, which is `first`; and `A range`, float64, the least and the greatest of the elements that are shown
-        and finite, NaN where none is.
+        For a matrix "A": `A`, its elements, subsampled where it has more than `SHOWN` rows or columns; `A picture`,
+        uint8, of the same shape with three channels; `A shape`, its numbers of rows and columns; `A first`, which is
+        `first`; and `A range`, float64, the minimum and maximum of the finite elements that are shown, NaN without any.
     """
-    shown: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name, values in matrices.items():
         stride = every(values.shape)
-        shown[name] = np.ascontiguousarray(values[::stride, ::stride], np.float32)
-        low, high = _range(shown[name])
-        shown[f"{name} picture"] = picture(shown[name], low, high)
-        shown[f"{name} range"] = np.array([low, high])
-        shown[f"{name} shape"] = np.array(values.shape)
-        shown[f"{name} first"] = np.array(first)
-    return shown
+        arrays[name] = np.ascontiguousarray(values[::stride, ::stride], np.float32)
+        low, high = _range(arrays[name])
+        arrays[f"{name} picture"] = picture(arrays[name], low, high)
+        arrays[f"{name} range"] = np.array([low, high])
+        arrays[f"{name} shape"] = np.array(values.shape)
+        arrays[f"{name} first"] = np.array(first)
+    return arrays
 
 
 def every(shape: tuple[int, ...]) -> int:
-    """Return how far apart the rows and columns are that are shown of a matrix."""
+    """Return the stride between the rows and columns of a matrix that are shown."""
     return max(1, -(-max(shape) // SHOWN))
 
 
@@ -162,7 +161,7 @@ def _range(values: Array) -> tuple[float, float]:
 
 
 def picture(values: Array, low: float, high: float) -> Array:
-    """Color a matrix: what is `low` or less dark blue, `high` or more yellow, and what is not a number red.
+    """Color a matrix from dark blue (`low` or less) to yellow (`high` or more), and NaN red.
 
     Parameters
     ----------
@@ -186,5 +185,5 @@ def picture(values: Array, low: float, high: float) -> Array:
 
 
 def corner(inputs: Inputs, rows: int, columns: int) -> Inputs:
-    """Cut a matrix that was given down to its first rows and columns, for somebody who watches every step."""
+    """Truncate a matrix to its first rows and columns, few enough to follow every step."""
     return {**inputs, "values": np.ascontiguousarray(inputs["values"][:rows, :columns])}

@@ -1,4 +1,4 @@
-"""What a pattern declares: it drives the window's forms, the command line, the benchmarks and the tests."""
+"""The declaration of a pattern, from which forms, commands, benchmarks and tests are generated."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Params = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: `fraction` in 0..1, or None where that is not known.
+    """Progress of a run: `fraction` in 0..1, or None if unknown.
 
-    `sample` gives a few hundred of the values as they are now, shape (columns,), for a picture, where there is one;
-    `partials` all results of parts that one value is about to be made of, one a block.
+    `sample` returns a few hundred of the current values, shape (columns,), for a picture; `partials` returns all
+    partial results that are about to be combined into one value, one per block. Both are optional.
     """
 
     fraction: float | None
@@ -44,7 +44,7 @@ class Progress:
 
 
 def compiling(kernel: str) -> Progress:
-    """Return what is told while the engine makes machine code of a kernel."""
+    """Return the progress to report while the engine compiles a kernel."""
     return Progress(None, f"compiling {kernel} for this processor")
 
 
@@ -60,11 +60,11 @@ class Parameter:
     name : str
         The name in `params`; the command line's option is `--name`.
     label, help, unit : str
-        What a form shows: a short label, a sentence, the unit.
+        Texts for a form: a short label, a sentence, the unit.
     only_if : tuple of (str, tuple of str) or None
-        The name of a Choice and the options for which this parameter counts; None means always.
+        The name of a Choice and the options for which this parameter applies; None for always.
     role : Role or None
-        What it is for, where somebody beside the pattern's own host programs asks that.
+        Its purpose, for code outside the pattern's own host programs.
     """
 
     name: str
@@ -76,25 +76,25 @@ class Parameter:
 
     @property
     def initial(self) -> Value:
-        """The value a form starts with."""
+        """The initial value in a form."""
         raise NotImplementedError
 
     def initial_with(self, given: Params) -> Value:
-        """Return the value that stands for none, beside others that are given."""
+        """Return the default value, given other parameters' values."""
         return self.initial
 
     def check(self, value: Any) -> Value:
-        """Return `value` as this parameter holds it, from a value or from its text; InputError says what is allowed."""
+        """Return a value, or its text, converted and validated; raise InputError if it is not allowed."""
         raise NotImplementedError
 
     def applies(self, params: Params) -> bool:
-        """Whether this parameter counts, given the others."""
+        """Return whether this parameter applies, given the others."""
         return self.only_if is None or params.get(self.only_if[0]) in self.only_if[1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Parameter):
-    """One of `options`, which a form calls by their `titles`, or else by their names as people write them."""
+    """One of `options`, which a form shows by their `titles`, or by their formatted names."""
 
     options: tuple[str, ...]
     default: str
@@ -117,13 +117,13 @@ class Integer(Parameter):
     Parameters
     ----------
     least : str
-        What a form shows for the minimum.
+        Text that a form shows for the minimum.
     reason : str
-        Why others are refused, as a sentence, where that is not plain.
+        Sentence why other values are rejected, where it is not obvious.
     own : tuple of (str, int)
-        Other defaults, by options of the Choice that `only_if` names.
+        Different defaults, by options of the Choice in `only_if`.
     on_gpu : SizeRule or None
-        The default on a GPU, where it is the one that says how much there is to do.
+        The default on a GPU, for the parameter that determines the amount of work.
     """
 
     default: int
@@ -180,7 +180,7 @@ class Real(Parameter):
         return number
 
 
-NO_MIDDLE = "With an even number of rows none is in the middle, over the pixel that the result belongs to."
+NO_MIDDLE = "With an even number of rows, no row is centered on the result's pixel."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,16 +221,16 @@ def _read_matrix(name: str, path: Path) -> Array:
 
 @dataclass(frozen=True)
 class Textbook:
-    """What a textbook says of n elements, with as many processors as it wants.
+    """Theoretical work and span of an algorithm for n elements, on an unlimited number of processors.
 
     Parameters
     ----------
     operations : int
-        By all threads together: what `gpu.simulator.executor.work` counts.
+        Work: operations of all threads, as counted by `gpu.simulator.executor.work`.
     steps : int
-        How many of them follow each other at least.
+        Span: length of the longest chain of dependent operations.
     peak : int
-        The most of one step: as many threads as that take part.
+        Peak parallelism: the most operations in one step.
     """
 
     operations: int
@@ -239,69 +239,68 @@ class Textbook:
 
     @property
     def average(self) -> float | None:
-        """The average parallelism, operations a step; None without steps."""
+        """The average parallelism, operations per step; None without steps."""
         return self.operations / self.steps if self.steps else None
 
     @classmethod
     def one_by_one(cls, operations: int) -> Textbook:
-        """Return what one thread comes to that does them all: as many steps as operations."""
+        """Return work and span of one thread that executes all operations in sequence."""
         return cls(operations, operations, min(operations, 1))
 
 
-def _as_it_is(params: Params, result: Array) -> Array:
-    """Compare all of a result."""
+def _identity(params: Params, result: Array) -> Array:
+    """Compare a result unchanged."""
     return result
 
 
-def _none(inputs: Inputs, params: Params) -> str:
-    """Find no obstacle: most variants take whatever their pattern takes."""
+def _no_obstacle(inputs: Inputs, params: Params) -> str:
+    """Report no obstacle: most variants support all inputs of their pattern."""
     return ""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One rung of a ladder.
+    """A variant: one implementation of a pattern.
 
     Parameters
     ----------
     name, title : str
-        The name on the command line, and the one people read.
+        The name on the command line, and the displayed one.
     run : HostProgram
         Launches the kernels: a generator that yields Progress between launches and returns the outputs.
     idea, limit : str
-        What this rung does differently, and what still limits it: the reason for the next rung.
+        What this variant does differently, and what still limits it: the reason for the next variant.
     kernels : tuple of str
         The `__global__` functions it launches.
     cautionary : str
-        Why its results are wrong by design, as in a race; empty for a correct variant.
+        Why its results are wrong by design, for example a race; empty for a correct variant.
     textbook : callable or None
-        (params, n) -> Textbook: what the textbook claims for n elements; None where that is what it claims of the
-        whole pattern, or nothing. `Pattern.textbook_of` knows.
+        (params, n) -> theoretical work and span for n elements; None to use the pattern's. See `Pattern.textbook_of`.
     comparable : callable
-        (params, result) -> what of a result is compared with the reference, of which the same is taken: where a variant
-        leaves the order open, all in one order.
+        (params, result) -> the form in which result and reference are compared, such as sorted for a variant that
+        does not define the order.
     obstacle : callable
-        (inputs, params) -> why this variant cannot take them, as a sentence; empty where it can. For a method that does
-        less work because it asks for more, such as a filter that separates.
+        (inputs, params) -> sentence why this variant does not support them; empty if it does. For methods that are
+        faster on restricted inputs, such as separable filters.
     threads : callable or None
-        params -> the threads that a block has; None where these are as many as the parameter `block` says, if any.
+        params -> threads per block; None for the value of the parameter `block`, if there is one.
     file : str
-        The file under `kernels/` that holds its kernels, where that is not the pattern's.
+        The file under `kernels/` with its kernels; empty for the pattern's file.
     library : str
-        The library whose routine it calls, such as "cuBLAS", to measure ours against: it has no kernels and no source,
-        and runs where the engine has libraries.
+        The library that it calls for comparison, such as "cuBLAS": it has no kernels and no source, and runs on
+        engines that support libraries.
     warpgroups : bool
-        Whether four of its warps multiply tiles together, which not every device can.
+        Whether it multiplies tiles by warpgroups, which not every device supports.
     alone : bool
-        Whether one thread does all of it, as a program without threads would: the smallest input that says everything
-        of it is far smaller than that of threads, and larger ones take long.
+        Whether one thread does all the work, like a sequential program: a far smaller input shows everything than for
+        parallel variants, and large inputs take long.
     checked : callable or None
-        params -> the rows and columns of matrices on which its kernels are checked, where what they do is another thing
-        on fewer, or takes long on as many as others are checked on.
+        params -> side of the matrices on which its kernels are checked, if they behave differently on smaller ones or
+        take long at the usual size.
     most : int
-        The most of `Pattern.growing` that it is begun with, where its work grows faster than that; 0 for any.
+        Upper limit of the default of `Pattern.growing`, if its work grows faster than that parameter; 0 for none.
     lifted_by : str
-        The name of the rung that lifts its limit, where that is not the next one. `Pattern.lifts` knows.
+        The name of the variant that removes its limit, if it is not the next one. See `Pattern.lifts`.
     """
 
     name: str
@@ -312,8 +311,8 @@ class Variant:
     kernels: tuple[str, ...]
     cautionary: str = ""
     textbook: Callable[[Params, int], Textbook] | None = None
-    comparable: Callable[[Params, Array], Array] = _as_it_is
-    obstacle: Callable[[Inputs, Params], str] = _none
+    comparable: Callable[[Params, Array], Array] = _identity
+    obstacle: Callable[[Inputs, Params], str] = _no_obstacle
     threads: Callable[[Params], int] | None = None
     file: str = ""
     library: str = ""
@@ -324,7 +323,7 @@ class Variant:
     lifted_by: str = ""
 
     def missing(self, device: Device) -> str:
-        """Return why a device cannot run it, as a sentence; "" where it can."""
+        """Return a sentence why a device cannot run it; "" if it can."""
         if self.library:
             return device.no_library
         return device.no_warpgroups if self.warpgroups else ""
@@ -332,7 +331,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Cost:
-    """The least a pattern must move and compute, whatever the variant."""
+    """Minimum traffic and operations of a pattern, for every variant."""
 
     bytes_read: int
     bytes_written: int
@@ -341,7 +340,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Work:
-    """What throughput counts, such as pixels: `amount` of `unit`, in thousands of thousands or as `prefix` says."""
+    """Amount of work for throughput, such as pixels: `amount` of `unit`, shown in millions (M) or billions (G)."""
 
     amount: int
     unit: str
@@ -350,18 +349,18 @@ class Work:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Elements as lengths that are laid end to end, each where the scan of them says.
+    """Presentation of elements as lengths laid end to end, at the positions that their scan computes.
 
     Parameters
     ----------
     whole : int
-        What they are cut from; 0 where it is as long as they are together.
+        Total length that they are cut from; 0 for their sum.
     unit : str
-        What the lengths count, such as "inches".
+        Unit of the lengths, such as "inches".
     rest : str
-        What is said of what no element takes, such as "left".
+        Label of the remaining length, such as "left".
     inclusive : bool
-        Whether the scan says where each ends, not where it begins.
+        Whether the scan gives the ends of the lengths instead of the starts.
     """
 
     whole: int
@@ -372,18 +371,18 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Preset:
-    """A demonstration: settings under a title.
+    """A demonstration: titled settings.
 
     Parameters
     ----------
     title, text : str
-        What a list shows, and what there is to see, in a sentence or two.
+        Title in a list, and a sentence or two about what it demonstrates.
     params : mapping
-        Values of parameters; those left out take their defaults.
+        Values of parameters; the others take their defaults.
     variant : str
-        The variant to begin with; "" keeps the one that is chosen.
+        The variant to select; "" keeps the selection.
     pieces : Pieces or None
-        How the elements are drawn where they are lengths.
+        How to draw the elements as lengths.
     """
 
     title: str
@@ -395,16 +394,16 @@ class Preset:
 
 @dataclass(frozen=True)
 class CountedText:
-    """How a text is counted, by the names of a kernel's arrays.
+    """How a kernel counts a text, by the names of its arrays.
 
     Parameters
     ----------
     characters : str
-        The array whose elements are characters.
+        The array of characters.
     bins : tuple of str
-        Those whose elements are bins.
+        The arrays of bins.
     names : tuple of str
-        What the bins are called.
+        The names of the bins.
     """
 
     characters: str
@@ -418,16 +417,16 @@ def _no_text(params: Params) -> CountedText | None:
 
 
 def with_role(parameters: Iterable[Parameter], role: Role) -> Parameter | None:
-    """Return the parameter that has a role; None where there is none."""
+    """Return the parameter with a role; None if there is none."""
     return next((parameter for parameter in parameters if parameter.role is role), None)
 
 
 _Kind = TypeVar("_Kind", bound=Parameter)
 
 
-def _as(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
-    """Return a parameter as one of the kind that its role has."""
-    assert parameter is None or isinstance(parameter, kind), f"{parameter} is no {kind.__name__}"
+def _cast(kind: type[_Kind], parameter: Parameter | None) -> _Kind | None:
+    """Cast a parameter to the class that its role requires."""
+    assert parameter is None or isinstance(parameter, kind), f"{parameter} is not a {kind.__name__}"
     return parameter
 
 
@@ -436,86 +435,85 @@ def _accept(inputs: Inputs, params: Params) -> None:
 
 
 def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
-    """Add nothing to what is given."""
+    """Add no inputs."""
     return given
 
 
-def _whole(inputs: Inputs) -> Inputs:
-    """Cut nothing off."""
+def _uncropped(inputs: Inputs) -> Inputs:
+    """Return the inputs unchanged."""
     return inputs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """A parallel algorithm: its input, its parameters, its ladder of variants, and how to know that they are right.
+    """A parallel algorithm: its input, parameters, variants, reference result and tolerance.
 
     Parameters
     ----------
     name, title, summary : str
-        The name on the command line, the one people read, and what it does in a line of at most 45 characters.
+        The name on the command line, the displayed one, and a description of at most 45 characters.
     order : int
-        Its place among the patterns, from 1; no two have the same.
+        Its position among the patterns, from 1, unique.
     kernels : str
-        The file under `kernels/` that holds the ladder; variants may name files of their own.
+        The file under `kernels/` with the ladder's kernels; variants may name other files.
     presentation : Presentation
-        What the window's Run tab shows of a result, and what is taken. Patterns of images take `image` and `maxval`;
-        those of arrays take `values`, which has one dimension, those of matrices `values`, which has two, and perhaps
-        more; those of bodies take `bodies` of shape (n, 7).
+        How the window's Run tab shows a result, and the kind of input. Image patterns take `image` and `maxval`; array
+        patterns take `values` of one dimension; matrix patterns `values` of two dimensions and optional further
+        inputs; patterns of bodies take `bodies` of shape (n, 7).
     parameters : tuple of Parameter
-        No two with the same role.
+        Roles are unique.
     variants : tuple of Variant
-        The ladder, first rung first.
+        The ladder, naive variant first.
     default_variant : str
-        The variant that a run takes when none is named.
+        The variant to run by default.
     result : str
-        The name of the output that is verified and saved.
+        The name of the output to verify and save.
     reference : callable
-        The result in float64 or integers, computed on the CPU by a library: (inputs, params) -> array.
+        The reference result in float64 or integers, computed on the CPU by a library: (inputs, params) -> array.
     tolerance : callable
         The largest absolute error of a correct result, or of each of its elements: (inputs, params) -> float, array
         of the reference's shape, or RoundingBound.
     cost, work : callable
         (inputs, params) -> Cost and Work.
     present : callable
-        The result as a file or a window shows it: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
+        The result as shown or saved to a file: (inputs, params, outputs) -> arrays by name. `picture` is uint8,
         shape (height, width) or (height, width, 3), for a screen; `image`, where the result is an image, has the
-        input's dtype and levels, for a file and for a further pattern. An array pattern presents `input` and `output`
-        as outlines: shape (2, columns), the least and the greatest value of each column's elements; `elements`, how
-        many were given; and perhaps `kept`, the outline of those of the input that are in the result, NaN where none
-        is.
+        input's dtype and levels, for a file and as another pattern's input. An array pattern presents `input` and
+        `output` as outlines: shape (2, columns), the minimum and maximum of each column's elements; `elements`, their
+        number; and optionally `kept`, the outline of the input elements that are in the result, NaN where none is.
     accept : callable
-        Raises InputError where inputs and parameters do not go together.
+        (inputs, params) -> None; raises InputError if they are not compatible.
     make_input : callable or None
-        (params, seed) -> inputs, for a run that is given none; None where the input is always given.
+        (params, seed) -> generated inputs, for a run without input; None if input is always required.
     complete : callable
-        (inputs, params, seed) -> inputs, with what a run takes beside the values that were read from a file. It leaves
-        as it is what is whole.
+        (inputs, params, seed) -> inputs, completed by those that a file does not contain. Complete inputs stay
+        unchanged.
     step_params : mapping
-        Values of parameters that make a run small enough to be watched step by step.
+        Values of parameters for a run that is small enough to follow step by step.
     textbook : callable or None
-        (params, n) -> Textbook: what the textbook claims for n elements, whatever the variant; of an image the elements
-        are its pixels. A variant with another algorithm says so itself.
+        (params, n) -> theoretical work and span for n elements, the pixels of an image. A variant with a different
+        algorithm declares its own.
     sequential : callable or None
-        (params, n) -> int: the operations of one thread that does all of n elements alone; work efficiency is what
-        part of a variant's operations that is.
+        (params, n) -> operations of the sequential algorithm for n elements; divided by a variant's operations, they
+        are its work efficiency.
     step_input : callable
-        Cuts inputs down to what can be watched: inputs -> inputs.
+        inputs -> inputs, cropped to a size that can be followed step by step.
     presets : tuple of Preset
         Demonstrations.
     helpers : mapping of str to tuple of str
-        The `__global__` functions that measure or draw, and belong to no variant, by their file under `kernels/`.
+        The `__global__` functions that measure or draw and belong to no variant, by file under `kernels/`.
     lessons : tuple of str
-        What the window has a tab of its own for: `ATOMICS`.
+        Lessons with a separate tab in the window: `ATOMICS`.
     benchmark : Benchmark
-        What `bench` measures it on, and beside whom.
+        Workloads and peers of the command `bench`.
     names : callable or None
-        params -> what the values of the result are called; nothing where they go by their places.
+        params -> names of the result's values; empty if they have only positions.
     text : callable
-        params -> how a text is counted, for a picture of it; None where none is.
+        params -> how a text is counted, for its picture; None for no text.
     side_on_gpu : SizeRule or None
-        Of images, the side from which variants can be compared on a GPU.
+        The smallest side of an image from which variants can be compared on a GPU.
     distributed : DistributedProgram or None
-        How it runs over several devices; None where it runs on one only.
+        How it runs on several devices; None if it runs on one only.
     """
 
     name: str
@@ -539,7 +537,7 @@ class Pattern:
     step_params: Params = field(default_factory=dict)
     textbook: Callable[[Params, int], Textbook] | None = None
     sequential: Callable[[Params, int], int] | None = None
-    step_input: Callable[[Inputs], Inputs] = field(default=_whole)
+    step_input: Callable[[Inputs], Inputs] = field(default=_uncropped)
     presets: tuple[Preset, ...] = ()
     helpers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
@@ -550,27 +548,27 @@ class Pattern:
     distributed: DistributedProgram | None = None
 
     def parameter(self, role: Role) -> Parameter | None:
-        """Return the parameter that has a role; None where there is none."""
+        """Return the parameter with a role; None if there is none."""
         return with_role(self.parameters, role)
 
     def textbook_of(self, variant: Variant, params: Params, n: int) -> Textbook | None:
-        """Return what the textbook claims of a variant for n elements; None where it claims nothing."""
-        claim = variant.textbook or self.textbook
-        return claim(params, n) if claim is not None and not variant.library else None
+        """Return the theoretical work and span of a variant for n elements; None if they are not declared."""
+        textbook = variant.textbook or self.textbook
+        return textbook(params, n) if textbook is not None and not variant.library else None
 
     @property
     def first_rung(self) -> Variant:
-        """The rung that a ladder is begun at: the first one whose work threads share."""
+        """The first parallel variant, at which a ladder starts."""
         return next(each for each in self.variants if not each.alone)
 
     def over_devices(self) -> DistributedProgram:
-        """Return how it runs over several devices; InputError where it does not."""
+        """Return the distributed program; raise InputError if there is none."""
         if self.distributed is None:
             raise InputError(f"{self.title} runs on one device only.", advice="Leave out --engine dask.")
         return self.distributed
 
     def lifts(self, variant: Variant) -> Variant | None:
-        """Return the rung that lifts a variant's limit; None where the hardware is the limit, or a library's ours."""
+        """Return the variant that removes a variant's limit; None for the last one and for library variants."""
         if variant.lifted_by:
             return self.variant(variant.lifted_by)
         following = self.variants[self.variants.index(variant) + 1 :][:1]
@@ -578,16 +576,16 @@ class Pattern:
 
     @property
     def size(self) -> Integer | None:
-        """The parameter that says how many elements, columns or bodies are made."""
-        return _as(Integer, self.parameter(Role.SIZE))
+        """The parameter for the number of generated elements, columns or bodies."""
+        return _cast(Integer, self.parameter(Role.SIZE))
 
     @property
     def block(self) -> Choice | None:
-        """The parameter that says how many threads a block has."""
-        return _as(Choice, self.parameter(Role.BLOCK))
+        """The parameter for the number of threads per block."""
+        return _cast(Choice, self.parameter(Role.BLOCK))
 
     def block_sizes(self, params: Mapping[str, Any]) -> tuple[list[int], int]:
-        """Return the threads that a block can have, whole warps, and those of `params`; nothing where it is not so."""
+        """Return the possible block sizes of whole warps, and the chosen one; ([], 0) if it is none of them."""
         block = self.block
         if block is None or not str(params[block.name]).isdigit():
             return [], 0
@@ -597,22 +595,22 @@ class Pattern:
 
     @property
     def source(self) -> Choice | None:
-        """The parameter that says how the input is made, or that a file gives it."""
-        return _as(Choice, self.parameter(Role.SOURCE))
+        """The parameter for the source of the input: a generator, or a file."""
+        return _cast(Choice, self.parameter(Role.SOURCE))
 
     @property
     def subject(self) -> Choice | None:
-        """The parameter that says which kind of input is taken, where there are several."""
-        return _as(Choice, self.parameter(Role.SUBJECT))
+        """The parameter for the kind of input, if there are several kinds."""
+        return _cast(Choice, self.parameter(Role.SUBJECT))
 
     @property
     def growing(self) -> Integer | None:
-        """The parameter whose default grows with a GPU; None where none does."""
+        """The parameter with a default that depends on the GPU's size; None if there is none."""
         integers = (each for each in self.parameters if isinstance(each, Integer))
         return next((each for each in integers if each.on_gpu is not None), None)
 
     def on(self, device: Device) -> Pattern:
-        """Return the pattern with the defaults that suit a device: on a GPU enough to do for its times to mean much."""
+        """Return the pattern with defaults for a device: on a GPU, enough work for meaningful times."""
         grown, growing = self.comparable_from(device), self.growing
         if growing is None or not grown:
             return self
@@ -620,21 +618,21 @@ class Pattern:
         return replace(self, parameters=tuple(changed))
 
     def comparable_from(self, device: Device) -> int:
-        """Return the value of `growing` from which variants can be compared on a device; 0 where that is no GPU."""
+        """Return the smallest value of `growing` for comparing variants on a device; 0 if it is not a GPU."""
         growing = self.growing
         if growing is None or growing.on_gpu is None or device.executor != "gpu":
             return 0
         return min(growing.on_gpu(device.multiprocessors), growing.maximum)
 
     def comparable(self, inputs: Inputs, params: Params, device: Device) -> tuple[str, int, int]:
-        """Return how large a run is, and how large it must be for variants to be compared on a device.
+        """Return the size of a run, and the smallest size for comparing variants on a device.
 
         Returns
         -------
         str
-            The parameter that both are values of; "" where they are the side of an image.
+            The parameter of both sizes; "" if they are the side of an image.
         int, int
-            0 where there is no such size, as of a file.
+            The two sizes; 0 if they do not exist, for example for a file.
         """
         if "image" in inputs:
             if self.side_on_gpu is None or device.executor != "gpu":
@@ -646,55 +644,55 @@ class Pattern:
         return growing.name, params[growing.name], self.comparable_from(device)
 
     def value(self, params: Params, role: Role) -> Any:
-        """Return the value of the parameter that has a role; None where there is none, or it does not count here."""
+        """Return the value of the parameter with a role; None if there is none, or it does not apply."""
         parameter = self.parameter(role)
         return params.get(parameter.name) if parameter is not None and parameter.applies(params) else None
 
     def elements(self, params: Params) -> int | None:
-        """Return how many elements are made or typed; None where something else says it."""
+        """Return the number of generated or typed elements; None if the parameters do not determine it."""
         typed = self.value(params, Role.VALUES)
         size = len(typed.replace(",", " ").split()) if typed is not None else self.value(params, Role.SIZE)
         return None if size is None else int(size)
 
     def with_value(self, role: Role, value: Any) -> dict[str, Any]:
-        """Return a value under the name of the parameter that has a role; nothing where there is none."""
+        """Return {name: value} for the parameter with a role; an empty dictionary if there is none."""
         parameter = self.parameter(role)
         return {} if parameter is None else {parameter.name: value}
 
     def takes(self, params: Params) -> Kind:
-        """Return what a run takes with these parameters."""
+        """Return the kind of input of a run with these parameters."""
         if isinstance(self.presentation, CountsPresentation) and self.subject is not None:
             return self.presentation.kinds[params[self.subject.name]]
         return self.presentation.kind
 
     def from_file(self, params: Params) -> bool:
-        """Whether a run with these parameters takes values that come from a file."""
+        """Return whether a run with these parameters reads its values from a file."""
         return bool(self.value(params, Role.SOURCE) == FROM_FILE)
 
     def for_file(self, kind: Kind, text: str = "") -> dict[str, Any]:
-        """Return the settings with which a run takes what a file holds; of a text, the text."""
-        given: dict[str, Any] = {}
+        """Return the parameters for input of a kind from a file; for "text", `text` is its content."""
+        settings: dict[str, Any] = {}
         if isinstance(self.presentation, CountsPresentation) and self.subject is not None:
             kinds = self.presentation.kinds
-            given[self.subject.name] = next(option for option in self.subject.options if kinds[option] == kind)
+            settings[self.subject.name] = next(option for option in self.subject.options if kinds[option] == kind)
         if kind == "text":
-            given |= self.with_value(Role.TEXT, text)
+            settings |= self.with_value(Role.TEXT, text)
         if kind == "values":
-            given |= self.with_value(Role.SOURCE, FROM_FILE)
-        return given
+            settings |= self.with_value(Role.SOURCE, FROM_FILE)
+        return settings
 
     @property
     def of_images(self) -> bool:
-        """Whether it is one of images, even if it may take something else."""
+        """Whether it is an image pattern, even if it supports other kinds of input too."""
         return self.presentation.kind == "image"
 
     @property
     def dimensions(self) -> int:
-        """How many dimensions the numbers have that it takes; 0 where it takes none."""
+        """The number of dimensions of numeric input; 0 if it takes none."""
         return self.presentation.dimensions
 
     def variant(self, name: str) -> Variant:
-        """Return the variant of that name, or raise InputError that lists the names."""
+        """Return the variant of that name; raise InputError with all names if there is none."""
         for variant in self.variants:
             if variant.name == name:
                 return variant
@@ -707,30 +705,30 @@ class Pattern:
         return tuple(dict.fromkeys([self.kernels, *(variant.file for variant in self.variants if variant.file)]))
 
     def file_of(self, variant: str) -> str:
-        """Return the kernel file of the variant of that name; "" where it is a library's."""
+        """Return the kernel file of the variant of that name; "" for a library variant."""
         return "" if self.variant(variant).library else self.variant(variant).file or self.kernels
 
     def check(self, given: Params) -> dict[str, Any]:
-        """Return every parameter's value, defaults for those not given; raise InputError for a bad or unknown one."""
-        known = {parameter.name: parameter for parameter in self.parameters}
+        """Return the values of all parameters, with defaults; raise InputError for an invalid or unknown parameter."""
+        parameters = {parameter.name: parameter for parameter in self.parameters}
         for name in given:
-            if name not in known:
-                raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(known)}.")
+            if name not in parameters:
+                raise InputError(f"{self.title} has no parameter {name!r}; there are {', '.join(parameters)}.")
         return {
             name: parameter.check(given[name] if name in given else parameter.initial_with(given))
-            for name, parameter in known.items()
+            for name, parameter in parameters.items()
         }
 
     def inputs(self, given: Inputs, params: Params, seed: int) -> Inputs:
-        """Return `given` and what goes with it, or an input that is made from `params` and `seed`.
+        """Return `given`, completed by further inputs, or an input generated from `params` and `seed`.
 
         Raises
         ------
         InputError
-            Where nothing is given and nothing can be made.
+            Nothing is given, and the pattern cannot generate an input.
         """
         if given:
             return self.complete(given, params, seed)
         if self.make_input is None:
-            raise InputError(f"{self.title} needs an image, and none was given.")
+            raise InputError(f"{self.title} needs an image; none is open.")
         return self.make_input(params, seed)

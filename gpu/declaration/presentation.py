@@ -1,4 +1,4 @@
-"""How the results of a pattern are presented, and what it takes; a window has a view for each of these."""
+"""Presentations: a pattern's kind of input and how its results are shown; the window has a view for each."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import numpy as np
 import numpy.typing as npt
 
 Kind = Literal["image", "text", "values", "bodies"]
-"""What a pattern takes: `image` and `maxval`; `text`; `values`; or `bodies` of shape (n, 7)."""
+"""A pattern's kind of input: `image` and `maxval`; `text`; `values`; or `bodies` of shape (n, 7)."""
 
 ATOMICS = "atomics"
-"""The lesson of what atomics cost, and of what is lost without them."""
+"""The lesson on the cost of atomic operations, and on the updates lost without them."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """What an image goes through; a parameter holds coefficients of the user's own.
+    """An image filter; a parameter holds the user's own coefficients.
 
     Parameters
     ----------
     weights : callable
         params -> a square matrix.
     words : callable
-        params -> what is said of it.
+        params -> description of the filter.
     why_not_separable : callable
-        The matrix -> why it is no row times a column, as a sentence; empty where it is.
+        The matrix -> sentence why it is not a column times a row; empty if it is.
     beside : callable
-        params -> which filter the image goes through too, besides these weights; empty where it is this one alone.
+        params -> filter that the image goes through in addition to these weights; empty without one.
     """
 
     weights: Callable[[Mapping[str, Any]], npt.NDArray[np.float32]]
@@ -40,7 +40,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class ImagePresentation:
-    """An image that has become another one, through a filter where there is one."""
+    """An image as the result of another image, with or without a filter."""
 
     filter: Filter | None = None
     kind: ClassVar[Kind] = "image"
@@ -49,12 +49,12 @@ class ImagePresentation:
 
 @dataclass(frozen=True)
 class CountsPresentation:
-    """Counts, by the levels of an image or by bins that have names.
+    """Counts, by the levels of an image or by named bins.
 
     Parameters
     ----------
     kinds : mapping of str to Kind
-        By the options of the parameter that is the subject: what is taken with each; nothing where it is images alone.
+        Kind of input by option of the parameter with the role SUBJECT; empty if the pattern takes images only.
     """
 
     kinds: Mapping[str, Kind] = field(default_factory=dict)
@@ -63,20 +63,20 @@ class CountsPresentation:
 
 
 def _nothing(params: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say nothing of a result beside its variant."""
+    """Add nothing to a result's description."""
     return ()
 
 
 @dataclass(frozen=True)
 class ArrayPresentation:
-    """An array that has become another one, or one value.
+    """An array or one value as the result of an array.
 
     Parameters
     ----------
     folds : bool
-        Whether one value comes of all elements.
+        Whether the result is one value.
     words : callable
-        params -> what is said of a result; nothing of one that has kept some elements and not others, which is told.
+        params -> words that describe a result; none for stream compaction, which is described by its counts.
     """
 
     folds: bool = False
@@ -87,7 +87,7 @@ class ArrayPresentation:
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product, by the names that its matrices are presented under."""
+    """A matrix product, by the presented names of its matrices."""
 
     left: str
     right: str
@@ -96,14 +96,14 @@ class Product:
 
 @dataclass(frozen=True)
 class MatrixPresentation:
-    """Matrices that have become a matrix.
+    """A matrix as the result of matrices.
 
     Parameters
     ----------
     product : Product or None
-        Which of them is the product of which, where one is.
+        The names of factors and product, if the result is a matrix product.
     turned : bool
-        Whether an element's row is its column in the result.
+        Whether the result is transposed: an element's row is its column in the result.
     """
 
     product: Product | None = None
@@ -114,12 +114,12 @@ class MatrixPresentation:
 
 @dataclass(frozen=True)
 class BodiesPresentation:
-    """Bodies that move, from step to step, for as long as somebody looks on.
+    """Moving bodies, simulated step by step while the view is open.
 
     Parameters
     ----------
     forces : str
-        The output that has a row for each body: what it is moved by.
+        The output that has a row with the force or acceleration of each body.
     """
 
     forces: str

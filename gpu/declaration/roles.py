@@ -1,37 +1,37 @@
-"""What parameters are for, whatever a pattern calls them: who asks for a role need not know a name."""
+"""Roles of parameters, by which code finds a parameter without knowing its name."""
 
 from __future__ import annotations
 
 from enum import Enum, auto
 
 FROM_FILE = "file"
-"""The option of a source that says: the values come from a file."""
+"""The option of a source for values from a file."""
 
 
 class Role(Enum):
-    """What a parameter is for; of one pattern no two have the same role."""
+    """The purpose of a parameter; no two parameters of a pattern have the same role."""
 
     SUBJECT = auto()
-    """Which kind of input is taken, where a pattern takes several."""
+    """The kind of input, for a pattern that takes several."""
     SOURCE = auto()
-    """How the input is made; `FROM_FILE` among its options says that it is read."""
+    """How the input is generated; the option `FROM_FILE` means that it is read from a file."""
     SIZE = auto()
-    """How many elements, columns or bodies are made."""
+    """The number of elements, columns or bodies to generate."""
     TYPE = auto()
-    """The elements' type, as NumPy calls it."""
+    """The NumPy name of the elements' type."""
     BLOCK = auto()
-    """The threads of a block."""
+    """Threads per block."""
     TEXT = auto()
     """The text that is the input."""
     VALUES = auto()
-    """The numbers that are the input, as somebody typed them."""
+    """The numbers that are the input, as typed."""
     BINS = auto()
-    """How many bins there are."""
+    """The number of bins."""
     COEFFICIENTS = auto()
-    """The values of a filter, where it is none that has a name."""
+    """The weights of a custom filter."""
     STEPS = auto()
-    """The steps of time that a run takes."""
+    """The number of time steps of a run."""
     TIME_STEP = auto()
-    """How long a step of time is."""
+    """The length of a time step."""
     SOFTENING = auto()
-    """The length below which gravity fades."""
+    """The softening length, below which gravity is reduced."""

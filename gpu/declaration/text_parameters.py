@@ -1,4 +1,4 @@
-"""Parameters that are written: a text, and numbers in a line."""
+"""Parameters entered as text: a text, bin edges, and lists of numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Text(Parameter):
 
 @dataclass(frozen=True, kw_only=True)
 class BinEdges(Parameter):
-    """Where ranges begin, and where the last ends: rising float32 numbers, in text separated by commas or spaces."""
+    """Bin edges: increasing float32 numbers, in text separated by commas or spaces; the last one ends the last bin."""
 
     default: tuple[float, ...]
     maximum: int
@@ -50,13 +50,13 @@ class BinEdges(Parameter):
             raise InputError(f"--{self.name} has 2 to {self.maximum} numbers, not {len(edges)}.")
         for low, high in itertools.pairwise(edges):
             if not low < high:
-                raise InputError(f"--{self.name} rises from number to number, but {high:g} follows {low:g}.")
+                raise InputError(f"--{self.name} must increase, but {high:g} follows {low:g}.")
         return edges
 
 
 @dataclass(frozen=True, kw_only=True)
 class Numbers(Parameter):
-    """Up to `maximum` finite numbers in a line, as they were typed, with blanks or commas between."""
+    """Up to `maximum` finite numbers as typed, separated by spaces or commas."""
 
     default: str
     maximum: int
@@ -75,12 +75,12 @@ class Numbers(Parameter):
             except ValueError:
                 finite = False
             if not finite:
-                raise InputError(f"--{self.name} is made of finite numbers, such as {self.default}, not {part!r}.")
+                raise InputError(f"--{self.name} takes finite numbers, such as {self.default}, not {part!r}.")
         return " ".join(parts)
 
 
 def numbers_of(text: str) -> Array:
-    """Return typed numbers that have been checked: int64 where all are whole and fit, else float64."""
+    """Parse numbers that have been checked: int64 if all are whole and fit, else float64."""
     parts = text.split()
     try:
         return np.array([int(part) for part in parts], np.int64)
@@ -89,7 +89,7 @@ def numbers_of(text: str) -> Array:
 
 
 def as_text(edges: Iterable[float]) -> str:
-    """Return edges as people write them."""
+    """Format edges as text."""
     return ", ".join(f"{edge:.9g}" for edge in edges)
 
 
@@ -100,5 +100,5 @@ def _number(name: str, part: Any) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"--{name} is made of finite float32 numbers, not {part!r}.")
+        raise InputError(f"--{name} takes finite float32 numbers, not {part!r}.")
     return number

@@ -1,1 +1,1 @@
-"""What there is to run kernels on."""
+"""Devices that can run kernels: detection, properties and status."""

@@ -1,31 +1,29 @@
-"""What GPUs of a compute capability have, and what a kernel's text is compiled for."""
+"""Features of compute capabilities, and the target architecture of a kernel's text."""
 
 from __future__ import annotations
 
 import re
 
 _WITH_WARPGROUPS = "9.0"
-_OF_ITS_OWN = re.compile(r"\b(?:wgmma|setmaxnreg)\.")
-"""Instructions that only the architecture has which they came with, and none after it."""
+_ARCHITECTURE_SPECIFIC = re.compile(r"\b(?:wgmma|setmaxnreg)\.")
+"""Instructions that exist on one architecture only, and on none after it."""
 
 
 def architecture(capability: tuple[int, int], text: str) -> str:
-    """Return the name by which nvcc knows what to compile for, such as "sm_90".
+    """Return nvcc's name of the target architecture, such as "sm_90".
 
     Parameters
     ----------
     capability : tuple of int
         The GPU's compute capability.
     text : str
-        The kernel file, with its own headers written out.
+        The kernel file, with its own headers inlined.
     """
-    return "sm_{}{}".format(*capability) + ("a" if _OF_ITS_OWN.search(text) else "")
+    return "sm_{}{}".format(*capability) + ("a" if _ARCHITECTURE_SPECIFIC.search(text) else "")
 
 
 def why_no_warpgroups(capability: str) -> str:
-    """Return why four warps cannot multiply tiles together, as a sentence; "" where they can."""
+    """Return a sentence why a compute capability has no warpgroup instructions; "" if it has."""
     if capability == _WITH_WARPGROUPS:
         return ""
-    return (
-        f"Four warps multiply tiles together on compute capability {_WITH_WARPGROUPS} alone; this GPU has {capability}."
-    )
+    return f"Warpgroup instructions need compute capability {_WITH_WARPGROUPS}; this GPU has {capability}."

@@ -1,4 +1,4 @@
-"""Find out what CUDA there is on this machine. It runs as a process of its own, which no context or hang outlives."""
+"""Probe for this machine's CUDA installation, in a separate process that a hanging driver cannot block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NVIDIA_ON_PCI = "0x10de"
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as the driver gives it, and its compute capability."""
+    """A GPU's name from the driver, and its compute capability."""
 
     name: str
     capability: tuple[int, int]
@@ -28,31 +28,31 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Facts:
-    """What was found.
+    """Results of the probe.
 
     Parameters
     ----------
     system : str
-        As `sys.platform` gives it.
+        `sys.platform`.
     on_the_bus : bool
-        Whether a device of NVIDIA's is plugged in, driver or not.
+        Whether the PCI bus has an NVIDIA device, with or without a driver.
     driver_library, driver_tool : bool
-        Whether libcuda can be loaded, and whether there is an nvidia-smi.
+        Whether libcuda can be loaded, and whether nvidia-smi exists.
     status : int
-        What cuInit returned; 0 is success.
+        The return value of cuInit; 0 is success.
     driver_cuda, toolkit_cuda : tuple of int
-        The CUDA version that the driver supports, and that of nvcc; (0, 0) where not known.
+        The CUDA version that the driver supports, and that of nvcc; (0, 0) if unknown.
     gpus : tuple of Gpu
     pycuda : str
-        "" where it can be imported, "missing", or what the import complained about.
+        "" if it can be imported, "missing", or the import's error message.
     nvcc : str
         Its path, or "".
     host_compiler : bool
-        Whether there is the C++ compiler that nvcc calls.
+        Whether the C++ compiler that nvcc needs exists.
     visible : str or None
         CUDA_VISIBLE_DEVICES.
     complaint : str
-        Why nothing could be found out: the probe hung or died.
+        Why the probe has no results: it timed out or failed.
     """
 
     system: str
@@ -71,8 +71,8 @@ class Facts:
 
 
 def look() -> Facts:
-    """Find out, in this process: this initializes the driver."""
-    status, driver_cuda, gpus = _ask_driver()
+    """Probe in this process, which initializes the driver."""
+    status, driver_cuda, gpus = _query_driver()
     nvcc = find_nvcc()
     return Facts(
         system=sys.platform,
@@ -91,7 +91,7 @@ def look() -> Facts:
 
 
 def look_from_outside(timeout: float = 60.0) -> Facts:
-    """Find out in another process, so that neither a context nor a hanging driver comes into this one."""
+    """Probe in another process, so that this one gets neither a context nor a hanging driver."""
     root = Path(__file__).resolve().parents[2]
     try:
         run = subprocess.run(
@@ -106,41 +106,41 @@ def look_from_outside(timeout: float = 60.0) -> Facts:
 
 
 def from_json(text: str) -> Facts:
-    """Undo `to_json`."""
-    found: dict[str, Any] = json.loads(text)
-    found["gpus"] = tuple(Gpu(gpu["name"], tuple(gpu["capability"])) for gpu in found["gpus"])
-    found["driver_cuda"] = tuple(found["driver_cuda"])
-    found["toolkit_cuda"] = tuple(found["toolkit_cuda"])
-    return Facts(**found)
+    """Parse the output of `to_json`."""
+    fields: dict[str, Any] = json.loads(text)
+    fields["gpus"] = tuple(Gpu(gpu["name"], tuple(gpu["capability"])) for gpu in fields["gpus"])
+    fields["driver_cuda"] = tuple(fields["driver_cuda"])
+    fields["toolkit_cuda"] = tuple(fields["toolkit_cuda"])
+    return Facts(**fields)
 
 
 def to_json(facts: Facts) -> str:
-    """Return the facts as text, for the process that asked."""
+    """Return the results as JSON, for the calling process."""
     return json.dumps(asdict(facts))
 
 
 def driver_version() -> str:
-    """Return the NVIDIA driver's version, as its own tool says it; "" where that is not known."""
+    """Return the NVIDIA driver's version from nvidia-smi; "" if unknown."""
     command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=True).stdout
+        output = subprocess.run(command, capture_output=True, text=True, timeout=60.0, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    return next(iter(told.split("\n"))).strip()
+    return next(iter(output.split("\n"))).strip()
 
 
 def find_nvcc() -> str:
-    """Return the path of nvcc: on PATH, in a toolkit's usual place, or from the PyPI wheels; "" where there is none."""
+    """Return the path of nvcc: on PATH, in a toolkit's usual folder, or from the PyPI wheels; "" if there is none."""
     name = "nvcc.exe" if sys.platform == "win32" else "nvcc"
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")
     toolkits = [Path(value) for key in ("CUDA_HOME", "CUDA_PATH") if (value := os.environ.get(key))]
-    places = [*toolkits, Path("/usr/local/cuda"), *sorted(wheels.glob("cu*"), reverse=True), wheels / "cuda_nvcc"]
-    found = shutil.which("nvcc") or next((str(p / "bin" / name) for p in places if (p / "bin" / name).is_file()), "")
-    return str(found)
+    folders = [*toolkits, Path("/usr/local/cuda"), *sorted(wheels.glob("cu*"), reverse=True), wheels / "cuda_nvcc"]
+    path = shutil.which("nvcc") or next((str(p / "bin" / name) for p in folders if (p / "bin" / name).is_file()), "")
+    return str(path)
 
 
 def find_device_runtime(nvcc: str) -> str | None:
-    """Return the folder of the toolkit of `nvcc` that has the device's runtime; None where there is none."""
+    """Return the folder of nvcc's toolkit that contains the device runtime; None if there is none."""
     toolkit = Path(nvcc).resolve().parent.parent
     for folder in ("lib64", "lib", "lib/x64", "targets/x86_64-linux/lib"):
         if any((toolkit / folder / name).is_file() for name in ("libcudadevrt.a", "cudadevrt.lib")):
@@ -148,7 +148,7 @@ def find_device_runtime(nvcc: str) -> str | None:
     return None
 
 
-def _ask_driver() -> tuple[int | None, tuple[int, int], tuple[Gpu, ...]]:
+def _query_driver() -> tuple[int | None, tuple[int, int], tuple[Gpu, ...]]:
     """Return cuInit's status (None without a driver), the driver's CUDA version, and its GPUs."""
     try:
         cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
@@ -197,7 +197,7 @@ def _try_pycuda() -> str:
 
 
 def _on_the_bus() -> bool:
-    """Whether the PCI bus has a display or compute device of NVIDIA's; only Linux tells."""
+    """Return whether the PCI bus has an NVIDIA display or compute device; False on systems other than Linux."""
     for device in Path("/sys/bus/pci/devices").glob("*"):
         try:
             if (device / "vendor").read_text().strip() == _NVIDIA_ON_PCI and (

@@ -1,4 +1,4 @@
-"""What the simulator runs on."""
+"""The CPU on which the simulator runs: name, cores and peak rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def processor_name() -> str:
-    """Return what the operating system calls the processor."""
+    """Return the operating system's name of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -18,26 +18,26 @@ def processor_name() -> str:
     except OSError:
         pass
     if sys.platform == "darwin":
-        asked = subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True)
-        if asked.stdout.strip():
-            return asked.stdout.strip()
+        result = subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True)
+        if result.stdout.strip():
+            return result.stdout.strip()
     return platform.processor() or platform.machine() or "processor"
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def peak_gflops() -> float:
-    """Return the float32 operations a second, in 1e9, if each core did two multiply-adds of its widest vectors a cycle.
+    """Return the peak rate in 1e9 float32 operations per second: two multiply-adds of full vectors per core and cycle.
 
-    0 where the operating system does not say what that takes: it is read from Linux's /proc/cpuinfo.
+    0 if the system has no /proc/cpuinfo, as all except Linux.
     """
     try:
         highest_khz = float(Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").read_text())
     except (OSError, ValueError):
-        highest_khz = 0.0  # a virtual machine's clock does not change
+        highest_khz = 0.0  # unavailable in virtual machines, which have a constant clock
     try:
         return peak_of(Path("/proc/cpuinfo").read_text(), cores(), highest_khz / 1e3)
     except OSError:
@@ -45,7 +45,16 @@ def peak_gflops() -> float:
 
 
 def peak_of(cpuinfo: str, threads: int, highest_mhz: float = 0.0) -> float:
-    """Return the peak of `threads` logical processors of a machine that describes itself so, at its highest clock."""
+    """Return the peak rate in 1e9 float32 operations per second, from the text of /proc/cpuinfo.
+
+    Parameters
+    ----------
+    cpuinfo : str
+    threads : int
+        Logical processors in use.
+    highest_mhz : float
+        The highest clock rate; 0 for the one in `cpuinfo`.
+    """
     processors = [
         {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in block.splitlines())}
         for block in cpuinfo.strip().split("\n\n")
@@ -56,7 +65,7 @@ def peak_of(cpuinfo: str, threads: int, highest_mhz: float = 0.0) -> float:
     if not {"avx2", "fma"} <= flags:
         return 0.0
     wide = "avx512f" in flags and first.get("vendor_id") == "GenuineIntel"
-    # Threads of one core share its vector units.
-    places = {(each.get("physical id"), each.get("core id", number)) for number, each in enumerate(processors)}
-    busy = min(threads, len(places))
-    return busy * mhz / 1e3 * (64 if wide else 32)
+    # Logical processors of one core share its vector units.
+    physical_cores = {(each.get("physical id"), each.get("core id", number)) for number, each in enumerate(processors)}
+    used_cores = min(threads, len(physical_cores))
+    return used_cores * mhz / 1e3 * (64 if wide else 32)

@@ -1,4 +1,4 @@
-"""What there is to run kernels on, and for what cannot be used, the exact reason and the remedy."""
+"""Available devices, and why others are unavailable, with remedies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gpu.devices import probe
 from gpu.devices.probe import Facts, Gpu
 from gpu.devices.processor import cores, processor_name
 
-_SIMULATOR_GOES_ON = "The simulator runs every kernel without one."
-_INSTALL_DRIVER = "Install NVIDIA's driver (https://www.nvidia.com/drivers) and start the machine again."
+_SIMULATOR_GOES_ON = "The simulator runs all kernels without a GPU."
+_INSTALL_DRIVER = "Install NVIDIA's driver (https://www.nvidia.com/drivers) and restart the machine."
 _INSTALL_PYCUDA = "Run `make setup`, or `pip install -r requirements-cuda.txt`."
 
 _NO_DEVICE, _DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER = 100, 803, 804
@@ -22,17 +22,17 @@ _OLDEST = {13: (7, 5), 12: (5, 0), 11: (3, 5)}
 
 @dataclass(frozen=True)
 class DeviceStatus:
-    """A device, whether kernels can run on it, and if not, why and what to do about that.
+    """A device, whether kernels can run on it, and if not, the reason and the remedy.
 
     Parameters
     ----------
     engine : str
         "cuda" or "simulator".
     name : str
-        What the driver or the operating system calls it.
+        Its name from the driver or the operating system.
     usable : bool
     reason, remedy : str
-        Empty where it is usable.
+        Empty if it is usable.
     """
 
     engine: str
@@ -43,12 +43,12 @@ class DeviceStatus:
 
 
 def survey(look: Callable[[], Facts] = probe.look_from_outside) -> list[DeviceStatus]:
-    """Return every NVIDIA GPU, or one entry that says why there is none; then the simulator."""
+    """Return the status of every NVIDIA GPU, or one entry with the reason why there is none; then the simulator's."""
     return [*judge_gpus(look()), judge_simulator(importlib.util.find_spec("clang") is not None)]
 
 
 def judge_gpus(facts: Facts) -> list[DeviceStatus]:
-    """Return the status of each GPU, or of the one that might be there."""
+    """Return the status of each GPU, or one status with the reason why none is available."""
     obstacle = _no_gpu(facts)
     if obstacle:
         return [DeviceStatus("cuda", "NVIDIA GPU", False, *obstacle)]
@@ -70,30 +70,30 @@ def judge_simulator(has_clang: bool) -> DeviceStatus:
 
 
 def _no_gpu(facts: Facts) -> tuple[str, str] | None:
-    """Return why the driver gives no GPU, and the remedy."""
+    """Return why the driver reports no GPU, and the remedy."""
     if facts.complaint:
-        return f"Whether there is one is not known: {facts.complaint}.", "Start the machine again, then try nvidia-smi."
+        return f"The search for GPUs failed: {facts.complaint}.", "Restart the machine, then try nvidia-smi."
     if facts.system == "darwin":
         return "NVIDIA has no driver for macOS.", _SIMULATOR_GOES_ON
     if not facts.driver_library:
         if facts.driver_tool:
-            reason = "There is an nvidia-smi, but the driver's library libcuda is not found."
+            reason = "nvidia-smi is installed, but the driver's library libcuda is not found."
             return reason, "In a container, start it with `--gpus all` and NVIDIA_DRIVER_CAPABILITIES=compute,utility."
         if facts.on_the_bus:
             return "There is an NVIDIA GPU, but no NVIDIA driver is installed.", _INSTALL_DRIVER
         return "No NVIDIA driver is installed.", f"{_SIMULATOR_GOES_ON} With a GPU: {_INSTALL_DRIVER}"
     if facts.status in (_DRIVER_MISMATCH, _NOT_SUPPORTED_BY_DRIVER):
         reason = f"The NVIDIA driver's library and its kernel module do not match (CUDA error {facts.status})."
-        return reason, "Start the machine again; in a container, use an image whose CUDA is not newer than the driver."
+        return reason, "Restart the machine; in a container, use an image with a CUDA version not above the driver's."
     if facts.status not in (0, _NO_DEVICE):
-        return f"The NVIDIA driver does not start (CUDA error {facts.status}).", "See what nvidia-smi says."
+        return f"The NVIDIA driver does not start (CUDA error {facts.status}).", "Check the output of nvidia-smi."
     if facts.gpus:
         return None
     if facts.visible is not None:
         reason = f"CUDA_VISIBLE_DEVICES={facts.visible} hides every GPU."
         return reason, "Unset CUDA_VISIBLE_DEVICES, or name a GPU that nvidia-smi -L lists."
-    reason = "The NVIDIA driver is there, but it sees no GPU."
-    return reason, "See what nvidia-smi -L lists; a container needs `--gpus all`."
+    reason = "The NVIDIA driver is installed, but it finds no GPU."
+    return reason, "Check the output of nvidia-smi -L; a container needs `--gpus all`."
 
 
 def _no_pycuda(facts: Facts) -> tuple[str, str] | None:
@@ -101,19 +101,19 @@ def _no_pycuda(facts: Facts) -> tuple[str, str] | None:
         return None
     if facts.pycuda == "missing":
         return "PyCUDA is not installed.", _INSTALL_PYCUDA
-    return f"PyCUDA cannot be loaded: {facts.pycuda}.", f"Build it again for this driver: {_INSTALL_PYCUDA}"
+    return f"PyCUDA cannot be loaded: {facts.pycuda}.", f"Rebuild it for this driver: {_INSTALL_PYCUDA}"
 
 
 def _no_compiler(facts: Facts) -> tuple[str, str] | None:
     if not facts.nvcc:
         reason = "The CUDA compiler nvcc is not found."
-        return reason, "Install the CUDA toolkit or run `make setup`; nvcc's folder belongs on PATH."
+        return reason, "Install the CUDA toolkit and put nvcc's folder on PATH, or run `make setup`."
     if not facts.toolkit_cuda[0]:
-        return f"The CUDA compiler {facts.nvcc} does not run.", "Install the CUDA toolkit again, or run `make setup`."
+        return f"The CUDA compiler {facts.nvcc} does not run.", "Reinstall the CUDA toolkit, or run `make setup`."
     if not facts.host_compiler:
         if facts.system == "win32":
             return "nvcc needs Visual C++, and cl.exe is not found.", "Start from a Developer Command Prompt."
-        return "nvcc needs a C++ compiler, and g++ is not found.", "Install it, such as by `apt install g++`."
+        return "nvcc needs a C++ compiler, and g++ is not found.", "Install it, for example by `apt install g++`."
     if facts.driver_cuda[0] < facts.toolkit_cuda[0]:
         driver, toolkit = _dots(facts.driver_cuda), _dots(facts.toolkit_cuda)
         reason = f"The driver is too old: it supports CUDA {driver}, nvcc is {toolkit}."
@@ -125,8 +125,8 @@ def _too_old(gpu: Gpu, facts: Facts) -> tuple[str, str] | None:
     oldest = _OLDEST.get(facts.toolkit_cuda[0])
     if oldest is None or gpu.capability >= oldest:
         return None
-    reason = f"CUDA {_dots(facts.toolkit_cuda)} does not compile for its compute capability {_dots(gpu.capability)}."
-    return reason, "Install an older toolkit: CUDA 12 goes back to 5.0, CUDA 11 to 3.5."
+    reason = f"CUDA {_dots(facts.toolkit_cuda)} does not support its compute capability {_dots(gpu.capability)}."
+    return reason, "Install an older toolkit: CUDA 12 supports 5.0 and later, CUDA 11 3.5 and later."
 
 
 def _dots(version: tuple[int, int]) -> str:

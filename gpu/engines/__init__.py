@@ -1,4 +1,4 @@
-"""The engines that run kernels: a GPU through PyCUDA, or the simulator; one protocol, so a host program drives both."""
+"""Engines that run kernels: the CUDA engine and the simulator, with one protocol for host programs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ENGINES = {
     "null": "gpu.engines.null:NullEngine",
 }
 NAMES = ("auto", "cuda", "simulator")
-"""What a user may ask for."""
+"""The engines that a user can choose."""
 
 
 EXECUTORS = ("auto", "lockstep", "compiled")
-"""How the simulator may run kernels."""
+"""The executors of the simulator that a user can choose."""
 
 
 def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> Engine:
@@ -27,26 +27,25 @@ def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> En
     Parameters
     ----------
     name : str
-        "cuda", "simulator", "null"; "auto" for cuda where that works and the simulator elsewhere; or "module:Class" for
-        any other class that implements the protocol, which tests use.
+        "cuda", "simulator", "null"; "auto" for "cuda" if it works, else "simulator"; or "module:Class" for any other
+        class that implements the protocol, which tests use.
     executor : str
-        Of the simulator: "compiled" for machine code, "lockstep" for one that checks every access; "auto" for compiled
-        code, but for edited kernels.
+        The simulator's executor: "compiled", "lockstep", which checks every access, or "auto" for "compiled" except for
+        edited kernels.
     schedule : str
-        In which order warps and lanes run on the simulator in lockstep, one of `gpu.schedules.NAMES`; any but the first
-        takes that engine and that executor.
+        The schedule of the lockstep executor, one of `gpu.schedules.NAMES`; any except the first selects that executor.
 
     Raises
     ------
     InputError
-        There is no such schedule, or it is none of that engine or executor.
+        There is no such schedule, or the engine or executor does not support it.
     EngineUnavailableError
-        Where it cannot work here; the reason and the remedy are in it.
+        The engine cannot run on this machine; the error contains the reason and the remedy.
     """
     if Schedule.of(schedule).kind.seeded:
         if name not in ("auto", "simulator") or executor == "compiled":
             raise InputError(
-                f"The schedule {schedule} is the simulator's, which does not run compiled code in it: "
+                f"The schedule {schedule} runs only on the simulator's lockstep executor: "
                 "leave out --engine and --executor."
             )
         name, executor = "simulator", "lockstep"
@@ -63,8 +62,8 @@ def create(name: str, executor: str = "auto", schedule: str = ROUND_ROBIN) -> En
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise EngineUnavailableError(
-            f"The engine {name} is not installed here: {error}.",
-            advice="`python main.py devices` says what is missing.",
+            f"The engine {name} is not installed: {error}.",
+            advice="`python main.py devices` lists the missing packages.",
         ) from error
     options = {"executor": executor} if executor != "auto" and name == "simulator" else {}
     if schedule != ROUND_ROBIN:

@@ -1,4 +1,4 @@
-"""The protocol that every engine implements. Host programs in `gpu/patterns/` speak nothing else."""
+"""The protocol that every engine implements, and the only interface that host programs in `gpu/patterns/` use."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Array = npt.NDArray[Any]
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 TO_SIMULATE = "to simulate on this CPU"
-"""What is said of a time of the simulator: it is no GPU's."""
+"""Label of the simulator's times, which are not a GPU's."""
 
 _HEADER = re.compile(r'\s*#\s*include\s*"([^"]+\.cuh)"')
 
 
 def kernel_text(file: str, sources: Mapping[str, str]) -> str:
-    """Return a kernel file's text: the edited one where `sources` has it. KernelError where there is no such file."""
+    """Return a kernel file's text, from `sources` if it is edited; raise KernelError if there is no such file."""
     if file in sources:
         return sources[file]
     try:
@@ -35,9 +35,9 @@ def kernel_text(file: str, sources: Mapping[str, str]) -> str:
 
 
 def whole_text(file: str, text: str) -> str:
-    """Return a kernel file's text with the headers beside it written out, each line under its own file's name.
+    """Return a kernel file's text with its own headers inlined; #line directives keep file names and line numbers.
 
-    A compiler's cache then sees all that a kernel is made of, and need not ask the preprocessor each time.
+    A compiler's cache can then use the text as its key without running the preprocessor.
     """
     lines = [f'#line 1 "{file}"']
     for number, line in enumerate(text.split("\n"), 1):
@@ -52,31 +52,30 @@ def whole_text(file: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class Device:
-    """What an engine runs on.
+    """The device of an engine, and its limits.
 
     Parameters
     ----------
     engine : str
         "cuda", "simulator" or "null".
     name : str
-        As the driver or the operating system gives it.
+        Its name from the driver or the operating system.
     executor : str
-        What executes a kernel: "gpu", "compiled", "lockstep" or "null".
+        "gpu", "compiled", "lockstep" or "null".
     max_threads_per_block, shared_bytes_per_block, multiprocessors : int
-        Limits that host programs shape their launches by.
+        Limits by which host programs choose their launch configurations.
     peak_gflops : float
-        The roof, modeled: float32 operations a second, in 1e9, if every lane finished a multiply-add in every cycle;
-        0 where that is not known.
+        Modeled peak rate in 1e9 float32 operations per second, for one multiply-add per lane and cycle; 0 if unknown.
     no_library : str
-        Why a library's routine cannot be called on it, as a sentence; empty where one can.
+        Sentence why library routines cannot be called on it; empty if they can.
     has_clusters : bool
-        Whether blocks may be in clusters, in which they reach each other's shared memory.
+        Whether it supports clusters of blocks.
     no_warpgroups : str
-        Why four warps cannot multiply tiles together on it, as a sentence; empty where they can.
+        Sentence why it does not support warpgroup instructions; empty if it does.
     shared_bytes_opt_in : int
-        How much shared memory a block may have where its launch asks for so much; 0 where that is no more.
+        The most shared memory per block in bytes with opt-in by the launch; 0 if that is no more than without.
     place : str
-        Which of its machine's GPUs it is, by its PCI bus; "" for what is no GPU.
+        The GPU's PCI bus ID; "" if it is not a GPU.
     """
 
     engine: str
@@ -94,13 +93,13 @@ class Device:
 
     @property
     def most_shared_bytes(self) -> int:
-        """How much shared memory a block may have at most."""
+        """The most shared memory per block, in bytes."""
         return max(self.shared_bytes_per_block, self.shared_bytes_opt_in)
 
 
 @dataclass(frozen=True)
 class Executed:
-    """What executed the launches since `take_times`, as in `Device.executor`; `reason` says why not a faster one."""
+    """The executor of the launches since `take_times`, as in `Device.executor`, and why it was not a faster one."""
 
     executor: str
     reason: str = ""
@@ -110,8 +109,8 @@ class Executed:
 class PhaseTimes:
     """Milliseconds spent in each phase, measured by device events on a GPU and by a clock on the simulator.
 
-    Of a GPU also how many launches there were, fills among them, and the milliseconds between those that follow each
-    other, where they were not timed apart.
+    For a GPU also the number of launches and fills, and, if launches were not timed separately, the milliseconds
+    between consecutive ones.
     """
 
     upload: float = 0.0
@@ -151,30 +150,30 @@ class Module(Protocol):
     """A built kernel file."""
 
     def kernel(self, name: str) -> Kernel:
-        """Find a `__global__` function; KernelError where there is none of that name."""
+        """Return a `__global__` function; raise KernelError if there is none of that name."""
         ...
 
     def set_constant(self, name: str, values: Array) -> None:
-        """Copy `values` to the beginning of a `__constant__` variable; KernelError where it does not fit."""
+        """Copy `values` to the beginning of a `__constant__` variable; raise KernelError if they do not fit."""
         ...
 
 
 Argument = Buffer | np.generic
 Routine = Callable[..., None]
-"""`routine(library, *arrays)`: the library is CuPy, which has NumPy's names; the arrays are changed in place."""
+"""`routine(library, *arrays)`: the library is CuPy, with NumPy's interface; the arrays are modified in place."""
 
 Extent = Sequence[int]
 
 
 class Engine(Protocol):
-    """Builds kernels, holds their memory, launches and times them.
+    """Builds kernels, manages their memory, launches and times them.
 
     `sources` maps a kernel file's name to text that replaces the file's, for edited kernels. `on_progress` is called
-    with a fraction in 0..1 while a long launch runs, where the engine can tell; `on_compiling` with a kernel's name
-    where a launch waits for its machine code.
+    with a fraction in 0..1 during a long launch, if the engine knows it; `on_compiling` with a kernel's name when a
+    launch has to wait for its compilation.
 
-    `apart` says that each launch is timed apart: on a GPU that is busy, with a cold cache. Without, launches follow
-    each other as they do in a program, and what passes between them is told.
+    With `apart`, each launch is timed separately: on a busy GPU and with a cold cache. Without, launches follow each
+    other as in a program, and `PhaseTimes.gaps` has the time between them.
     """
 
     device: Device
@@ -185,11 +184,14 @@ class Engine(Protocol):
     apart: bool
 
     def build(self, file: str, defines: Mapping[str, int | str] = ...) -> Module:
-        """Compile `kernels/<file>` with `-D` constants; cached. CompileError carries the log and our line."""
+        """Compile `kernels/<file>` with `-D` constants, or return it from the cache.
+
+        CompileError contains the compiler's log and the position in our source.
+        """
         ...
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
-        """Return an uninitialized buffer; LaunchError when the device's memory does not suffice."""
+        """Return an uninitialized buffer; raise LaunchError if it does not fit in the device's memory."""
         ...
 
     def upload(self, values: Array) -> Buffer:
@@ -205,13 +207,13 @@ class Engine(Protocol):
         ...
 
     def free(self, buffer: Buffer) -> None:
-        """Give a buffer's memory back at once."""
+        """Free a buffer's memory immediately."""
         ...
 
     def texture(self, buffer: Buffer) -> Argument:
-        """Return a texture object for a kernel that fetches a buffer's elements, which are integers or float32.
+        """Return a texture object over a buffer of integers or float32.
 
-        It lives as long as the buffer. LaunchError where there is none, with the reason.
+        It is valid as long as the buffer. Raise LaunchError, with the reason, if it cannot be created.
         """
         ...
 
@@ -220,62 +222,61 @@ class Engine(Protocol):
         ...
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
-        """Call a library's routine on buffers, as arrays of the library's; its time counts as a kernel's.
+        """Call a library's routine on buffers, passed as the library's arrays; its time counts as a kernel's.
 
-        LaunchError where it fails, and where `device.no_library` says that there is none.
+        Raise LaunchError if it fails, or if the device does not support libraries (`device.no_library`).
         """
         ...
 
     def take_times(self) -> PhaseTimes:
-        """Wait for the device, return the phase times since the last call, and begin anew."""
+        """Wait for the device, return the phase times since the last call, and reset them."""
         ...
 
     def launch_ms(self) -> float:
-        """Return the time of a launch that does nothing, as `take_times` would give it; 0 where none is measured."""
+        """Return the milliseconds of an empty launch, as `take_times` would measure it; 0 if it is not measured."""
         ...
 
     def close(self) -> None:
-        """Give back all that the engine holds."""
+        """Release all resources of the engine."""
         ...
 
 
 @runtime_checkable
 class OverlappingEngine(Engine, Protocol):
-    """An engine that can copy for one launch while another runs."""
+    """An engine that can overlap copies with launches."""
 
     def on_stream(self, number: int) -> AbstractContextManager[None]:
-        """Queue what is asked for within the block on one of two streams, 0 or 1.
+        """Queue all operations within the context on one of two streams, 0 or 1.
 
-        Nothing waits for it but a download, which waits for its own stream alone. Buffers are used on the stream that
-        they were made on.
+        Only a download waits, and only for its own stream. A buffer must be used on the stream that created it.
         """
         ...
 
     def join_streams(self) -> None:
-        """Wait for both, and give back what is left of them."""
+        """Wait for both streams, and free the memory that they no longer need."""
         ...
 
 
 @runtime_checkable
 class SharingEngine(Engine, Protocol):
-    """An engine whose buffers other processes of this machine can copy from device to device."""
+    """An engine with buffers that other processes on this machine can copy from device to device."""
 
     def share(self, buffer: Buffer) -> bytes:
-        """Return by what another process finds a buffer, for as long as it is not freed."""
+        """Return a handle by which another process can copy a buffer until it is freed."""
         ...
 
     def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
-        """Return a new buffer with a copy of what another process shares; OSError where it cannot be reached."""
+        """Return a new buffer with a copy of another process's shared buffer; raise OSError if that fails."""
         ...
 
 
 @runtime_checkable
 class KeepingEngine(Engine, Protocol):
-    """An engine that can keep what is freed for what is allocated next."""
+    """An engine that can reuse freed memory for later allocations."""
 
     def keep_memory(self) -> None:
-        """Give memory back to the driver when there is no room, and at the end, alone.
+        """Return freed memory to the driver only when an allocation fails, and at the end.
 
-        It is for who has the device for itself; others would find no room.
+        For processes that are the only user of the device: others could not allocate that memory.
         """
         ...

@@ -1,4 +1,4 @@
-"""The simulator as an engine that looks for mistakes in every launch."""
+"""A simulator engine that runs all checkers in every launch."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from gpu.simulator.executor.observe import IssuedStep, Observer
 from gpu.simulator.module import SimulatedModule
 
 MAXIMUM_ROUNDS = 20_000
-"""Rounds of loops after which a kernel counts as endless: some seconds under the checkers' eyes."""
+"""Loop-iteration limit of a kernel, which the simulator with checkers reaches in some seconds."""
 
 
 class _Coverage(Observer):
-    """Takes down the statements and conditions that lanes came to, by their places, and how many blocks ran."""
+    """Records the positions of the statements and conditions that lanes reached, and counts blocks."""
 
     def __init__(self, reached: set[SourcePosition]) -> None:
         self._reached = reached
@@ -41,31 +41,31 @@ class _Coverage(Observer):
 
 
 class CheckingEngine(SimulatorEngine):
-    """Runs a host program and gathers what its kernels do wrong, up to a mistake that ends a launch.
+    """Runs a host program and collects findings, up to an error that ends a launch.
 
     Parameters
     ----------
     checks : bool
-        Whether the checkers watch; else only what is reached is taken down.
+        Whether to run the checkers; otherwise it records only the reached positions.
     on_print : callable or None
-        Called with thread and text of each `printf`; None writes them to standard output.
+        Called with thread and text of each `printf`; None for standard output.
 
     Attributes
     ----------
     findings : list of Finding
-        In the order in which they were found.
+        In the order of detection.
     reached : set of SourcePosition
-        The statements and conditions that any thread came to.
+        The statements and conditions that any thread reached.
     blocks : int
-        The most blocks of one launch, with those of the kernels that it launched.
+        The most blocks of one launch, including its child launches.
     schedule : str
-        The order in which threads run, one of `gpu.schedules.NAMES`; it may be changed between launches.
+        One of `gpu.schedules.NAMES`; it may be changed between launches.
     also : tuple of Observer
-        Who else watches launches.
+        Additional observers of launches.
     max_rounds : int
-        Rounds of loops after which a launch counts as endless.
+        Loop-iteration limit of a launch.
     max_seconds : float
-        Seconds of computing after which it does.
+        CPU time limit of a launch in seconds.
     """
 
     def __init__(self, *, checks: bool = True, on_print: Callable[[str, str], None] | None = None) -> None:
@@ -85,7 +85,7 @@ class CheckingEngine(SimulatorEngine):
         return self.built(file, defines)
 
     def unreached(self, file: str, lines: Collection[int], kernels: Collection[str]) -> set[int]:
-        """Return those of a file's lines that hold code which no thread came to in any build.
+        """Return the lines among `lines` whose code no thread reached in any build of a file.
 
         Parameters
         ----------
@@ -93,14 +93,14 @@ class CheckingEngine(SimulatorEngine):
             A name under `kernels/`.
         lines : collection of int
         kernels : collection of str
-            The kernels that matter, beside all that is no kernel.
+            The kernels to include, in addition to all functions that are not kernels.
         """
-        found = [
+        unreached = [
             module.unreached(lines, self.reached, kernels)
             for (name, *_), module in self._modules.items()
             if name == file
         ]
-        return set.intersection(*found) if found else set()
+        return set.intersection(*unreached) if unreached else set()
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> SimulatedBuffer:
         buffer = super().allocate(shape, dtype)
@@ -143,7 +143,7 @@ class CheckingEngine(SimulatorEngine):
             self.blocks = max(self.blocks, coverage.blocks)
             for checker in checkers:
                 self.findings += checker.findings
-        # What a launch is given it may have written: of a later one nothing is claimed.
+        # The launch may have written its arguments: later launches do not report them as uninitialized.
         for argument in arguments:
             if isinstance(argument, SimulatedBuffer):
                 self._unwritten.discard(argument)

@@ -1,4 +1,4 @@
-"""The simulator as an engine that lets an observer see every launch."""
+"""A simulator engine with one observer of every launch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu.simulator.module import SimulatedModule
 
 
 class ObservedEngine(SimulatorEngine):
-    """Runs a host program in lockstep before an observer's eyes."""
+    """Runs a host program in the lockstep executor with an observer."""
 
     def __init__(self, observer: Observer) -> None:
         super().__init__("lockstep")

@@ -1,4 +1,4 @@
-"""The CUDA engine: PyCUDA on the first NVIDIA GPU, with a context of its own that lives in the engine's process."""
+"""The CUDA engine: PyCUDA on the first NVIDIA GPU, with its primary context in the engine's process."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from gpu.errors import (
 )
 from gpu.simulator.executor.memory import POISON
 
-# A kernel's first launch must not wait for its code to be loaded: the times are shown to people.
+# A kernel's first launch must not wait for its code to be loaded, because its time is displayed.
 os.environ.setdefault("CUDA_MODULE_LOADING", "EAGER")
 
 try:
@@ -58,8 +58,8 @@ try:
     from gpu.engines.streams import SideStream
 except ImportError as error:
     raise EngineUnavailableError(
-        f"PyCUDA does not load here: {error}.",
-        advice="With an NVIDIA driver, `make run` installs it; requirements-cuda.txt says how by hand.",
+        f"PyCUDA does not load: {error}.",
+        advice="With an NVIDIA driver, `make run` installs it; requirements-cuda.txt explains a manual installation.",
     ) from error
 
 _EMPTY_LAUNCHES = 21
@@ -83,7 +83,7 @@ class CudaBuffer:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function of a loaded module, and the cubin that it is from; empty where it was linked with a runtime."""
+    """A function of a loaded module, and its cubin; empty if it was linked with the device runtime."""
 
     name: str
     function: Any
@@ -120,32 +120,32 @@ class CudaModule:
 
 
 def _float32_lanes(capability: tuple[int, int]) -> int:
-    """Return how many float32 multiply-adds a multiprocessor begins in a cycle (CUDA C++ Programming Guide, 8.1)."""
+    """Return float32 multiply-adds per cycle and multiprocessor (CUDA C++ Programming Guide, 8.1)."""
     return 64 if capability in ((6, 0), (7, 0), (7, 2), (7, 5), (8, 0)) else 128
 
 
 class CudaEngine:
-    """Runs kernels on a GPU. Everything happens in the thread that made the engine, which owns the context."""
+    """Runs kernels on a GPU; all calls must come from the thread that created the engine and owns the context."""
 
     def __init__(self) -> None:
         self._nvcc = find_nvcc()
         if not self._nvcc:
             raise EngineUnavailableError(
-                "There is no nvcc, which compiles the kernels.",
-                advice="Install the CUDA toolkit and put its bin folder on PATH, or let `make run` fetch it from PyPI.",
+                "nvcc, which compiles the kernels, is not installed.",
+                advice="Install the CUDA toolkit and put its bin folder on PATH, or run `make run`, which gets it.",
             )
         try:
             cuda.init()
             if cuda.Device.count() == 0:
                 raise EngineUnavailableError("The NVIDIA driver sees no GPU.")
             device = cuda.Device(0)
-            # The primary one, because libraries know no other.
+            # The primary context, because libraries use it.
             self._context = device.retain_primary_context()
             self._context.push()
         except cuda.Error as error:
             raise EngineUnavailableError(
-                f"The NVIDIA driver gives no context: {error}.",
-                advice="`nvidia-smi` shows whether the driver works and whether another program holds the GPU.",
+                f"The NVIDIA driver cannot create a context: {error}.",
+                advice="`nvidia-smi` shows whether the driver works and whether another program uses the GPU.",
             ) from error
         attribute = cuda.device_attribute
         self.device = Device(
@@ -191,7 +191,7 @@ class CudaEngine:
     def _compile(self, file: str, text: str, macros: list[str]) -> tuple[Any, bytes]:
         try:
             with warnings.catch_warnings():
-                # PyCUDA repeats nvcc's remarks on every miss of its cache.
+                # PyCUDA repeats nvcc's warnings on every miss of its cache.
                 warnings.filterwarnings("ignore", category=UserWarning, module="pycuda")
                 warnings.filterwarnings("ignore", message="The CUDA compiler succeeded")
                 options, whole = compiler_options(self._nvcc, macros), whole_text(file, text)
@@ -209,7 +209,7 @@ class CudaEngine:
             ) from None
 
     def compile_ahead(self, file: str, defines: Mapping[str, int | str]) -> None:
-        """Put a kernel file into the compiler's cache, from any thread; what does not compile says so when built."""
+        """Compile a kernel file into the compiler's cache, from any thread; `build` reports errors."""
         text = kernel_text(file, self.sources)
         if "<<<" not in text:
             macros = [f"-D{name}={value}" for name, value in defines.items()]
@@ -220,7 +220,7 @@ class CudaEngine:
                 )
 
     def allocate(self, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
-        # The driver gives memory again that held another run's results: what is not written must not pass for right.
+        # The driver may return memory that still has another run's results; poison it so that unwritten elements show.
         buffer = self._reserve(shape, dtype)
         if buffer.size:
             with self._guarded():
@@ -240,9 +240,9 @@ class CudaEngine:
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise LaunchError(
-                f"The GPU has no room for an array of {buffer.size / 2**20:.0f} MB: {free / 2**20:.0f} of its "
-                f"{total / 2**20:.0f} MB are free.",
-                advice="Take a smaller input, or close what else uses the GPU.",
+                f"There is not enough memory on the GPU for an array of {buffer.size / 2**20:.0f} MB: "
+                f"{free / 2**20:.0f} of its {total / 2**20:.0f} MB are free.",
+                advice="Use a smaller input, or close other programs that use the GPU.",
             ) from None
         return buffer
 
@@ -279,7 +279,7 @@ class CudaEngine:
         with self._guarded():
             for each in self._streams:
                 each.wait()
-        # Others do not allocate from this pool, and would find no room.
+        # Other allocations do not use this pool and could fail.
         self._device_pool.free_held()
 
     def keep_memory(self) -> None:
@@ -297,7 +297,7 @@ class CudaEngine:
     def share(self, buffer: Buffer) -> bytes:
         assert isinstance(buffer, CudaBuffer)
         with self._guarded():
-            self._context.synchronize()  # the other process waits for none of this one's launches
+            self._context.synchronize()  # the other process does not wait for this one's launches
             return self._memory.share(buffer.memory)
 
     def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> CudaBuffer:
@@ -338,7 +338,7 @@ class CudaEngine:
         if buffer.memory is not None:
             with self._guarded():
                 if buffer.textures or not self._memory.keeps:
-                    self._context.synchronize()  # freeing waits too, but with Python's lock held, and swallows errors
+                    self._context.synchronize()  # freeing waits too, but holds Python's lock and ignores errors
                 for texture in buffer.textures:
                     textures.destroy(texture)
                 buffer.textures.clear()
@@ -348,16 +348,16 @@ class CudaEngine:
     def texture(self, buffer: Buffer) -> np.uint64:
         assert isinstance(buffer, CudaBuffer)
         with self._guarded():
-            most = cuda.Context.get_device().get_attribute(cuda.device_attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH)
+            limit = cuda.Context.get_device().get_attribute(cuda.device_attribute.MAXIMUM_TEXTURE1D_LINEAR_WIDTH)
         count = buffer.size // buffer.dtype.itemsize
-        if count > most:
+        if count > limit:
             raise LaunchError(
-                f"A texture over memory has at most {most} elements on this GPU, not {count}.",
-                advice="Take a smaller input, or a variant that loads.",
+                f"A texture over linear memory has at most {limit} elements on this GPU, not {count}.",
+                advice="Use a smaller input, or a variant without textures.",
             )
-        made = textures.create(int(buffer.memory), buffer.dtype, count)
-        buffer.textures.append(made)
-        return np.uint64(made)
+        texture = textures.create(int(buffer.memory), buffer.dtype, count)
+        buffer.textures.append(texture)
+        return np.uint64(texture)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, CudaKernel)
@@ -367,8 +367,8 @@ class CudaEngine:
                 ["P" if isinstance(argument, CudaBuffer) else argument.dtype for argument in arguments]
             )
             attribute = cuda.function_attribute
-            own_bytes = kernel.function.get_attribute(attribute.SHARED_SIZE_BYTES) if shared_bytes else 0
-            if own_bytes + shared_bytes > self.device.shared_bytes_per_block:
+            static_bytes = kernel.function.get_attribute(attribute.SHARED_SIZE_BYTES) if shared_bytes else 0
+            if static_bytes + shared_bytes > self.device.shared_bytes_per_block:
                 kernel.function.set_attribute(attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes)
         self._keep_busy()
         values = [int(argument.memory) if isinstance(argument, CudaBuffer) else argument for argument in arguments]
@@ -392,14 +392,14 @@ class CudaEngine:
 
     @cached_property
     def _lead(self) -> Lead | None:
-        """What goes before each launch; None where the GPU has no room for it."""
+        """The lead kernel before each launch; None if it does not fit in the GPU's memory."""
         with suppress(cuda.MemoryError):
             return Lead(lambda file, text: self._compile(file, text, [])[0])
         return None
 
     def _keep_busy(self) -> None:
         if self._stream is not None:
-            return  # it would wait for both streams, and they for it
+            return  # the lead kernel's stream and these streams would wait for each other
         follows = bool(self._events) and self._events[-1][0] == "kernel"
         with self._guarded():
             if self._lead is not None and (self.apart or not follows):
@@ -417,7 +417,7 @@ class CudaEngine:
         return PhaseTimes(times["upload"], times["kernel"], times["download"], launches, gaps)
 
     def _gaps(self) -> float:
-        """Return the milliseconds between launches with nothing else between them."""
+        """Return the milliseconds between consecutive launches."""
         gaps: list[float] = [
             end.time_till(start)
             for (before, _, end), (phase, start, _) in pairwise(self._events)
@@ -429,14 +429,14 @@ class CudaEngine:
         if self._lead is None:
             return 0.0
         if not self._launch_ms:
-            waiting, self._events = self._events, []
+            pending, self._events = self._events, []
             times = []
             for _ in range(_EMPTY_LAUNCHES):
                 self._keep_busy()
                 with self._timed("kernel"):
                     self._lead.do_nothing()
                 times.append(self.take_times().kernel)
-            self._launch_ms, self._events = median(times), waiting
+            self._launch_ms, self._events = median(times), pending
         return self._launch_ms
 
     def close(self) -> None:
@@ -445,7 +445,7 @@ class CudaEngine:
         with suppress(cuda.Error):
             self._opened.close()
         for pooled in ("_streams", "_device_pool", "_memory"):
-            self.__dict__.pop(pooled, None)  # pools give their memory back to a context that is there
+            self.__dict__.pop(pooled, None)  # pools need the context to free their memory
         with suppress(cuda.Error):
             self._context.pop()
             self._context.detach()
@@ -462,7 +462,7 @@ class CudaEngine:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Turn the driver's errors into ours. One that the context does not survive costs the engine."""
+        """Convert the driver's errors to ours; an error that destroys the context makes the engine unusable."""
         try:
             yield
         except cuda.Error as error:
@@ -473,15 +473,15 @@ class CudaEngine:
             except cuda.Error:
                 raise EngineLostError(
                     f"The GPU stopped {self._last_kernel or 'the run'}: {reason}.",
-                    advice="Run it on the simulator, which names the line, the thread and the index. "
-                    "The engine has been started anew.",
+                    advice="Run it on the simulator, which reports the line, the thread and the index. "
+                    "The engine has been restarted.",
                     detail=str(error),
                 ) from None
-            raise LaunchError(f"The driver refused {self._last_kernel or 'the run'}: {reason}.") from None
+            raise LaunchError(f"The driver rejected {self._last_kernel or 'the run'}: {reason}.") from None
 
 
 def compiler_options(nvcc: str, macros: Sequence[str]) -> dict[str, Any]:
-    """Return the options that PyCUDA compiles a kernel file's text with."""
+    """Return PyCUDA's options to compile a kernel file's text."""
     return {
         "nvcc": nvcc,
         "options": [*_COMPILER_OPTIONS, *macros],
@@ -491,21 +491,21 @@ def compiler_options(nvcc: str, macros: Sequence[str]) -> dict[str, Any]:
 
 
 def _linked(source: str, **options: Any) -> Any:
-    """Compile kernels that launch kernels: they are linked with the device's own runtime."""
+    """Compile kernels with child launches, and link them with the device runtime."""
     try:
         return DynamicSourceModule(source, cuda_libdir=find_device_runtime(options["nvcc"]), **options)
     except cuda.CompileError:
         raise
     except (cuda.Error, OSError) as error:
         raise CompileError(
-            f"A kernel that launches kernels does not link: {error}.",
-            advice="It needs cudadevrt, which the CUDA toolkit has beside nvcc, of a version that the driver supports.",
+            f"A kernel that launches kernels cannot be linked: {error}.",
+            advice="It needs cudadevrt from nvcc's CUDA toolkit, in a version that the driver supports.",
         ) from None
 
 
 def first_error(log: str, file: str) -> tuple[SourcePosition | None, str]:
-    """Return where nvcc's first error is, and its text."""
-    found = re.search(r"^(\S+)\((\d+)\): (?:catastrophic |fatal )?error:? *(.*)$", log, re.MULTILINE)
-    if found is None:
+    """Return the position of nvcc's first error, and its text."""
+    match = re.search(r"^(\S+)\((\d+)\): (?:catastrophic |fatal )?error:? *(.*)$", log, re.MULTILINE)
+    if match is None:
         return None, log.splitlines()[0] if log else "no reason given"
-    return SourcePosition(Path(found[1]).name if found[1] else file, int(found[2])), found[3]
+    return SourcePosition(Path(match[1]).name if match[1] else file, int(match[2])), match[3]

@@ -1,18 +1,19 @@
-"""Device memory that serves again rather than go back to the driver, and other processes' memory that stays open.
+"""Pool of freed device memory, and cache of opened memory handles of other processes.
 
-Measured on an H200: the driver takes 2 ms to give 8 GB, 5 to take them back, waiting for the device, and 9.5 to open 1
-to 4 GB of another process, which NVLink copies in 3 to 11. So who has a device for itself keeps both, and these are the
-lifetimes:
+Measured on an H200: the driver takes 2 ms to allocate 8 GB, 5 ms to free them, which waits for the device, and 9.5 ms
+to open 1 to 4 GB of another process, which NVLink copies in 3 to 11 ms. A process that is the only user of its device
+therefore keeps both, with these lifetimes:
 
-- Memory that nobody else has seen is kept when it is freed. It goes back to the driver when an allocation finds no
-  room, and when the engine is closed.
-- What is shared may be open elsewhere at any time, and to give that back to the driver is undefined behavior. It is
-  kept until the engine is closed, for whatever fits it; that is no more than half of the device's memory. What would be
-  more is shared for one copy: who takes it closes it before it says that it has it, and until then nobody frees it.
-- What another process shares stays open until that process, or this one, ends. A process that ended leaves its memory
-  taken for as long as it is open here. Another comes in its place, and is met when workers try whether they reach each
-  other, or later: whoever meets a process for the first time closes all that is open, and opens again what is asked
-  for. A handle goes by the name of its process, as a new process may have old ones' handles.
+- Freed memory that was never shared stays in the pool. It returns to the driver when an allocation fails, and when the
+  engine is closed.
+- Shared memory may be open in another process at any time, and freeing it then is undefined behavior. It stays in the
+  pool until the engine is closed, and serves any allocation that fits. This is limited to half of the device's memory:
+  memory beyond that is shared for one copy only. The receiver closes it before it acknowledges the copy, and until then
+  the owner does not free it.
+- Memory of another process stays open until that process or this one ends. Memory of a process that ended stays
+  allocated while it is open here. Its replacement is noticed when workers test whether they can reach each other, or
+  later: at the first handle of an unknown process, all memory is closed, and opened again on demand. A handle is
+  combined with a random name of its process, since a new process may reuse the handles of an old one.
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from collections.abc import Callable
 from typing import Any
 
 _PAGE = 2**21
-"""The driver gives memory in pages of so many bytes, where more than one is asked for."""
+"""Granularity in bytes of the driver's allocations that exceed one page."""
 _GRAIN = 2**9
 _SLACK = 8
-"""What is kept serves for what is smaller by an eighth at most: parts of a sort are never equally long twice."""
+"""Freed memory serves requests that are at most an eighth smaller, since the parts of a sort vary in length."""
 
 _NAME_BYTES = 8
 _ONCE, _FOR_GOOD = b"\0", b"\1"
 
 
 class KeptMemory:
-    """Memory of one device.
+    """Pool of one device's freed memory.
 
     Parameters
     ----------
     driver : module
-        `pycuda.driver`, in the thread that has the context.
+        `pycuda.driver`, in the thread of the context.
 
     Attributes
     ----------
     keeps : bool
-        Whether what is freed serves again; not where other processes use the device.
+        Whether freed memory is reused; False if other processes use the device.
     """
 
     def __init__(self, driver: Any) -> None:
@@ -55,7 +56,7 @@ class KeptMemory:
         self._handles: dict[int, bytes] = {}
 
     def take(self, size: int) -> Any:
-        """Return memory of so many bytes at least, whatever is in it; the driver's MemoryError where there is none."""
+        """Return at least `size` bytes of uninitialized memory; raise the driver's MemoryError if it fails."""
         if not self.keeps:
             return self._driver.mem_alloc(size)
         grain = _PAGE if size > _PAGE else _GRAIN
@@ -71,7 +72,7 @@ class KeptMemory:
         return memory
 
     def with_room(self, allocate: Callable[[int], Any], size: int) -> Any:
-        """Return what an allocator of the same device gives, which finds what is kept if it finds nothing else."""
+        """Call an allocator of the same device; if it fails, free the pool and call it again."""
         try:
             return allocate(size)
         except self._driver.MemoryError:
@@ -79,7 +80,7 @@ class KeptMemory:
             return allocate(size)
 
     def put_back(self, memory: Any) -> None:
-        """Take memory back: what is asked of the device later comes after all that was asked before."""
+        """Return memory to the pool; later operations on the device are ordered after all earlier ones."""
         size = self._sizes.get(int(memory))
         if size is None:
             memory.free()
@@ -87,7 +88,7 @@ class KeptMemory:
             self._free[size].append(memory)
 
     def give_back(self) -> None:
-        """Give the driver back what nobody uses and nobody else has seen."""
+        """Return unused memory that was never shared to the driver."""
         for size, several in list(self._free.items()):
             for memory in several:
                 if int(memory) not in self._handles:
@@ -98,7 +99,7 @@ class KeptMemory:
                 del self._free[size]
 
     def share(self, memory: Any) -> bytes:
-        """Return by what another process finds memory of `take`."""
+        """Return a handle by which another process can open memory from `take`."""
         address = int(memory)
         if address not in self._handles:
             handle = bytes(self._driver.mem_get_ipc_handle(memory))
@@ -110,7 +111,7 @@ class KeptMemory:
 
 
 class OpenedMemory:
-    """Memory of other processes that is open in this one.
+    """Cache of other processes' memory that is open in this one.
 
     Parameters
     ----------
@@ -123,13 +124,13 @@ class OpenedMemory:
         self._open: dict[bytes, Any] = {}
 
     def copy(self, shared: bytes, to: Any, size: int) -> None:
-        """Copy what `KeptMemory.share` named in another process; the driver's error where it is not to be reached."""
+        """Copy memory that another process shared by `KeptMemory.share`; raise the driver's error if that fails."""
         name, kind, handle = shared[:_NAME_BYTES], shared[_NAME_BYTES : _NAME_BYTES + 1], shared[_NAME_BYTES + 1 :]
         if name not in self._known:
             self.close()
             self._known.add(name)
-        found = self._open.get(shared)
-        opened = found if found is not None else self._driver.IPCMemoryHandle(bytearray(handle))
+        cached = self._open.get(shared)
+        opened = cached if cached is not None else self._driver.IPCMemoryHandle(bytearray(handle))
         try:
             if size:
                 self._driver.memcpy_dtod(to, int(opened), size)
@@ -144,6 +145,6 @@ class OpenedMemory:
             opened.close()
 
     def close(self) -> None:
-        """Close all that is open."""
+        """Close all open memory."""
         while self._open:
             self._open.popitem()[1].close()

@@ -1,4 +1,4 @@
-"""What goes before each timed launch, so that the time between its events is the kernel's."""
+"""Lead kernel before each timed launch, so that the time between its device events is the kernel's."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _CACHES = 2
 
 
 class Lead:
-    """Keeps the GPU busy while a launch is put in its queue: on an idle one the time would be the processor's.
+    """Keeps the GPU busy while the CPU queues a launch: on an idle GPU the time would include the CPU's overhead.
 
-    It reads twice as much memory as the cache holds, so that each launch finds the cache cold, whatever ran before; and
-    clean, so that a kernel's time is not that of writing back what others wrote: on an H200 a cache full of cleared
-    memory costs the kernel behind it 14 to 37 microseconds.
+    It reads twice the size of L2, so that each launch starts with a cold cache, whatever ran before. The cache is also
+    clean, so that a kernel's time excludes the write-back of earlier data: on an H200, a cache full of cleared memory
+    costs the next kernel 14 to 37 microseconds.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Lead:
     Raises
     ------
     pycuda.driver.MemoryError
-        Where the GPU has no room for it.
+        The GPU does not have enough free memory.
     """
 
     def __init__(self, compiled: Callable[[str, str], Any]) -> None:
@@ -47,9 +47,9 @@ class Lead:
         self._arguments = int(self._memory), int(self._memory) + self._vectors * _VECTOR, self._vectors
 
     def begin(self) -> None:
-        """Put it in the queue."""
+        """Queue the lead kernel."""
         self._function.prepared_async_call(self._grid, (_BLOCK, 1, 1), None, *self._arguments)
 
     def do_nothing(self) -> None:
-        """Put a launch in the queue that does nothing."""
+        """Queue an empty kernel."""
         self._nothing.prepared_async_call((1, 1, 1), (32, 1, 1), None)

@@ -1,4 +1,4 @@
-"""CuPy beside PyCUDA, for the rungs that are a library's: the same context and stream, arrays over the same memory."""
+"""CuPy routines for library variants, with PyCUDA's context and stream and arrays over its memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gpu.errors import LaunchError, LockstepError
 
 
 def why_none() -> str:
-    """Return why no library can be called on a GPU of this machine, as a sentence; "" where one can."""
+    """Return a sentence why no library can be called on this machine's GPU; "" if one can."""
     if importlib.util.find_spec("cupy"):
         return ""
-    return "CuPy is not installed here; `pip install cupy-cuda13x` brings it, or cupy-cuda12x for CUDA 12."
+    return "CuPy is not installed; run `pip install cupy-cuda13x`, or cupy-cuda12x for CUDA 12."
 
 
 def call(
@@ -26,10 +26,9 @@ def call(
     memories: Sequence[tuple[int, tuple[int, ...], np.dtype[Any]]],
     timed: Callable[[], AbstractContextManager[None]],
 ) -> None:
-    """Call a routine on arrays that lie in memory of others.
+    """Call a routine on arrays over existing memory.
 
-    What it needs besides, its code and memory to work in, it takes at the first call, which therefore works on copies
-    and is not timed.
+    The first call loads code and allocates work memory, so it runs on copies and is not timed.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def call(
     Raises
     ------
     LaunchError
-        Where CuPy does not load, or the routine fails.
+        CuPy does not load, or the routine fails.
     """
     cupy = _cupy()
     try:
@@ -50,10 +49,10 @@ def call(
         routine(cupy, *(array.copy() for array in arrays))
         with timed():
             routine(cupy, *arrays)
-        cupy.get_default_memory_pool().free_all_blocks()  # which the engine knows nothing of
+        cupy.get_default_memory_pool().free_all_blocks()  # the engine cannot see this pool
     except LockstepError:
         raise
-    except Exception as error:  # each of the libraries behind CuPy has errors of its own
+    except Exception as error:  # each library behind CuPy has its own error classes
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise LaunchError(f"CuPy failed: {reason}.", detail=traceback.format_exc()) from error
 
@@ -62,14 +61,14 @@ def _cupy() -> Any:
     try:
         import cupy
         import cupy.cublas
-    except Exception as error:  # its wheel may be for another CUDA: then a library is missing
+    except Exception as error:  # a wheel for another CUDA version fails because of a missing library
         raise LaunchError(
-            f"CuPy does not load here: {error}.", advice="Its package has to be the one for this driver's CUDA."
+            f"CuPy does not load: {error}.", advice="Install the CuPy package for this driver's CUDA version."
         ) from error
     return cupy
 
 
 def _array(cupy: Any, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = cupy.cuda.UnownedMemory(address, size, None, 0)  # of device 0, which is the engine's
+    memory = cupy.cuda.UnownedMemory(address, size, None, 0)  # device 0 is the engine's
     return cupy.ndarray(shape, dtype, cupy.cuda.MemoryPointer(memory, 0))

@@ -1,4 +1,4 @@
-"""An engine that says what each launch of a host program would take on a GPU that is described, not there."""
+"""An engine that predicts the time of each launch of a host program on a described GPU, by the timing model."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from gpu.timing.ptx.running import GridShape
 from gpu.timing.timeline import LaunchTimelines
 
 _MOST_LANE_INSTRUCTIONS = 2e9
-"""Instructions of lanes that a host program's launches may run here so that later ones find true values."""
+"""Limit on lane instructions that are executed here, so that later launches read correct values."""
 _MOST_BYTES = 256 << 20
-"""Of the arrays of a launch that is run here."""
+"""Limit on the size of the arrays of a launch that is executed here."""
 _RESULT_BYTES = 64 << 10
-"""What is downloaded and longer is a result, that nobody decides by."""
+"""Longer downloads are final results, on which no host program's control flow depends."""
 
 LONGEST = -1
 
 
 @dataclass(frozen=True)
 class ModeledLaunch:
-    """A launch as it was made, and what it would take.
+    """A launch and its modeled time.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class ModeledLaunch:
     grid, block : tuple of int
     time_us : float
     estimate : LaunchEstimate or None
-        None of a fill.
+        None for a fill.
     file : str
-        The kernel's.
+        The kernel file.
     code : MachineKernel or None
-        What the assembler made of the kernel; None where there was none.
+        The assembled kernel; None if there is no assembler.
     """
 
     kernel: str
@@ -58,7 +58,7 @@ class ModeledLaunch:
 
 @dataclass(eq=False)
 class ModeledKernel:
-    """A kernel as the simulator runs it, and the file that the model knows it from."""
+    """A simulator kernel, and the timing model's file that contains it."""
 
     name: str
     simulated: SimulatorKernel
@@ -81,37 +81,37 @@ class ModeledModule:
 
 
 class ModelingEngine(SimulatorEngine):
-    """Runs host programs, and models each launch before it is run, as far as what it leaves is wanted.
+    """Runs host programs and models each launch; it executes only launches with results that are needed.
 
-    Results are zeros, and what is uploaded is the host's own array until a launch that is run may change it: arrays of
-    gigabytes are modeled beside nothing but themselves.
+    Final results are zeros. An uploaded buffer shares the host's array until an executed launch may change it, so that
+    gigabytes of input need no second copy.
 
     Parameters
     ----------
     gpu : GpuDescription
-        What the times are of. Host programs see its number of multiprocessors.
+        The modeled GPU. Host programs see its number of multiprocessors.
     timed : int or None
-        Which launch it also keeps the timelines of, fills counted too; LONGEST for that which would take longest.
+        Index of the launch for `timelines`, fills included; LONGEST for the launch with the longest time.
     nvcc : bool
-        Whether the model may use it where it is there.
+        Whether the timing model may use nvcc if it is installed.
 
     Attributes
     ----------
     launches : list of ModeledLaunch
-        In order, fills among them.
+        In order, including fills.
     all_ran : bool
-        Whether every launch found what those before it left.
+        Whether every launch read the actual results of the launches before it.
     source : str
-        What says the registers: "sass" or "ir".
+        Source of the register counts: "sass" or "ir".
     timelines : LaunchTimelines or None
-        Those that were asked for, once the launch was made.
+        The requested timelines, after that launch.
     timed_launch : int
-        Which launch they are of.
+        Index of their launch.
     """
 
     def __init__(self, gpu: GpuDescription, timed: int | None = None, *, nvcc: bool = True) -> None:
         super().__init__("compiled")
-        # The model knows no clusters: host programs do as where there are none.
+        # The timing model does not support clusters, so host programs must not use them.
         self.device = replace(
             self.device,
             name=gpu.name,
@@ -148,7 +148,7 @@ class ModelingEngine(SimulatorEngine):
         return self._files[key]
 
     def _memory(self, size: int) -> npt.NDArray[np.uint8]:
-        return np.zeros(size, np.uint8)  # which takes none until something is written there
+        return np.zeros(size, np.uint8)  # the system allocates pages only when they are written
 
     def upload(self, values: Array) -> SimulatedBuffer:
         flags, place = values.flags, values.ctypes.data
@@ -163,7 +163,7 @@ class ModelingEngine(SimulatorEngine):
         self._lent.discard(cast(SimulatedBuffer, buffer))
 
     def _own(self, buffers: Iterable[SimulatedBuffer]) -> None:
-        """Give buffers whose memory is the host's memory of their own."""
+        """Copy buffers that share the host's memory."""
         for buffer in self._lent.intersection(buffers):
             buffer.data = buffer.data.copy()
             self._lent.remove(buffer)
@@ -204,12 +204,12 @@ class ModelingEngine(SimulatorEngine):
             self._left_out = True
             return
         self._own(buffers)
-        # A host program may free what a launch was given before it is run here.
-        kept = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]
+        # A host program may free the arguments before the launch is executed here.
+        copied = [replace(each) if isinstance(each, SimulatedBuffer) else each for each in arguments]
 
         def run() -> None:
             self._run += work
-            super(ModelingEngine, self).launch(kernel.simulated, grid, block, *kept, shared_bytes=shared_bytes)
+            super(ModelingEngine, self).launch(kernel.simulated, grid, block, *copied, shared_bytes=shared_bytes)
 
         self._pending = run
 
@@ -227,7 +227,7 @@ class ModelingEngine(SimulatorEngine):
         return super().download(buffer, count)
 
     def _settle(self) -> None:
-        """Run the launch that is still to be run: who comes now wants to know what it has left."""
+        """Execute the pending launch, because its results are needed now."""
         if self._pending is not None:
             run, self._pending = self._pending, None
             run()

@@ -1,4 +1,4 @@
-"""An engine that runs nothing: every buffer is zeros. It lets the window and the engine's process be tested alone."""
+"""An engine that runs nothing, to test the window and the engine's process without kernels; downloads are zeros."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu.engines.base import Argument, Array, Buffer, Device, Executed, Extent, 
 
 @dataclass(frozen=True)
 class NullKernel:
-    """The name of a kernel, and no code."""
+    """A kernel's name without code."""
 
     name: str
 
@@ -30,7 +30,7 @@ class NullModule:
 
 
 class NullEngine:
-    """Answers every call of the Engine protocol at once; downloads are zeros."""
+    """Returns immediately from every call of the Engine protocol; downloads are zeros."""
 
     def __init__(self) -> None:
         self.device = Device("null", "no device", "null", 1024, 48 * 1024, 1)

@@ -1,4 +1,4 @@
-"""What the driver says of a compiled kernel: its registers, its memory, and how many blocks a multiprocessor holds."""
+"""Registers, memory and resident blocks of a compiled kernel, as reported by the driver."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _MOST_DYNAMIC = 8
 
 @dataclass(frozen=True)
 class Residency:
-    """What a launch takes of a multiprocessor.
+    """Resources that a launch uses on a multiprocessor.
 
     Parameters
     ----------
     registers : int
-        Of a thread.
+        Registers per thread.
     shared_bytes, local_bytes : int
-        Static shared memory of a block; memory for spills and arrays of a thread.
+        Bytes of static shared memory per block; bytes of local memory per thread, for spills and arrays.
     blocks : int
-        How many blocks a multiprocessor holds at once, as `cuOccupancyMaxActiveBlocksPerMultiprocessor` says.
+        Resident blocks per multiprocessor, from `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     """
 
     registers: int
@@ -33,33 +33,33 @@ class Residency:
 
 
 def residency(image: bytes, kernel: str, threads: int, dynamic_shared_bytes: int) -> Residency:
-    """Ask the driver about a launch, in the context that is current.
+    """Query a launch's resource usage from the driver, in the current context.
 
     Parameters
     ----------
     image : bytes
         The cubin.
     kernel : str
-        The function's name in it.
+        The function's name in the cubin.
     threads : int
-        Of a block.
+        Threads per block.
     dynamic_shared_bytes : int
 
     Raises
     ------
     LaunchError
-        The driver does not answer.
+        A driver call failed.
     """
     driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     _check(driver.cuModuleLoadData(ctypes.byref(module), image), kernel)
     try:
         _check(driver.cuModuleGetFunction(ctypes.byref(function), module, kernel.encode()), kernel)
-        found = []
+        attributes = []
         for attribute in (_REGISTERS, _SHARED, _LOCAL):
             value = ctypes.c_int()
             _check(driver.cuFuncGetAttribute(ctypes.byref(value), attribute, function), kernel)
-            found.append(value.value)
+            attributes.append(value.value)
         blocks = ctypes.c_int()
         _check(driver.cuFuncSetAttribute(function, _MOST_DYNAMIC, dynamic_shared_bytes), kernel)
         size = ctypes.c_size_t(dynamic_shared_bytes)
@@ -68,9 +68,9 @@ def residency(image: bytes, kernel: str, threads: int, dynamic_shared_bytes: int
         )
     finally:
         driver.cuModuleUnload(module)
-    return Residency(found[0], found[1], found[2], blocks.value)
+    return Residency(attributes[0], attributes[1], attributes[2], blocks.value)
 
 
 def _check(status: int, kernel: str) -> None:
     if status:
-        raise LaunchError(f"The driver says nothing of {kernel}: error {status}.")
+        raise LaunchError(f"The driver does not report the resources of {kernel}: error {status}.")

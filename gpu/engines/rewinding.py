@@ -1,4 +1,4 @@
-"""The simulator as an engine that keeps what its last launches found, so that some blocks of one can run again."""
+"""A simulator engine that saves the memory before each launch, so that blocks of a launch can run again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gpu.engines.simulator import SimulatedBuffer, SimulatorEngine, SimulatorKer
 from gpu.simulator.executor.observe import Observer
 
 MOST_BYTES = 2**28
-"""What is kept of launches: the oldest go first."""
+"""Size limit in bytes of all saved launches; the oldest are dropped first."""
 
 
 @dataclass(frozen=True)
 class BuiltKernel:
-    """A kernel, and what it was built of."""
+    """A kernel, with the file and macros that it was built from."""
 
     name: str
     plain: SimulatorKernel
@@ -28,7 +28,7 @@ class BuiltKernel:
 
 
 class BuiltModule:
-    """A built kernel file that its kernels remember."""
+    """A built kernel file; its kernels refer to its name and macros."""
 
     def __init__(self, plain: Any, file: str, defines: Mapping[str, int | str]) -> None:
         self._plain, self._file, self._defines = plain, file, defines
@@ -42,7 +42,7 @@ class BuiltModule:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where in a buffer an element of a result was: `size` bytes from `start` on."""
+    """The position of a result's element in a buffer: `size` bytes from `start`."""
 
     buffer: SimulatedBuffer
     start: int
@@ -51,23 +51,23 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class KeptLaunch:
-    """A launch, and what it found.
+    """A launch, and a copy of the memory before it.
 
     Parameters
     ----------
     number : int
-        Its place among the host program's, from 0.
+        Its index among the host program's launches, from 0.
     kernel : BuiltKernel
     grid, block, shared_bytes
-        As of `Engine.launch`.
+        As in `Engine.launch`.
     arguments : tuple of Argument
-        The buffers among them without their contents.
+        The arguments, with buffers but not their contents.
     found : tuple of (array or None)
-        What the buffers among the arguments held, as bytes.
+        The contents of each argument that is a buffer before the launch, as bytes.
     variables : mapping of str to array
-        What the variables of the kernel's file held.
+        The contents of the variables of the kernel's file before the launch.
     compiled : bool
-        Whether it ran as machine code.
+        Whether the compiled executor ran it.
     """
 
     number: int
@@ -82,35 +82,35 @@ class KeptLaunch:
 
     @property
     def blocks(self) -> int:
-        """How many blocks the grid has."""
+        """The number of blocks of the grid."""
         return int(np.prod(self.grid))
 
     @property
     def threads(self) -> int:
-        """How many threads they have."""
+        """The number of threads of the grid."""
         return self.blocks * int(np.prod(self.block))
 
     @property
     def nbytes(self) -> int:
-        """The bytes that are kept of it."""
+        """The size of the saved memory in bytes."""
         return sum(each.nbytes for each in (*self.found, *self.variables.values()) if each is not None)
 
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """A buffer that the host program gave one value."""
+    """A buffer that the host program filled with one value."""
 
     buffer: SimulatedBuffer
 
 
 class Rewound:
-    """A launch that can run again, block after block, from what it found.
+    """A launch that can run again, block by block, from its saved memory.
 
     Parameters
     ----------
     kept : KeptLaunch
     on_progress : callable
-        Called while blocks run; what it raises ends them.
+        Called while blocks run; an exception from it stops them.
     """
 
     def __init__(self, kept: KeptLaunch, on_progress: Callable[[], None]) -> None:
@@ -128,19 +128,19 @@ class Rewound:
         self.restore((kept.variables, {}))
 
     def memory(self, buffer: SimulatedBuffer) -> Array:
-        """Return what a buffer holds now, as bytes."""
+        """Return the current contents of a buffer, as bytes."""
         return self._arrays[buffer]
 
     def variables(self) -> dict[str, Array]:
-        """Return copies of what the variables of the kernel's file hold now, as bytes."""
+        """Return copies of the current contents of the kernel file's variables, as bytes."""
         return {name: data.copy() for name, data in self._live.items()}
 
     def save(self) -> tuple[Mapping[str, Array], Mapping[SimulatedBuffer, Array]]:
-        """Return what `restore` needs to come back to this state."""
+        """Return a copy of the current memory for `restore`."""
         return self.variables(), {each: data.copy() for each, data in self._arrays.items()}
 
     def restore(self, saved: tuple[Mapping[str, Array], Mapping[SimulatedBuffer, Array]]) -> None:
-        """Let all memory hold what it held when that was saved."""
+        """Restore memory that `save` returned."""
         variables, arrays = saved
         for name, data in variables.items():
             self._live[name][:] = data
@@ -148,7 +148,7 @@ class Rewound:
             self._arrays[buffer][:] = data
 
     def run(self, blocks: range) -> None:
-        """Run some blocks in order, as machine code where the launch did."""
+        """Run some blocks in order, in the compiled executor if the launch used it."""
         kept = self.kept
         if not kept.compiled:
             self.watch(blocks)
@@ -163,7 +163,7 @@ class Rewound:
             )
 
     def watch(self, blocks: range, *observers: Observer) -> None:
-        """Run some blocks in order, in lockstep before observers' eyes."""
+        """Run some blocks in order, in the lockstep executor with observers."""
         self.kept.kernel.plain.lockstep.launch(
             self.kept.grid,
             self.kept.block,
@@ -177,21 +177,21 @@ class Rewound:
 
 
 class RewindingEngine(SimulatorEngine):
-    """Runs a host program, and keeps what its last launches found.
+    """Runs a host program, and saves the memory before its last launches.
 
     Parameters
     ----------
     like : Device or None
-        By whose limits host programs shape their launches; None for the simulator's own.
+        The device with the limits for launches; None for the simulator's limits.
 
     Attributes
     ----------
     kept : deque of (KeptLaunch or Filled)
-        In order, as many as there is room for.
+        The saved launches and fills in order, limited by `MOST_BYTES`.
     launches : int
-        How many there were.
+        The number of launches.
     complete : bool
-        Whether all of them are kept.
+        Whether all launches are saved.
     """
 
     def __init__(self, like: Device | None = None) -> None:
@@ -212,7 +212,7 @@ class RewindingEngine(SimulatorEngine):
 
     @property
     def spent_s(self) -> float:
-        """How long launches and copies have taken; not how long compilers have."""
+        """Seconds spent on launches and copies, without compilation."""
         return sum(self._times.values()) / 1e3
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> BuiltModule:
@@ -256,11 +256,11 @@ class RewindingEngine(SimulatorEngine):
             self.complete = False
 
     def origin(self, result: Array, element: tuple[int, ...]) -> Origin | None:
-        """Return where an element of a host program's result was downloaded from; None where it was computed since."""
-        one = result[tuple(slice(index, index + 1) for index in element)]
-        address = one.ctypes.data
+        """Return the origin of an element of a host program's result; None if it was not downloaded but computed."""
+        view = result[tuple(slice(index, index + 1) for index in element)]
+        address = view.ctypes.data
         for values, buffer in self._downloaded:
             start = address - values.ctypes.data
-            if np.shares_memory(one, values) and 0 <= start < values.nbytes:
-                return Origin(buffer, start, one.itemsize)
+            if np.shares_memory(view, values) and 0 <= start < values.nbytes:
+                return Origin(buffer, start, view.itemsize)
         return None

@@ -1,4 +1,4 @@
-"""The simulator as an engine: buffers are NumPy arrays, times are read off a clock."""
+"""The simulator engine: buffers are NumPy arrays, and times are wall-clock times."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from gpu.simulator.limits import LIMITS
 from gpu.simulator.module import SimulatedModule
 
 _ALIGNMENT = 256
-"""Of an array in the device's memory, in bytes."""
+"""Alignment of arrays in the device's memory, in bytes."""
 
 
 @dataclass(eq=False)
 class SimulatedBuffer:
-    """An array in the simulated device's memory; `data` are its bytes."""
+    """An array in the simulated device's memory; `data` has its bytes."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -51,7 +51,7 @@ class SimulatedBuffer:
 
 @dataclass(eq=False)
 class SimulatorKernel:
-    """A kernel for both executors. What somebody has edited runs in lockstep, which checks every access."""
+    """A kernel for both executors; an edited kernel runs in the lockstep executor, which checks every access."""
 
     name: str
     lockstep: SimulatedKernel
@@ -78,21 +78,21 @@ class SimulatorModule:
 
 
 class SimulatorEngine:
-    """Runs kernels on the CPU, from the text that a GPU would compile.
+    """Runs kernels on the CPU, from the same text that is compiled for a GPU.
 
     Parameters
     ----------
     executor : str
-        "compiled" for machine code; "lockstep" for the executor that checks every access; "auto" for compiled code, but
-        for edited kernels, as it checks none. What cannot be compiled runs in lockstep, and `executed` says why.
+        "compiled"; "lockstep", which checks every access; or "auto" for "compiled" except for edited kernels. Kernels
+        that cannot be compiled run in lockstep, and `executed` has the reason.
     schedule : str
-        The order in which threads run in lockstep, as `gpu.simulator.executor.schedule` has them.
+        The schedule of the lockstep executor, one of `gpu.schedules.NAMES`.
     """
 
     def __init__(self, executor: str = "auto", *, schedule: str = ROUND_ROBIN) -> None:
         self._executor = executor
         self._schedule = schedule
-        # Blocks enough for 16 multiprocessors fill a batch, and leave work for the loops over a grid's stride.
+        # Blocks for 16 multiprocessors fill a batch, and leave several iterations for grid-stride loops.
         self.device = Device(
             "simulator",
             processor_name(),
@@ -101,7 +101,7 @@ class SimulatorEngine:
             LIMITS.shared_bytes,
             16,
             peak_gflops(),
-            "The simulator runs kernels from their source, and a library comes without any.",
+            "The simulator runs kernels from source, and libraries do not include theirs.",
             True,
         )
         self.executed = Executed(self.device.executor)
@@ -120,7 +120,7 @@ class SimulatorEngine:
         return self._built_modules[module]
 
     def built(self, file: str, defines: Mapping[str, int | str] | None = None) -> SimulatedModule:
-        """Return the simulator's module of a kernel file, which knows kernels' parameters and the file's variables."""
+        """Return the simulator's module of a kernel file, with kernels' parameters and the file's variables."""
         text = kernel_text(file, self.sources)
         key = (file, text, *sorted((defines or {}).items()))
         if key not in self._modules:
@@ -135,8 +135,8 @@ class SimulatorEngine:
             return SimulatedBuffer(tuple(shape), kind, self._memory(size))
         except MemoryError:
             raise LaunchError(
-                f"This machine has no memory left for an array of {size / 2**20:.0f} MB.",
-                advice="Take a smaller input.",
+                f"There is not enough memory for an array of {size / 2**20:.0f} MB.",
+                advice="Use a smaller input.",
             ) from None
 
     def _memory(self, size: int) -> npt.NDArray[np.uint8]:
@@ -166,7 +166,7 @@ class SimulatorEngine:
         buffer.data = np.empty(0, np.uint8)
 
     def texture(self, buffer: Buffer) -> Buffer:
-        return buffer  # as the shim's headers have it
+        return buffer  # the simulator's headers define a texture object as a pointer
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         assert isinstance(kernel, SimulatorKernel)
@@ -192,7 +192,7 @@ class SimulatorEngine:
         raise LaunchError(self.device.no_library)
 
     def _compiles(self, kernel: SimulatorKernel, grid: Extent, block: Extent) -> bool:
-        """Whether a launch runs as machine code, which is made now where it is not there yet."""
+        """Return whether the compiled executor runs a launch, and compile the kernel if necessary."""
         if self._executor == "lockstep":
             return False
         if self._executor == "auto" and kernel.edited:
@@ -201,7 +201,9 @@ class SimulatorEngine:
         try:
             kernel.compiled.prepare(grid, block, lambda: self.on_compiling(kernel.name))
         except NotCompiled as reason:
-            self.executed = Executed("lockstep", f"{kernel.name} has {reason}, which is not compiled")
+            self.executed = Executed(
+                "lockstep", f"{kernel.name} has {reason}, which the compiled executor does not support"
+            )
             return False
         return True
 
@@ -226,7 +228,7 @@ class SimulatorEngine:
 
 
 def _aligned(size: int) -> npt.NDArray[np.uint8]:
-    """Return memory that begins where cudaMalloc's does: long vectors then lie in one line of the cache."""
-    whole = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -whole.ctypes.data % _ALIGNMENT
-    return whole[start : start + size]
+    """Return memory with the alignment of cudaMalloc, so that long vectors do not cross cache lines."""
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size]

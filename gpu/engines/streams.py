@@ -1,4 +1,4 @@
-"""A stream beside others: its copies, from and to page-locked memory, go on while others' kernels run."""
+"""Streams that overlap copies, from and to page-locked memory, with other streams' kernels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpu.engines.base import Array
 
 
 class SideStream:
-    """What is queued on a stream, with what has to outlive it.
+    """A stream, with the memory that its queued operations need.
 
     Parameters
     ----------
     host, device : pool
-        Memory is taken from pools, as to lock pages takes longer than to copy them, and to free waits for all streams.
+        Memory pools: locking pages takes longer than copying them, and freeing memory waits for all streams.
     """
 
     def __init__(self, host: PageLockedMemoryPool, device: DeviceMemoryPool) -> None:
@@ -28,25 +28,25 @@ class SideStream:
         self._discarded: list[Any] = []
 
     def reserve(self, size: int) -> Any:
-        """Return memory of the device."""
+        """Return device memory of `size` bytes."""
         return self._device.allocate(size)
 
     def upload(self, memory: Any, values: Array) -> None:
-        """Queue a copy; `values` may be changed at once."""
+        """Queue a copy to the device; `values` may be modified immediately."""
         locked = self._host.allocate(values.shape, values.dtype)
         np.copyto(locked, values)
         self._copied.append(locked)
         cuda.memcpy_htod_async(memory, locked, self.stream)
 
     def download(self, values: Array, memory: Any) -> None:
-        """Wait for all that is queued, and copy what it made."""
+        """Queue a copy to the host, and wait for all queued operations."""
         locked = self._host.allocate(values.shape, values.dtype)
         cuda.memcpy_dtoh_async(locked, memory, self.stream)
         self.wait()
         np.copyto(values, locked)
 
     def fill(self, memory: Any, pattern: Array, count: int) -> None:
-        """Queue so many times one value."""
+        """Queue filling `count` elements with one value."""
         match pattern.dtype.itemsize:
             case 1:
                 cuda.memset_d8_async(memory, int(pattern.view(np.uint8)[0]), count, self.stream)
@@ -58,11 +58,11 @@ class SideStream:
                 self.upload(memory, np.repeat(pattern, count))
 
     def discard(self, memory: Any) -> None:
-        """Give memory back when all that is queued is done."""
+        """Free memory after all queued operations have completed."""
         self._discarded.append(memory)
 
     def wait(self) -> None:
-        """Wait for all that is queued."""
+        """Wait for all queued operations."""
         self.stream.synchronize()
         self._copied.clear()
         for memory in self._discarded:

@@ -1,4 +1,4 @@
-"""Texture objects over linear memory, which PyCUDA has not: made by cuda-bindings, in the context that is current."""
+"""Texture objects over linear memory, created by cuda-bindings in the current context, as PyCUDA has none."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _FORMATS = {
 
 
 def create(address: int, dtype: np.dtype[Any], count: int) -> int:
-    """Return a texture object whose elements are read as they are, by `tex1Dfetch`.
+    """Return a texture object for reading elements by `tex1Dfetch` without conversion.
 
     Parameters
     ----------
     address : int
-        Of the memory.
+        Device address of the memory.
     dtype : numpy.dtype
-        Of an element: an integer of up to 32 bits, or float32.
+        Type of an element: an integer of up to 32 bits, or float32.
     count : int
-        Elements.
+        Number of elements.
 
     Raises
     ------
     LaunchError
-        Where cuda-bindings is not installed, or the driver makes no texture.
+        cuda-bindings is not installed, or the driver cannot create the texture.
     """
     driver = _driver()
     resource = driver.CUDA_RESOURCE_DESC()
@@ -42,16 +42,16 @@ def create(address: int, dtype: np.dtype[Any], count: int) -> int:
     linear.format = getattr(driver.CUarray_format, _FORMATS[dtype.name])
     linear.numChannels = 1
     linear.sizeInBytes = count * dtype.itemsize
-    how = driver.CUDA_TEXTURE_DESC()
-    how.flags = driver.CU_TRSF_READ_AS_INTEGER if dtype.kind in "iu" else 0
-    status, texture = driver.cuTexObjectCreate(resource, how, None)
+    description = driver.CUDA_TEXTURE_DESC()
+    description.flags = driver.CU_TRSF_READ_AS_INTEGER if dtype.kind in "iu" else 0
+    status, texture = driver.cuTexObjectCreate(resource, description, None)
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise LaunchError(f"The driver makes no texture of {count} x {dtype}: {status.name}.")
+        raise LaunchError(f"The driver cannot create a texture of {count} x {dtype}: {status.name}.")
     return int(texture)
 
 
 def destroy(texture: int) -> None:
-    """Give a texture object back."""
+    """Destroy a texture object."""
     _driver().cuTexObjectDestroy(texture)
 
 
@@ -60,7 +60,7 @@ def _driver() -> Any:
         from cuda.bindings import driver
     except ImportError:
         raise LaunchError(
-            "Textures need the package cuda-bindings, which is not installed here.",
-            advice="`pip install cuda-bindings` brings it; every other variant runs without.",
+            "Textures need the package cuda-bindings, which is not installed.",
+            advice="Run `pip install cuda-bindings`; all other variants run without it.",
         ) from None
     return driver

@@ -1,4 +1,4 @@
-"""The simulator as an engine that records every step of every launch: what the window plays."""
+"""A simulator engine that records every step of every launch, for the Step tab."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gpu.simulator.trace.trace import Trace
 from gpu.stepping.recording import RecordedLaunch, Recording, Shape
 
 MAXIMUM_LANE_EVENTS = 4_000_000
-"""Statements of single lanes that are recorded of a whole host program: some 100 MB."""
+"""Limit on recorded statements of single lanes per host program: about 100 MB."""
 
 
 @dataclass(frozen=True)
 class TracedKernel:
-    """A kernel, the module that traces it, and the shapes of what was put into that module's variables."""
+    """A kernel, the module that traces it, and the shapes of the arrays copied to that module's constants."""
 
     name: str
     module: SimulatedModule
@@ -34,7 +34,7 @@ class TracedKernel:
 
 
 class TracedModule:
-    """A built kernel file, each of whose launches is traced."""
+    """A built kernel file that traces its launches."""
 
     def __init__(self, module: SimulatedModule) -> None:
         self._module = module
@@ -49,16 +49,16 @@ class TracedModule:
 
 
 class TracingEngine(SimulatorEngine):
-    """Runs a host program on a small simulated device, and keeps a recording of it.
+    """Runs a host program on a small simulated device, and records it.
 
     Parameters
     ----------
     schedule : str
-        The order in which warps and lanes run: one of `gpu.schedules.NAMES`.
+        One of `gpu.schedules.NAMES`.
     max_lane_events : int
-        How many statements of single lanes are recorded; what is launched after that runs unrecorded.
+        Limit on recorded statements of single lanes; later launches run unrecorded.
     max_rounds : int, optional
-        As of a launch: after so many its loops count as endless.
+        Loop-iteration limit of a launch.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class TracingEngine(SimulatorEngine):
         max_rounds: int | None = None,
     ) -> None:
         super().__init__("lockstep", schedule=schedule)
-        # Few enough blocks to be looked at, and more than one.
+        # A few blocks can be inspected; one would hide their interaction.
         self.device = replace(self.device, multiprocessors=2)
         self._left = max_lane_events
         self._max_rounds = max_rounds
-        # What was allocated, and by now neither filled nor given to a kernel.
+        # Buffers that were allocated but not filled or passed to a kernel.
         self._empty: set[SimulatedBuffer] = set()
         self._traces: list[RecordedLaunch] = []
         self._texts: dict[str, str] = {}
         self._stopped = ""
-        # The number of each buffer and of each variable of a module.
+        # Numbers of buffers and module variables.
         self._numbers: dict[Hashable, int] = {}
         self._unused = itertools.count()
 
@@ -88,9 +88,9 @@ class TracingEngine(SimulatorEngine):
         return bool(self._traces)
 
     def recording(self, failure: str = "") -> Recording:
-        """Return what was launched so far; `failure` is the mistake that ended the host program."""
+        """Return the recording of all launches so far; `failure` is the error that ended the host program."""
         for file in dict.fromkeys(place.file for launch in self._traces for place in launch.trace.data.positions):
-            with suppress(KernelError):  # a header from elsewhere has no text
+            with suppress(KernelError):  # the text of foreign headers is not available
                 self._texts.setdefault(file, kernel_text(file, self.sources))
         return Recording.of(self._traces, self._texts, failure=failure, stopped=self._stopped)
 
@@ -118,14 +118,14 @@ class TracingEngine(SimulatorEngine):
         shared_bytes: int = 0,
         blocks: range | None = None,
     ) -> None:
-        """Run a kernel and record it; `blocks` are those of the grid that run, None for all."""
+        """Run a kernel and record it; `blocks` is the range of blocks to run, None for all."""
         assert isinstance(kernel, TracedKernel)
         if self._left <= 0:
             plain = SimulatorModule(kernel.module, edited=True).kernel(kernel.name)
             super().launch(plain, grid, block, *arguments, shared_bytes=shared_bytes)
             return
-        given = self._given(kernel, arguments)
-        empty = [name for name, argument in given.items() if argument in self._empty]
+        buffers = self._buffer_arguments(kernel, arguments)
+        empty = [name for name, argument in buffers.items() if argument in self._empty]
         values = [argument.data if isinstance(argument, SimulatedBuffer) else argument for argument in arguments]
         with self._timed("kernel"):
             trace = kernel.module.trace(
@@ -142,7 +142,7 @@ class TracingEngine(SimulatorEngine):
             )
         self._empty -= {argument for argument in arguments if isinstance(argument, SimulatedBuffer)}
         self._traces.append(
-            RecordedLaunch(trace, self._buffers(trace, kernel, given), self._shapes(trace, kernel, given))
+            RecordedLaunch(trace, self._buffer_numbers(trace, kernel, buffers), self._shapes(trace, kernel, buffers))
         )
         self._left = 0 if trace.stopped else self._left - trace.lane_events
         self._stopped = self._stopped or trace.stopped
@@ -150,36 +150,38 @@ class TracingEngine(SimulatorEngine):
             raise LaunchError(trace.failure)
         self.on_progress(1.0)
 
-    def _given(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, Argument]:
-        """Return the buffers among the arguments, by the names of the parameters."""
-        pairs = zip(kernel.plain.parameters, arguments, strict=False)  # the launch refuses what does not fit
+    def _buffer_arguments(self, kernel: TracedKernel, arguments: tuple[Argument, ...]) -> dict[str, Argument]:
+        """Return the arguments that are buffers, by parameter name."""
+        pairs = zip(kernel.plain.parameters, arguments, strict=False)  # the launch reports a wrong number of arguments
         return {name: argument for (name, _), argument in pairs if isinstance(argument, SimulatedBuffer)}
 
-    def _buffers(self, trace: Trace, kernel: TracedKernel, given: dict[str, Argument]) -> tuple[int | None, ...]:
-        """Return the number of the buffer or module variable behind each array of a trace."""
-        given = dict(given)
+    def _buffer_numbers(
+        self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]
+    ) -> tuple[int | None, ...]:
+        """Return the number of the buffer or module variable of each array of a trace."""
+        remaining = dict(buffers)
         numbers: list[int | None] = []
         for array in trace.arrays:
             if array.space not in ("global", "constant"):
                 numbers.append(None)
                 continue
-            # An array has the name of the first parameter that points to it; variables of the module come after.
-            argument = given.pop(array.name, None)
+            # An array has the name of the first parameter that points to it; module variables come after.
+            argument = remaining.pop(array.name, None)
             key: Hashable = argument if isinstance(argument, SimulatedBuffer) else (kernel.module, array.name)
             numbers.append(self._number(key))
         return tuple(numbers)
 
-    def _shapes(self, trace: Trace, kernel: TracedKernel, given: dict[str, Argument]) -> tuple[Shape, ...]:
-        """Return the extents of each array of a trace: the host program's, or those that the kernel declares."""
-        known = dict(kernel.constants)
-        known.update((name, each.shape) for name, each in given.items() if isinstance(each, SimulatedBuffer))
+    def _shapes(self, trace: Trace, kernel: TracedKernel, buffers: dict[str, Argument]) -> tuple[Shape, ...]:
+        """Return the shape of each array of a trace, from the host program or the kernel's declaration."""
+        global_shapes = dict(kernel.constants)
+        global_shapes.update((name, each.shape) for name, each in buffers.items() if isinstance(each, SimulatedBuffer))
         shared = kernel.plain.shared_shapes
-        found: list[Shape] = []
+        shapes: list[Shape] = []
         for array in trace.arrays:
-            shape = (shared if array.space == "shared" else known).get(array.name)
-            whole = shape is not None and math.prod(shape) == array.count
-            found.append(tuple(shape) if shape is not None and whole else None)
-        return tuple(found)
+            shape = (shared if array.space == "shared" else global_shapes).get(array.name)
+            matches = shape is not None and math.prod(shape) == array.count
+            shapes.append(tuple(shape) if shape is not None and matches else None)
+        return tuple(shapes)
 
     def _number(self, key: Hashable) -> int:
         if key not in self._numbers:

@@ -1,4 +1,4 @@
-"""Compaction of an array by a predicate, and the way back."""
+"""Stream compaction of an array by a predicate, and its inverse."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ _FILE = "compact.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 _COMPARISONS = ("greater", "less")
 
-# The last rung's own: 16-byte loads that a thread has under way, as far as what a block keeps fits its shared memory,
-# where the places that it came from take as much again.
-# More of them make larger tiles, of which fewer wait for each other: that pays where each multiprocessor has many.
+# For the look-back variant: 16-byte loads in flight per thread, as far as a block's kept elements fit in shared memory,
+# where their original positions need the same space again. More loads make larger tiles, fewer of which wait for each
+# other: this pays off with many tiles per multiprocessor.
 _VECTORS, _VECTORS_OF_MANY = 6, 8
-_MOST_VECTORS_A_BLOCK = 2048
+_MAX_VECTORS_PER_BLOCK = 2048
 _MANY_TILES = 48
 
 
 @dataclass(frozen=True)
 class _Packing:
-    """What a rung packs into: all on the device, `count` of one element."""
+    """Device buffers for packed elements, their original positions, and their count (one element)."""
 
     packed: Buffer
     places: Buffer
@@ -70,17 +70,17 @@ _Pack = Callable[[Engine, Module, Buffer, _Packing, Params, int], None]
 
 
 def _threshold(params: Params) -> np.generic:
-    """Return the threshold in the elements' type; no whole number lies between it and what was asked for."""
+    """Return the threshold in the elements' type, rounded so that whole numbers compare as with the original one."""
     if params["dtype"] == "float32":
         return np.float32(params["threshold"])
-    between = math.floor if params["predicate"] == "greater" else math.ceil
-    return np.int32(between(params["threshold"]))
+    rounding = math.floor if params["predicate"] == "greater" else math.ceil
+    return np.int32(rounding(params["threshold"]))
 
 
 def _tiling(device: Device, n: int, block: int, *, split: bool) -> tuple[int, int]:
-    most = _MOST_VECTORS_A_BLOCK // 2 if split else _MOST_VECTORS_A_BLOCK
+    limit = _MAX_VECTORS_PER_BLOCK // 2 if split else _MAX_VECTORS_PER_BLOCK
     many = n > _MANY_TILES * device.multiprocessors * 4 * _VECTORS_OF_MANY * block
-    return scan.tiling(n, block, min(_VECTORS_OF_MANY if many else _VECTORS, most // block))
+    return scan.tiling(n, block, min(_VECTORS_OF_MANY if many else _VECTORS, limit // block))
 
 
 def _program(pack: _Pack) -> HostProgram:
@@ -171,7 +171,9 @@ def _with_ballot(engine: Engine, module: Module, data: Buffer, to: _Packing, par
 def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, params: Params, block: int) -> None:
     n = data.shape[0]
     _, tiles = _tiling(engine.device, n, block, split=params["result"] == "split")
-    states = engine.upload(np.zeros((1 + tiles, 2), np.uint32))  # once: a launch leaves them so that the next can begin
+    states = engine.upload(
+        np.zeros((1 + tiles, 2), np.uint32)
+    )  # uploaded once, as each launch resets them for the next
     engine.launch(
         module.kernel("compact_look_back"),
         (tiles, 1, 1),
@@ -188,15 +190,15 @@ def _with_look_back(engine: Engine, module: Module, data: Buffer, to: _Packing, 
 
 
 def compact_chunk(worker: OnWorker, piece: Piece) -> dict[str, Array]:
-    """Compact a chunk by itself; how many are kept goes to the others."""
+    """Compact a chunk; the count of its kept elements goes to the other devices."""
     outputs = worker.run(piece.inputs)
     return {"kept": outputs["result"], "count": outputs["count"].reshape(1)}
 
 
 def scan_counts(worker: OnWorker, counts: list[Array]) -> dict[str, Array]:
-    """Return where each chunk's kept elements begin among all, and how many these are.
+    """Return the start of each chunk's kept elements in the result, and the total count.
 
-    Counts of many chunks may come to more than int32 holds, which is what the ladder scans.
+    The sum of many counts may exceed int32, which is the type that the ladder scans.
     """
     each = np.concatenate(counts).astype(np.int64)
     return {"starts": each.cumsum() - each, "count": np.array(each.sum())}
@@ -206,18 +208,18 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     chunks = [tasks.make(compact_chunk, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
     places = tasks.make(scan_counts, [each["count"] for each in chunks])
     return {
-        "result": _placed(tasks, [each["kept"] for each in chunks], places["starts"]),
+        "result": _result_parts(tasks, [each["kept"] for each in chunks], places["starts"]),
         "count": Parts((places["count"],)),
     }
 
 
 def count_chunk_kept(worker: OnWorker, piece: Piece) -> Array:
-    """Return how many elements of a chunk are kept."""
+    """Return the number of kept elements of a chunk."""
     return worker.run(piece.inputs)["count"].reshape(1)
 
 
 def keep_of_chunk(worker: OnWorker, piece: Piece, starts: Array) -> Array:
-    """Compact a chunk, once it is known where its elements go: till then they would wait in memory."""
+    """Compact a chunk once the position of its elements is known, so that they need not wait in memory."""
     return worker.run(piece.inputs)["result"]
 
 
@@ -226,16 +228,16 @@ def _plan_in_two_passes(tasks: Tasks) -> dict[str, Parts]:
     places = tasks.make(scan_counts, counts)
     starts = places["starts"]
     kept = [tasks.make(keep_of_chunk, chunk, starts, place=place) for place, chunk in enumerate(tasks.chunks)]
-    return {"result": _placed(tasks, kept, starts), "count": Parts((places["count"],))}
+    return {"result": _result_parts(tasks, kept, starts), "count": Parts((places["count"],))}
 
 
-def _placed(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
-    """Return the chunks' results; what is split is as long as its chunk, and where that was."""
+def _result_parts(tasks: Tasks, kept: Sequence[Made], starts: Made) -> Parts:
+    """Return the chunks' results with their starts; a split result has the position and length of its chunk."""
     return Parts(tuple(kept), starts if tasks.params["result"] == "pack" else None)
 
 
-def _kept(values: Array, params: Params) -> Array:
-    """Return which elements are kept."""
+def _kept_mask(values: Array, params: Params) -> Array:
+    """Return the mask of kept elements."""
     match params["predicate"]:
         case "greater":
             return np.asarray(values > values.dtype.type(_threshold(params)))
@@ -250,29 +252,29 @@ def _kept(values: Array, params: Params) -> Array:
 
 def _reference(inputs: Inputs, params: Params) -> Array:
     values = typed(inputs, params)
-    kept = _kept(values, params)
+    kept = _kept_mask(values, params)
     return values[kept] if params["result"] == "pack" else np.where(kept, values, values.dtype.type(0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
-    """Count each element read once and, of the result, each written once."""
+    """Return the minimum traffic: each element is read once, and each element of the result written once."""
     n = inputs["values"].size
-    written = n if params["result"] == "split" else int(np.count_nonzero(_kept(typed(inputs, params), params)))
+    written = n if params["result"] == "split" else int(np.count_nonzero(_kept_mask(typed(inputs, params), params)))
     return Cost(bytes_read=4 * n, bytes_written=4 * written, flops=0)
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
     values = typed(inputs, params)
-    return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept(values, params))}
+    return {**present(inputs, params, outputs["result"]), "kept": outline_of_kept(values, _kept_mask(values, params))}
 
 
-def _in_any_order(params: Params, result: Array) -> Array:
-    """A packed result as a multiset: its elements sorted. What is split has each element at its own place."""
+def _sorted_if_packed(params: Params, result: Array) -> Array:
+    """Sort a packed result to compare it as a multiset; a split result has defined positions."""
     return np.sort(result) if params["result"] == "pack" else result
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """The work-efficient scan of the flags; they and the scatter only say where elements go."""
+    """Return work and span of the work-efficient scan of the flags; flags and scatter only compute positions."""
     return scan.brent_kung(n)
 
 
@@ -295,9 +297,9 @@ PATTERN = Pattern(
     name="compaction",
     order=5,
     title="Compaction",
-    summary="Some elements kept, side by side.",
+    summary="Keep and pack some elements.",
     kernels=_FILE,
-    presentation=ArrayPresentation(words=lambda params: ("put back",) if params["result"] == "split" else ()),
+    presentation=ArrayPresentation(words=lambda params: ("split",) if params["result"] == "split" else ()),
     parameters=(
         input_parameter(),
         size_parameter(default=2**18, on_gpu=elements(2**19)),
@@ -305,14 +307,14 @@ PATTERN = Pattern(
         Choice(
             name="predicate",
             label="Keep",
-            help="Which elements are kept.",
+            help="Which elements to keep.",
             options=(*_COMPARISONS, "odd", "even", "nonzero"),
             default="greater",
         ),
         Real(
             name="threshold",
             label="Than",
-            help="What elements are compared with.",
+            help="Threshold of the comparison.",
             default=0.5,
             minimum=-1e9,
             maximum=1e9,
@@ -321,7 +323,7 @@ PATTERN = Pattern(
         Choice(
             name="result",
             label="Result",
-            help="Pack: what is kept, side by side. Split: packed, then put back to where it was, with zeros between.",
+            help="Pack: kept elements in consecutive positions. Split: packed, then moved back, with zeros between.",
             options=("pack", "split"),
             default="pack",
         ),
@@ -333,27 +335,27 @@ PATTERN = Pattern(
             "three-kernels",
             "Flags, scan, scatter",
             run=_program(_with_scan),
-            idea="Flags of 0 and 1 are scanned, in any length; the scan is the place of each kept element.",
-            limit="Flags, the three kernels of the scan and the scatter are five passes over memory.",
+            idea="An exclusive scan of 0/1 flags, of any length, gives the position of each kept element.",
+            limit="Flags, the three kernels of the scan and the scatter take five passes over memory.",
             kernels=("compact_flag", "compact_scatter", "compact_split"),
             threads=whole_warps,
         ),
         Variant(
             "ballot",
-            "Ballot, one atomic a block",
+            "Ballot, one atomic per block",
             run=_program(_with_ballot),
-            idea="A warp votes, and the votes below a lane's own are its rank; an atomic makes room for a whole block.",
-            limit="The order is not kept: blocks lie in the order in which they came to the atomic.",
+            idea="A warp ballot gives each lane its rank; one atomic operation reserves space for a whole block.",
+            limit="Not stable: blocks are written in the order of their atomic operations.",
             kernels=("compact_ballot", "compact_split"),
             threads=whole_warps,
-            comparable=_in_any_order,
+            comparable=_sorted_if_packed,
         ),
         Variant(
             "look-back",
-            "Single pass, in order",
+            "Single pass, decoupled look-back",
             run=_program(_with_look_back),
-            idea="Tiles ask those before how many they keep, and write what they keep in one piece.",
-            limit="Memory's bandwidth: each element is read once, and each kept one written once.",
+            idea="Decoupled look-back adds up the counts of earlier tiles; each tile writes its kept elements at once.",
+            limit="Memory bandwidth: each element is read once, and each kept one written once.",
             kernels=("compact_look_back", "compact_split"),
             threads=whole_warps,
         ),
@@ -386,8 +388,8 @@ PATTERN = Pattern(
     textbook=_textbook,
     distributed=DistributedProgram(
         local="Each device compacts its chunk.",
-        exchange="How many each has kept is scanned: that is where its elements begin.",
-        fix_up="Each chunk's elements are put in their place; what is split is in its place already.",
+        exchange="An exclusive scan of the chunks' counts gives the start of each chunk's elements.",
+        fix_up="Each chunk's elements are moved to their start; a split result is already in place.",
         plan=_plan,
         streaming=Streaming(
             _plan_in_two_passes, lambda params: str(params["dtype"]), sized=lambda params: params["result"] == "split"
@@ -403,22 +405,22 @@ PATTERN = Pattern(
         ),
         Preset(
             "Keep, then put back",
-            "Split undoes the packing: each element returns to its place, with zeros where nothing was kept.",
+            "Split inverts the packing: each element returns to its position, with zeros where nothing was kept.",
             {"input": "random", "n": 32, "predicate": "odd", "dtype": "int32", "result": "split"},
         ),
         Preset(
             "Half of many",
-            "Of 262\u2009144 random numbers, those above 0.5. The ballot variant keeps them in another order.",
+            "Of 262\u2009144 random numbers, those above 0.5. The ballot variant keeps them in a different order.",
             {"input": "random", "n": 2**18, "predicate": "greater", "threshold": 0.5, "dtype": "float32"},
         ),
         Preset(
             "Pack what is positive",
-            "Random numbers of both signs: those above 0 are packed side by side, in their order.",
+            "Random numbers of both signs: those above 0 are packed into consecutive positions, in their order.",
             {"input": "signed", "n": 16, "predicate": "greater", "threshold": 0.0, "dtype": "float32"},
         ),
         Preset(
             "Split what is positive",
-            "What was packed goes back to where it was, and zeros stand where negative numbers were.",
+            "Packed elements return to their positions, and zeros replace the negative numbers.",
             {
                 "input": "signed",
                 "n": 16,

@@ -1,4 +1,4 @@
-"""Scan of an array: what all elements up to each one, or before it, come to."""
+"""Scan of an array: inclusive and exclusive prefix sums, products, minima and maxima."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ _C_TYPES = {"int32": "int", "float32": "float"}
 _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 _ONE_PASS = "look-back"
 
-# The last rung's own: how many 16-byte loads a thread has under way, where that leaves a few tiles.
+# For the look-back variant: 16-byte loads in flight per thread, if that leaves enough tiles.
 _VECTORS = 8
 _FEW_TILES = 4
 
 _POWERS = 126
-"""float32 holds 2^-126 with all of its digits, and 2^126 too."""
+"""float32 represents 2^-126 and 2^126 with full precision."""
 
 
 def build(engine: Engine, dtype: str, operator: str, block: int, vectors: int = _VECTORS) -> Module:
-    """Build the ladder for a type of elements, an operator of `_UFUNCS` and a number of threads."""
+    """Build the ladder for an element type, an operator of `_UFUNCS` and a block size."""
     defines: dict[str, int | str] = {
         "VALUE": _C_TYPES[dtype],
         "OPERATOR": operator.upper(),
@@ -83,26 +83,26 @@ def scan_sections(
     *,
     exclusive: bool,
 ) -> Buffer:
-    """Scan any number of elements by a kernel in which a block scans a section: sections, their totals, add back.
+    """Scan any number of elements: each block scans a section, then the sections' totals are scanned and added back.
 
     Parameters
     ----------
     engine : Engine
     module : Module
-        From `build`, with the same number of threads.
+        From `build`, with the same block size.
     kernel_name : str
-        A kernel that takes `in`, `out`, `totals`, `n` and `exclusive`.
+        A kernel with the parameters `in`, `out`, `totals`, `n` and `exclusive`.
     data : Buffer
-        Shape (n,), n at least 1. It stays as it is.
+        Shape (n,), n at least 1; not modified.
     block, elements_a_thread : int
-        Threads in a block, and how many elements of a section each of them has.
+        Threads per block, and elements of a section per thread.
     exclusive : bool
-        Whether an element counts only what is before it.
+        Whether the scan is exclusive.
 
     Returns
     -------
     Buffer
-        Shape (n,), the caller's to free.
+        Shape (n,); the caller has to free it.
     """
     n, section = data.shape[0], block * elements_a_thread
     sections = -(-n // section)
@@ -120,7 +120,7 @@ def scan_sections(
 
 
 _Scan = Callable[[Engine, Buffer, Params], Buffer]
-"""(engine, data, params) -> the scan, the caller's to free: `data` has at least one element, and stays as it is."""
+"""(engine, data, params) -> the scan, which the caller has to free. `data` has at least one element; not modified."""
 
 
 def _by_sections(kernel_name: str, elements_a_thread: int = 1, *, in_warps: bool = False) -> _Scan:
@@ -147,7 +147,9 @@ def _in_one_pass(engine: Engine, data: Buffer, params: Params, carry: Array | No
     vectors, tiles = tiling(n, block, _VECTORS)
     kernel = build(engine, params["dtype"], params["operator"], block, vectors).kernel("scan_look_back")
     scanned = engine.allocate((n,), data.dtype)
-    states = engine.upload(np.zeros((1 + tiles, 2), np.uint32))  # once: a launch leaves them so that the next can begin
+    states = engine.upload(
+        np.zeros((1 + tiles, 2), np.uint32)
+    )  # uploaded once, as each launch resets them for the next
     exclusive = np.int32(params["kind"] == "exclusive")
     before = identity(params["operator"], params["dtype"])[0] if carry is None else carry
     engine.launch(kernel, (tiles, 1, 1), (block, 1, 1), data, scanned, states, np.int32(n), exclusive, before)
@@ -166,7 +168,7 @@ _SCANS: dict[str, _Scan] = {
     "three-kernels": _by_sections("scan_sections", 4, in_warps=True),
     _ONE_PASS: _in_one_pass,
 }
-"""What scans on the device, by variants' names."""
+"""Functions that scan on the device, by variant name."""
 
 
 def _program(variant: str) -> HostProgram:
@@ -188,33 +190,33 @@ def _program(variant: str) -> HostProgram:
 
 
 def reduce_chunk(worker: OnWorker, piece: Piece) -> dict[str, Any]:
-    """Reduce a chunk, for the devices after this one; its elements stay on the device, to be scanned."""
+    """Reduce a chunk, for the devices after this one; its elements stay on the device for the scan."""
     params = worker.params
     data = worker.engine.upload(typed(piece.inputs, params))
     return {"data": data, "total": peak_total(worker.engine, data, params["operator"], whole_warps(params))}
 
 
 def total_of_chunk(worker: OnWorker, piece: Piece) -> Array:
-    """Reduce a chunk, and keep nothing of it: its elements are read again."""
-    made = reduce_chunk(worker, piece)
-    worker.engine.free(made["data"])
-    total: Array = made["total"]
+    """Reduce a chunk and free its elements, which are read again for the scan."""
+    outputs = reduce_chunk(worker, piece)
+    worker.engine.free(outputs["data"])
+    total: Array = outputs["total"]
     return total
 
 
 def scan_chunk(
     worker: OnWorker, given: Piece | Buffer, totals: list[Array], before: int, goes_on: bool
 ) -> Array | dict[str, Array]:
-    """Scan a chunk from what comes before it on: the first totals, so many of them.
+    """Scan a chunk, starting from the combination of the first `before` totals.
 
-    A chunk that `goes_on` in another one of its device also says where that one begins: with all that it comes to.
+    If `goes_on`, the next chunk is on the same device, and the result includes the value that it starts from.
     """
     engine, params = worker.engine, worker.params
     data = engine.upload(typed(given.inputs, params)) if isinstance(given, Piece) else given
     if not data.shape[0]:
         return engine.download(data)
     scanned = _scanned_from(engine, data, _combined(totals[:before], params), worker.variant, params)
-    end = {"end": _end_of(engine, data, scanned, params)} if goes_on else {}
+    end = {"end": _end_value(engine, data, scanned, params)} if goes_on else {}
     if isinstance(given, Piece):
         engine.free(data)
     result = engine.download(scanned)
@@ -223,14 +225,14 @@ def scan_chunk(
 
 
 def _combined(totals: list[Array], params: Params) -> Array:
-    """Combine what chunks come to: one element, the identity where there is none."""
-    every = np.concatenate([identity(params["operator"], params["dtype"]), *totals])
-    combined: Array = _UFUNCS[params["operator"]].reduce(every, dtype=every.dtype)
+    """Combine totals of chunks to an array of one element; the identity if there are none."""
+    values = np.concatenate([identity(params["operator"], params["dtype"]), *totals])
+    combined: Array = _UFUNCS[params["operator"]].reduce(values, dtype=values.dtype)
     return combined
 
 
 def _scanned_from(engine: Engine, data: Buffer, carry: Array, variant: str, params: Params) -> Buffer:
-    """Scan by a rung, from a value on; rungs that take none have it combined with each element afterwards."""
+    """Scan by a variant, starting from `carry`; most variants combine it with each element in a second kernel."""
     if variant == _ONE_PASS:
         return _in_one_pass(engine, data, params, carry)
     scanned, n, block = _SCANS[variant](engine, data, params), data.shape[0], whole_warps(params)
@@ -242,15 +244,15 @@ def _scanned_from(engine: Engine, data: Buffer, carry: Array, variant: str, para
     return out
 
 
-def _end_of(engine: Engine, data: Buffer, scanned: Buffer, params: Params) -> Array:
-    """Return what a chunk comes to with all before it, of which it has at least one element."""
+def _end_value(engine: Engine, data: Buffer, scanned: Buffer, params: Params) -> Array:
+    """Return the combination of all elements up to the end of a non-empty chunk."""
     end = engine.allocate((1,), data.dtype)
     exclusive, n = np.int32(params["kind"] == "exclusive"), np.int32(data.shape[0])
     kernel = _build_chunks(engine, params).kernel("scan_chunk_end")
     engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, scanned, end, n, exclusive)
-    found = engine.download(end)
+    value = engine.download(end)
     engine.free(end)
-    return found
+    return value
 
 
 def _build_chunks(engine: Engine, params: Params) -> Module:
@@ -263,41 +265,41 @@ def _build_chunks(engine: Engine, params: Params) -> Module:
 
 
 def _plan(tasks: Tasks, *, stays: bool = True) -> dict[str, Parts]:
-    """Reduce, then scan: every chunk is read once for its total, but for the last device's, and once for its scan.
+    """Reduce, then scan: every chunk is read once for its total, except on the last device, and once for its scan.
 
-    On one device a chunk goes on where the one before ends, so that nothing is reduced first; the last device's totals
-    nobody waits for, so that its chunks go on in the same way. Where elements do not stay on the devices they are read
-    again.
+    The chunks of one device are scanned in sequence, each from the end of the one before. The last device needs no
+    totals first, as no other device waits for them. With `stays`, elements stay on the devices between the two passes;
+    otherwise they are read again.
     """
     totals: list[Made] = []
     parts: list[Made] = []
     *_, last = shares = tasks.shares
     for share in shares:
-        held, before = {place: tasks.chunks[place] for place in share}, len(totals)
+        chunks, before = {place: tasks.chunks[place] for place in share}, len(totals)
         if share is not last:
             for place in share:
-                made = tasks.make(reduce_chunk if stays else total_of_chunk, held[place], place=place)
-                totals.append(made["total"] if stays else made)
-                held[place] = made["data"] if stays else held[place]
-        # Its own totals too: others wait for these, and nobody for its scan.
-        known = list(totals)
+                reduced = tasks.make(reduce_chunk if stays else total_of_chunk, chunks[place], place=place)
+                totals.append(reduced["total"] if stays else reduced)
+                chunks[place] = reduced["data"] if stays else chunks[place]
+        # The scan also depends on this device's totals, so that they, which other devices wait for, come first.
+        carries = list(totals)
         for place in share:
             goes_on = place != share[-1]
-            made = tasks.make(scan_chunk, held[place], known, before, goes_on, place=place)
-            parts.append(made["scanned"] if goes_on else made)
+            scanned = tasks.make(scan_chunk, chunks[place], carries, before, goes_on, place=place)
+            parts.append(scanned["scanned"] if goes_on else scanned)
             if goes_on:
-                known, before = [made["end"]], 1
+                carries, before = [scanned["end"]], 1
     return {"result": Parts(tuple(parts))}
 
 
 def tiling(n: int, block: int, most_vectors: int) -> tuple[int, int]:
-    """Return how many vectors of four elements a thread takes of n in a single pass, and how many tiles that makes."""
+    """Return the vectors of four elements per thread, and the number of tiles, of a single-pass scan of n elements."""
     vectors = most_vectors if n > _FEW_TILES * 4 * most_vectors * block else 1
     return vectors, -(-n // (4 * vectors * block))
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    """Scan in float64; whole numbers, which wrap around, and extremes as they are."""
+    """Scan in float64; int32, which wraps around, and minima and maxima in the elements' type."""
     values, operator = typed(inputs, params), params["operator"]
     exact = np.float64 if params["dtype"] == "float32" and operator in ("sum", "product") else values.dtype
     scanned: Array = _UFUNCS[operator].accumulate(values, dtype=exact)
@@ -308,15 +310,15 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float | Array:
-    """Bound the rounding of each float32 sum and product; all else is exact.
+    """Bound the rounding error of each float32 sum and product; all other results are exact.
 
-    An element takes part in no more additions than the larger of two: a thread that adds its section alone, and then
-    those of the sections' totals; or look-back, where a tile's total goes through at most two additions for each tile
-    after it. Each sum is off by `gamma` of so many times the magnitudes up to its place: the first ones, which are
-    small, are not let off by what the last one, of everything, may be off by.
+    The number of additions on an element's path is bounded by the larger of two: a thread that adds up its section
+    sequentially, plus the scan of the sections' totals; or look-back, where a tile's total goes through at most two
+    additions per later tile. The error of each sum is at most `gamma` of that number times the magnitudes up to its
+    position, so that the first, small sums have small bounds.
 
-    A product of k factors other than 1 and -1 has at most k roundings, in any order: together they are no further from
-    1 than e^(k u). That no part of it leaves the range of float32 is what `_accept` has seen.
+    A product of k factors other than 1 and -1 has at most k roundings in any order, whose relative error is less than
+    e^(k u) - 1. `_accept` has checked that no partial product leaves the range of float32.
     """
     values = typed(inputs, params)
     if params["dtype"] == "int32" or params["operator"] in ("min", "max") or values.size < 2:
@@ -329,12 +331,12 @@ def _tolerance(inputs: Inputs, params: Params) -> float | Array:
         bound: Array = np.expm1(roundings * UNIT) * np.abs(_reference(inputs, params))
         return bound
     block = int(params["block"])
-    alone, sections = 0, values.size
+    sequential, sections = 0, values.size
     while sections > 1:
-        alone += min(block, sections)
+        sequential += min(block, sections)
         sections = -(-sections // block)
-    looked_back = 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP
-    depth = min(values.size - 1, max(alone, looked_back))
+    look_back = 2 * tiling(values.size, whole_warps(params), _VECTORS)[1] + 4 * _VECTORS + WARP
+    depth = min(values.size - 1, max(sequential, look_back))
     bound = np.abs(values).cumsum(dtype=np.float64)
     if params["kind"] == "exclusive":
         bound[1:] = bound[:-1]
@@ -344,16 +346,16 @@ def _tolerance(inputs: Inputs, params: Params) -> float | Array:
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
-    """Raise InputError for values of another type, and for factors some of which leave float32's range together.
+    """Raise InputError for values of another type, and for factors whose partial products leave float32's range.
 
-    A scan multiplies neighbors, in whichever order: where no product of neighbors leaves it, no order does; where one
-    does, orders differ by more than rounding.
+    A scan multiplies neighbors in any order. If no product of consecutive elements leaves the range, no order does; if
+    one does, the results of different orders differ by more than rounding.
     """
     accept_values(inputs, params)
     if params["dtype"] != "float32" or params["operator"] != "product" or not inputs["values"].size:
         return
     values = typed(inputs, params)
-    # A product of neighbors is the quotient of what all up to its ends come to; with a zero among them it is exact.
+    # A product of consecutive elements is a quotient of prefix products; one with a zero is exact.
     zeros = np.flatnonzero(values == 0)
     upto = np.zeros(values.size + 1)
     np.log2(np.abs(values), out=upto[1:], where=values != 0, dtype=np.float64)
@@ -361,8 +363,8 @@ def _accept(inputs: Inputs, params: Params) -> None:
     runs = np.concatenate([[0], zeros + 1])
     if (np.maximum.reduceat(upto, runs) - np.minimum.reduceat(upto, runs)).max() > _POWERS:
         raise InputError(
-            "Some of these factors come to more, or to less, than float32 holds.",
-            advice="Take fewer of them, factors closer to 1, or int32, which wraps around.",
+            "A product of some of these factors is outside the range of float32.",
+            advice="Choose fewer factors, factors closer to 1, or int32, which wraps around.",
         )
 
 
@@ -389,36 +391,36 @@ def _naive(n: int) -> Textbook:
 
 
 def _kogge_stone(n: int) -> Textbook:
-    """At each distance all elements but the first ones: n log2(n) - (n - 1) where n is a power of two."""
-    each = [n - distance for distance in _strides(n)]
-    return Textbook(operations=sum(each), steps=len(each), peak=max(each, default=0))
+    """Return work and span of Kogge and Stone's scan: n log2(n) - (n - 1) operations for a power of two."""
+    step_operations = [n - distance for distance in _strides(n)]
+    return Textbook(operations=sum(step_operations), steps=len(step_operations), peak=max(step_operations, default=0))
 
 
 def brent_kung(n: int) -> Textbook:
-    """Say what the textbook does of the work-efficient scan of n elements, up and down a tree.
+    """Return work and span of Brent and Kung's work-efficient scan of n elements: up-sweep and down-sweep.
 
-    Where n is a power of two that is 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps.
+    For a power of two these are 2n - 2 - log2(n) operations in 2 log2(n) - 1 steps.
     """
     up = [n // (2 * distance) for distance in _strides(n)]
     down = [(n - distance) // (2 * distance) for distance in _strides(n)]
     return Textbook(operations=sum(up) + sum(down), steps=sum(map(bool, up + down)), peak=max(up + down, default=0))
 
 
-def _textbook(of_section: Callable[[int], Textbook], elements_a_thread: int) -> Callable[[Params, int], Textbook]:
-    """Return what a scan by sections comes to: the sections at once, their totals, one addition back for each."""
+def _textbook(section_scan: Callable[[int], Textbook], elements_a_thread: int) -> Callable[[Params, int], Textbook]:
+    """Return work and span of a scan by sections: all sections in parallel, their totals, one addition per element."""
 
     def claim(params: Params, n: int) -> Textbook:
         section = int(params["block"]) * elements_a_thread
         if n <= section:
-            return of_section(n)
-        whole, rest = of_section(section), of_section(n % section)
+            return section_scan(n)
+        full, rest = section_scan(section), section_scan(n % section)
         totals = claim(params, -(-n // section))
         block, sections = int(params["block"]), n // section
         return Textbook(
-            operations=sections * whole.operations + rest.operations + totals.operations + n - section,
-            steps=whole.steps + totals.steps + -(-min(n - section, section) // block),
+            operations=sections * full.operations + rest.operations + totals.operations + n - section,
+            steps=full.steps + totals.steps + -(-min(n - section, section) // block),
             peak=max(
-                sections * whole.peak + rest.peak,
+                sections * full.peak + rest.peak,
                 totals.peak,
                 (sections - 1) * block + min(n % section, block),
             ),
@@ -449,11 +451,11 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
     yield Peer("NumPy cumsum", lambda: np.cumsum(values, out=scanned))
 
 
-_FOR_PROCESSORS = ("shuffle", "three-kernels", "look-back")
+_CPU_VARIANTS = ("shuffle", "three-kernels", "look-back")
 _BENCHMARK = Benchmark(
     gpu=(_on_gpu(24), _on_gpu(28)),
-    compiled=(_case(24, variants=_FOR_PROCESSORS),),
-    lockstep=(_case(20, variants=_FOR_PROCESSORS),),
+    compiled=(_case(24, variants=_CPU_VARIANTS),),
+    lockstep=(_case(20, variants=_CPU_VARIANTS),),
     curve=SizeCurve(powers(16, 18, 20, 22, 24, 26)),
     wanted={"three-kernels": "0.5 x np.cumsum"},
     peers=_peers,
@@ -472,7 +474,7 @@ PATTERN = Pattern(
     name="scan",
     order=4,
     title="Scan",
-    summary="Running totals of an array.",
+    summary="Prefix sums of an array.",
     kernels=_FILE,
     presentation=ArrayPresentation(words=lambda params: (params["kind"], params["operator"])),
     parameters=(
@@ -482,15 +484,15 @@ PATTERN = Pattern(
         Choice(
             name="kind",
             label="Kind",
-            help="Inclusive: each element counts itself. Exclusive: only those before it; a scan of sizes then says "
-            "where each thing of a size begins.",
+            help="Inclusive: each result includes its own element. Exclusive: only the elements before it, so that a "
+            "scan of sizes gives the offset of each item.",
             options=("inclusive", "exclusive"),
             default="inclusive",
         ),
         Choice(
             name="operator",
             label="Operator",
-            help="What two elements are combined by.",
+            help="The operator that combines two elements.",
             options=tuple(_UFUNCS),
             default="sum",
         ),
@@ -501,8 +503,8 @@ PATTERN = Pattern(
         on_one_thread(
             _program("one-thread"),
             "scan_one_thread",
-            idea="Without threads: each result is the one before it and one element more.",
-            limit="n - 1 operations, which no scan is below, but each waits for the one before.",
+            idea="Sequential: each result is the previous one combined with the next element.",
+            limit="n - 1 operations, the fewest of all scans, but each depends on the one before.",
             work=lambda inputs, params: _sequential(params, inputs["values"].size),
             textbook=_sequential,
         ),
@@ -510,8 +512,8 @@ PATTERN = Pattern(
             "naive",
             "Naive",
             run=_program("naive"),
-            idea="Every thread combines all elements of its section up to its own.",
-            limit="n (n - 1) / 2 operations in a section of n; the last thread does them in n - 1 steps.",
+            idea="Each thread combines all elements of its section up to its own.",
+            limit="n (n - 1) / 2 operations in a section of n; the last thread needs n - 1 steps.",
             kernels=("scan_naive", "scan_add_back"),
             textbook=_textbook(_naive, 1),
         ),
@@ -519,8 +521,8 @@ PATTERN = Pattern(
             "kogge-stone",
             "Kogge-Stone",
             run=_program("kogge-stone"),
-            idea="In shared memory the distance doubles, and every element takes part in every step.",
-            limit="n log2 n - (n - 1) operations; two barriers a step, so that nobody overwrites what another reads.",
+            idea="In shared memory, each step combines elements at twice the distance of the step before.",
+            limit="n log2 n - (n - 1) operations; two barriers per step, so that no element is overwritten too early.",
             kernels=("scan_kogge_stone", "scan_add_back"),
             textbook=_textbook(_kogge_stone, 1),
         ),
@@ -528,7 +530,7 @@ PATTERN = Pattern(
             "double-buffer",
             "Kogge-Stone, double buffer",
             run=_program("double-buffer"),
-            idea="A step reads one copy and writes the other: one barrier is enough.",
+            idea="Each step reads one buffer and writes the other, so that one barrier is enough.",
             limit="Still n log2 n - (n - 1) operations.",
             kernels=("scan_double_buffer", "scan_add_back"),
             textbook=_textbook(_kogge_stone, 1),
@@ -537,8 +539,8 @@ PATTERN = Pattern(
             "brent-kung",
             "Brent-Kung",
             run=_program("brent-kung"),
-            idea="Up a tree and down again: 2 n - 2 - log2 n operations, two elements a thread.",
-            limit="2 log2 n - 1 steps; strides of powers of two, so that threads queue at few banks.",
+            idea="Up-sweep and down-sweep over a tree: 2 n - 2 - log2 n operations, two elements per thread.",
+            limit="2 log2 n - 1 steps; strides of powers of two cause bank conflicts.",
             kernels=("scan_brent_kung", "scan_add_back"),
             textbook=_textbook(brent_kung, 2),
         ),
@@ -546,8 +548,8 @@ PATTERN = Pattern(
             "brent-kung-padded",
             "Brent-Kung, padded",
             run=_program("brent-kung-padded"),
-            idea="A gap after every 32 elements spreads the strides over all banks.",
-            limit="Near the top of the trees a few threads work, and all wait at the barriers.",
+            idea="Padding after every 32 elements spreads the strides over all banks.",
+            limit="Near the top of the tree few threads work, and all others wait at the barriers.",
             kernels=("scan_brent_kung_padded", "scan_add_back"),
             textbook=_textbook(brent_kung, 2),
         ),
@@ -555,8 +557,8 @@ PATTERN = Pattern(
             "shuffle",
             "Warp shuffle",
             run=_program("shuffle"),
-            idea="The lanes of a warp pass values on in registers; shared memory holds one value a warp.",
-            limit="Loads of 4 bytes, and a whole further pass as soon as there are two sections.",
+            idea="Warp shuffles pass values between registers; shared memory has one value per warp.",
+            limit="4-byte loads, and a second pass over all elements for two or more sections.",
             kernels=("scan_shuffle", "scan_add_back"),
             threads=whole_warps,
         ),
@@ -564,8 +566,8 @@ PATTERN = Pattern(
             "three-kernels",
             "Any length, three kernels",
             run=_program("three-kernels"),
-            idea="Sections of four elements a thread, the scan of their totals, and the addition back.",
-            limit="Every element is read and written twice.",
+            idea="Sections of four elements per thread, a scan of their totals, and their addition to each section.",
+            limit="Each element is read and written twice.",
             kernels=("scan_sections", "scan_add_back"),
             threads=whole_warps,
         ),
@@ -573,8 +575,8 @@ PATTERN = Pattern(
             _ONE_PASS,
             "Single pass, decoupled look-back",
             run=_program("look-back"),
-            idea="A block says at once what its tile comes to, and asks the tiles before for what they come to.",
-            limit="Memory's bandwidth: each element is read once and written once.",
+            idea="Each block publishes its tile's total immediately, and adds up the published totals before it.",
+            limit="Memory bandwidth: each element is read once and written once.",
             kernels=("scan_look_back",),
             threads=whole_warps,
         ),
@@ -592,9 +594,9 @@ PATTERN = Pattern(
     sequential=_sequential,
     helpers={_CHUNKS_FILE: ("scan_chunk_end", "scan_carry")},
     distributed=DistributedProgram(
-        local="Each device but the last one reduces its chunk to a total, and keeps the elements.",
-        exchange="Each device takes the totals of all before it, a few numbers, and combines them.",
-        fix_up="Each device scans its chunk, from what comes before it on.",
+        local="Each device except the last reduces its chunk to a total, and keeps the elements.",
+        exchange="Each device receives and combines the totals of all devices before it, a few numbers.",
+        fix_up="Each device scans its chunk, starting from the combined totals.",
         plan=_plan,
         streaming=Streaming(partial(_plan, stays=False), lambda params: str(params["dtype"])),
     ),
@@ -603,55 +605,55 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Cut a sausage",
-            "Ten people want 3 5 2 7 28 4 3 0 8 1 inches of a sausage of 100. The inclusive scan is where to cut, and "
-            "all ten cuts can be made at once.",
+            "Ten people order 3 5 2 7 28 4 3 0 8 1 inches of a sausage of 100. The inclusive scan gives the positions "
+            "of the cuts, so all ten cuts can be made at once.",
             {"input": "sausage", "n": 10, "kind": "inclusive", "operator": "sum", "dtype": "int32"},
             pieces=Pieces(whole=100, unit="inches", rest="left"),
         ),
         Preset(
             "Allocate slots",
-            "Each thread asks for a slot of another size. The exclusive scan of the sizes is where each slot begins, "
-            "and its owner needs to ask nobody.",
+            "Each thread needs a slot of a different size. The exclusive scan of the sizes gives the offset of each "
+            "slot, without further communication.",
             {"input": "random", "n": 12, "kind": "exclusive", "operator": "sum", "dtype": "int32"},
             pieces=Pieces(whole=0, unit="bytes", inclusive=False),
         ),
         Preset(
             "A recurrence: running balance",
-            "x = x + a[i] in a loop needs each x before the next. It is a scan: log2 n steps instead of n - 1.",
+            "In the loop x = x + a[i], each x depends on the one before. As a scan it takes log2 n steps, not n - 1.",
             {"input": "alternating", "n": 16, "kind": "inclusive", "operator": "sum", "dtype": "int32"},
         ),
         Preset(
             "A recurrence: highest so far",
-            "x = max(x, a[i]) in a loop is a scan as well: any associative operator will do.",
+            "The loop x = max(x, a[i]) is a scan too: any associative operator works.",
             {"input": "random", "n": 64, "kind": "inclusive", "operator": "max", "dtype": "int32"},
         ),
         Preset(
             "Rounding grows along a float sum",
-            "Each float32 sum rounds. The error against float64 is drawn below: it depends on who adds what first.",
+            "Each float32 sum is rounded. The error against float64, drawn below, depends on the order of additions.",
             {"input": "random", "n": 2**18, "kind": "inclusive", "operator": "sum", "dtype": "float32"},
         ),
         Preset(
             "3 1 7 0 4 1 6 3, inclusive",
-            "The text's eight numbers come to 3 4 11 11 15 16 22 25: Kogge-Stone in three steps. Other values can be "
-            "typed.",
+            "The scan of the textbook's eight numbers is 3 4 11 11 15 16 22 25: Kogge-Stone in three steps. You can "
+            "type other values.",
             {"input": "typed", "values": "3 1 7 0 4 1 6 3", "kind": "inclusive", "dtype": "int32", "block": "8"},
             variant="kogge-stone",
         ),
         Preset(
             "3 1 7 0 4 1 6 3, exclusive",
-            "Each element counts only those before it: 0 3 4 11 11 15 16 22.",
+            "Each result includes only the elements before it: 0 3 4 11 11 15 16 22.",
             {"input": "typed", "values": "3 1 7 0 4 1 6 3", "kind": "exclusive", "dtype": "int32", "block": "8"},
             variant="kogge-stone",
         ),
         Preset(
             "1 to 6",
-            "1 2 3 4 5 6 come to 1 3 6 10 15 21.",
+            "The inclusive scan of 1 2 3 4 5 6 is 1 3 6 10 15 21.",
             {"input": "typed", "values": "1 2 3 4 5 6", "kind": "inclusive", "dtype": "int32", "block": "8"},
             variant="brent-kung",
         ),
         Preset(
             "Factorials",
-            "Any associative operator will do: the products of 1 2 3 4 5 6 7 8 are 1 2 6 24 120 720 5040 40320.",
+            "Any associative operator works: the products of 1 2 3 4 5 6 7 8 are 1 2 6 24 120 720 5040 40320.",
             {
                 "input": "typed",
                 "values": "1 2 3 4 5 6 7 8",
@@ -664,7 +666,7 @@ PATTERN = Pattern(
         ),
         Preset(
             "One block: 1024 threads, 2048 elements",
-            "The largest block has 1024 threads, and with two elements each that is all that one block can scan.",
+            "The largest block has 1024 threads: with two elements per thread, it scans at most 2048 elements.",
             {"input": "random", "n": 2048, "kind": "inclusive", "operator": "sum", "dtype": "int32", "block": "1024"},
             variant="brent-kung",
         ),

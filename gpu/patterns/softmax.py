@@ -52,31 +52,31 @@ _MOST_ELEMENTS = 2**28
 _STEPPED_ROWS, _STEPPED_COLUMNS = 4, 16
 
 _SPREAD = 3
-"""Random elements are from minus so much to so much: softmax of smaller ones is nearly the same everywhere."""
+"""Random elements are from -3 to 3: softmax of smaller ones is nearly uniform."""
 
-# What was fastest on an H100 and an H200. A block a row has as many threads as need no more than so many quads each, or
-# where that would be too many threads, more quads; but not fewer threads than so many for as few quads as that.
+# The fastest values on an H100 and an H200. For one block per row: quads (vectors of four floats) per thread; the most
+# of them, where that would need too many threads; and the fewest, below which a block has at least `_FEWEST_THREADS`.
 _PEAK_QUADS, _FEW_QUADS, _MOST_QUADS = 6, 4, 8
 _FEWEST_THREADS, _PEAK_THREADS = 128, 512
-# Short rows share a block of so many threads, each of which keeps so many elements at most.
+# Short rows share a block: its threads, and the longest row.
 _SHORT_BLOCK = 128
 _LONGEST_SHORT = 512
-# Longer rows are a cluster's, which any GPU that has clusters lets have so many blocks. When that is too few, so many
-# threads each.
+# Longer rows are processed by a cluster of up to 8 blocks, which every GPU with clusters supports. If these are not
+# enough, the blocks have 1024 threads.
 _MOST_BLOCKS = 8
 _MOST_THREADS = 1024
-# Where a thread has no more quads than that of a stretch, a block has half as many threads, and keeps in registers what
-# is hardly more than they hold, or half of that.
+# With at most this many quads per thread, a block has half as many threads. It keeps the maximum number of quads in
+# registers if they nearly hold all of its stretch, else half as many.
 _HALF_FULL, _NEARLY = 12, 1.03
-# What shared memory holds beside a row's elements: a pair of numbers of every warp of a cluster.
+# Shared memory in addition to a row's elements: a pair of numbers for every warp of a cluster.
 _PARTS_BYTES = 8 * _MOST_BLOCKS * _MOST_THREADS // WARP
 
 
 @dataclass(frozen=True)
 class _Launch:
-    """How a kernel is launched: the threads of a block, and the rows that one takes, or the blocks that take one.
+    """Launch configuration: threads per block, and rows per block or blocks per row.
 
-    `arguments` stand behind those that all kernels take.
+    `arguments` follow those that all kernels have.
     """
 
     kernel: str
@@ -101,7 +101,7 @@ def _own_block(kernel: str, *, row_a_thread: bool = False) -> _Planner:
 
 
 def _peak(params: Params, shape: tuple[int, int], device: Device) -> _Launch:
-    """_Launch of what suits so many rows of such a length."""
+    """Return the launch of the peak variant for a number of rows and their length."""
     rows, columns = shape
     if columns <= _LONGEST_SHORT:
         lanes = _lanes(columns)
@@ -116,18 +116,18 @@ def _peak(params: Params, shape: tuple[int, int], device: Device) -> _Launch:
 
 
 def _lanes(columns: int) -> int:
-    """Return how many lanes share a short row: a quad each, or where rows are no whole quads some elements more."""
+    """Return the lanes per short row: a quad per lane, or some elements more if rows are not whole quads."""
     least = _power_of_two(-(-columns // 4))
     return min(least // 2 if columns % 4 and 4 * least > columns + 3 else least, WARP)
 
 
 def _short_threads(rows: int, columns: int) -> int:
-    """Return the threads of a block for short rows: whole warps, and no more than few rows need."""
+    """Return the threads per block for short rows: whole warps, and no more than the rows need."""
     return min(max(_power_of_two(rows * _lanes(columns)), WARP), _SHORT_BLOCK)
 
 
 def _peak_threads(params: Params) -> int:
-    """Return the threads of a block; very long rows may have as many again."""
+    """Return the threads per block; blocks for very long rows may have twice as many."""
     rows, columns = params["rows"], params["n"]
     return _short_threads(rows, columns) if columns <= _LONGEST_SHORT else _threads(columns)
 
@@ -138,19 +138,19 @@ def _threads(columns: int) -> int:
 
 
 def _cluster(columns: int, device: Device) -> _Launch:
-    """_Launch of as many blocks a row as keep it, and what they have no registers for in shared memory."""
+    """Return the launch of a cluster per row, which keeps the row in registers and shared memory."""
     threads = _PEAK_THREADS
     room = device.most_shared_bytes - _PARTS_BYTES
-    # Few blocks wait less for each other: shared memory keeps as much as registers do, where there is room for it.
+    # Fewer blocks wait less for each other, so shared memory holds as much of the row as registers, if it fits.
     pooled = min(_MOST_QUADS * threads, room // 32)
-    wanted = _power_of_two(-(-columns // (4 * (_MOST_QUADS * threads + pooled))))
-    blocks = min(max(wanted, 2), _MOST_BLOCKS)
+    needed = _power_of_two(-(-columns // (4 * (_MOST_QUADS * threads + pooled))))
+    blocks = min(max(needed, 2), _MOST_BLOCKS)
     stretch = -(-columns // (4 * blocks))
     over = 16 * (stretch - _MOST_QUADS * threads)
-    if over > room // 2:  # a multiprocessor has no room for two such blocks
+    if over > room // 2:  # two such blocks do not fit on a multiprocessor
         threads = _MOST_THREADS
     quads = _quads(columns, threads * blocks)
-    if stretch <= _HALF_FULL * threads // 2:  # half as many threads keep it, where more is in shared memory
+    if stretch <= _HALF_FULL * threads // 2:  # half as many threads suffice, with more of the row in shared memory
         threads //= 2
         quads = _MOST_QUADS if stretch <= _NEARLY * _MOST_QUADS * threads else _FEW_QUADS
     pooled = min(max(stretch - quads * threads, 0), room // 16)
@@ -159,12 +159,12 @@ def _cluster(columns: int, device: Device) -> _Launch:
 
 
 def _quads(columns: int, threads: int) -> int:
-    """Return how many quads of a row each of its threads keeps; one that is not whole quads long begins anywhere."""
+    """Return the quads of a row per thread; rows that are not whole quads begin at any alignment."""
     return min(_MOST_QUADS, -(-(columns + (3 if columns % 4 else 0)) // (4 * threads)))
 
 
 def _power_of_two(least: int) -> int:
-    """Return the first one from there on."""
+    """Return the smallest power of two that is at least `least`."""
     return 1 << (least - 1).bit_length()
 
 
@@ -173,13 +173,13 @@ def _host_program(plan: _Planner) -> HostProgram:
         rows, columns = inputs["values"].shape
         launch = plan(params, (rows, columns), engine.device)
         kernel = engine.build(_FILE, launch.defines).kernel(launch.kernel)
-        given = engine.upload(single(inputs["values"]))
+        values = engine.upload(single(inputs["values"]))
         out = engine.allocate((rows, columns), np.float32)
         yield Progress(0.1, "uploaded")
         grid, block = (-(-rows // launch.rows) * launch.blocks_a_row, 1, 1), (launch.threads, 1, 1)
         sizes = (np.int32(rows), np.int32(columns), *launch.arguments)
-        engine.launch(kernel, grid, block, given, out, *sizes, shared_bytes=launch.shared_bytes)
-        engine.free(given)
+        engine.launch(kernel, grid, block, values, out, *sizes, shared_bytes=launch.shared_bytes)
+        engine.free(values)
         yield Progress(0.9, "computed")
         result = engine.download(out)
         engine.free(out)
@@ -197,7 +197,7 @@ def _make_input(params: Params, seed: int) -> Inputs:
     if kind == "large":
         values += np.float32(1000)
     if kind == "infinities":
-        # By turns: nothing but -inf, a half of them, one inf, none.
+        # Alternating rows: all -inf, half -inf, one inf, no infinities.
         values[0::4] = -np.inf
         values[1::4, ::2] = -np.inf
         values[2::4, values.shape[1] // 2] = np.inf
@@ -207,7 +207,7 @@ def _make_input(params: Params, seed: int) -> Inputs:
 def _accept(inputs: Inputs, params: Params) -> None:
     values = inputs["values"]
     if values.size > _MOST_ELEMENTS:
-        raise InputError(f"The matrix has {values.size} elements; up to {_MOST_ELEMENTS} are taken.")
+        raise InputError(f"The matrix has {values.size} elements; up to {_MOST_ELEMENTS} are allowed.")
     accept_matrix(values, "the matrix", finite=False, largest=_LONGEST)
 
 
@@ -223,12 +223,12 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of the largest quotient, in whatever order the n terms of its row are summed up.
+    """Bound the rounding error of the largest quotient, for any order of summation of its row's n terms.
 
-    With u = 2^-24: a sum of n positive terms is off by at most n u of itself, and as much again for each time that what
-    was summed up so far is scaled to a new greatest element, at most n times with 2 u for the exponential. A term
-    exp(d) with d rounded is off by |d| u, which weighted with the terms is at most log(n) u (the entropy of the row),
-    and the quotient's own by |d| exp(d) u < u. The exponentials and the division are worth a few u.
+    With u = 2^-24: the relative error of a sum of n positive terms is at most n u, plus at most 3 u for each scaling of
+    the partial sum to a new maximum, of which there are at most n. A term exp(d) with d rounded has an error of |d| u,
+    which averaged over the terms is at most log(n) u (the entropy of the row), and the quotient's own error is
+    |d| exp(d) u < u. The exponentials and the division contribute a few u.
     """
     values = single(inputs["values"])
     n = values.shape[1]
@@ -242,13 +242,13 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
 
 
 def _comparable(params: Params, result: Array) -> Array:
-    """Let rows that are NaN by definition compare as equal, and as unequal to all that softmax may be."""
+    """Replace NaN by -1, so that rows that are NaN by definition compare as equal, and unequal to any softmax."""
     return np.where(np.isnan(result), -1, result)
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
     size = inputs["values"].size
-    # A subtraction, an exponential, an addition and a division for each element, and the comparison with the greatest.
+    # Per element: a comparison for the maximum, a subtraction, an exponential, an addition and a division.
     return Cost(bytes_read=4 * size, bytes_written=4 * size, flops=5 * size)
 
 
@@ -269,8 +269,8 @@ def _variant(
     limit: str,
     threads: Callable[[Params], int] | None = None,
 ) -> Variant:
-    every = (kernels,) if isinstance(kernels, str) else kernels
-    return Variant(name, title, run=run, idea=idea, limit=limit, kernels=every, comparable=_comparable, threads=threads)
+    names = (kernels,) if isinstance(kernels, str) else kernels
+    return Variant(name, title, run=run, idea=idea, limit=limit, kernels=names, comparable=_comparable, threads=threads)
 
 
 def _case(rows: int, columns: int, variants: tuple[str, ...] = ()) -> Case:
@@ -294,7 +294,7 @@ def _timed(rows: int, columns: int, block: int = 256) -> Case:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """Two trees a row, for the greatest element and the sum; of each element a difference, its exp and a quotient."""
+    """Return work and span: per row two trees, for maximum and sum; per element a difference, an exp and a quotient."""
     rows = params["rows"]
     return Textbook(operations=rows * max(5 * n - 2, 0), steps=2 * max(n - 1, 0).bit_length() + 3, peak=rows * n)
 
@@ -340,15 +340,13 @@ PATTERN = Pattern(
     name="softmax",
     order=9,
     title="Softmax",
-    summary="Rows that are positive and sum to one.",
+    summary="Normalize rows to a sum of one.",
     kernels=_FILE,
     presentation=MatrixPresentation(),
     parameters=(
         input_parameter((*KINDS, "large", "infinities")),
-        side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, largest=_LONGEST, role=Role.SIZE),
-        side_parameter(
-            "rows", "Rows", "How many rows there are.", "rows", 1024, largest=_LONGEST, on_gpu=elements(2**8)
-        ),
+        side_parameter("n", "Columns", "Elements per row.", "columns", 1024, largest=_LONGEST, role=Role.SIZE),
+        side_parameter("rows", "Rows", "Number of rows.", "rows", 1024, largest=_LONGEST, on_gpu=elements(2**8)),
         block_parameter(),
     ),
     variants=(
@@ -357,40 +355,40 @@ PATTERN = Pattern(
             "Naive",
             "softmax_naive",
             _host_program(_own_block("softmax_naive", row_a_thread=True)),
-            "A thread a row, in three passes: for the greatest element, for the sum, to write.",
-            "Lanes are a row apart, and a few rows keep a few threads busy.",
+            "One thread per row, in three passes: for the maximum, for the sum, and to write.",
+            "Uncoalesced: lanes read elements one row apart. Few rows keep few threads busy.",
         ),
         _variant(
             "shared",
             "Shared memory",
             "softmax_shared",
             _host_program(_own_block("softmax_shared")),
-            "A block a row: two trees in shared memory fold what its threads have.",
-            "The row is fetched three times.",
+            "One block per row: two reduction trees in shared memory combine the threads' values.",
+            "The row is read three times.",
         ),
         _variant(
             "online",
             "Online",
             "softmax_online",
             _host_program(_own_block("softmax_online")),
-            "Greatest element and sum in one pass: a new greatest one scales the sum so far.",
-            "A barrier for each step of the tree.",
+            "Maximum and sum in one pass: a new maximum rescales the partial sum.",
+            "A barrier for each step of the reduction tree.",
         ),
         _variant(
             "shuffle",
             "Warp shuffle",
             "softmax_shuffle",
             _host_program(_own_block("softmax_shuffle")),
-            "Lanes hand each other their greatest element and sum; shared memory holds one of each a warp.",
-            "The row is fetched twice, one float at a time.",
+            "Warp shuffles combine the lanes' maxima and sums; shared memory has one pair per warp.",
+            "The row is read twice, one float at a time.",
         ),
         _variant(
             "peak",
             "Peak: the row in registers",
             ("softmax_short", "softmax_peak", "softmax_cluster"),
             _host_program(_peak),
-            "Each element is fetched once, four at a time, and stays in a register until it is written.",
-            "The memory's bandwidth.",
+            "Each element is read once, four at a time, and stays in a register until it is written.",
+            "Memory bandwidth.",
             _peak_threads,
         ),
     ),
@@ -417,18 +415,18 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Large numbers",
-            "exp(1000) is more than float32 holds: with each row's greatest element taken off nothing overflows.",
+            "exp(1000) overflows float32: subtracting each row's maximum first prevents that.",
             {"input": "large"},
         ),
         Preset(
             "Infinities",
-            "By turns a row of nothing but -inf, a half of them, one inf, and none: where the exponents are "
-            "inf - inf the row is not a number.",
+            "Alternating rows of all -inf, half -inf, one inf, and no infinities: an exponent of inf - inf makes the "
+            "row NaN.",
             {"input": "infinities", "n": 64, "rows": 32},
         ),
         Preset(
             "A few long rows",
-            "A thread a row leaves the device idle; a block a row does not.",
+            "One thread per row leaves the device idle; one block per row does not.",
             {"n": 2**17, "rows": 16},
         ),
     ),

@@ -1,4 +1,4 @@
-"""The product of a sparse matrix and a vector."""
+"""Product of a sparse matrix and a vector (SpMV)."""
 
 from __future__ import annotations
 
@@ -42,39 +42,43 @@ _FLOAT = {"dtype": "float32"}
 _MOST_ROWS = 2**24
 _MOST_ENTRIES = 2**28
 _SKEW = 0.7
-"""The row that is the k-th longest has a part of the entries that falls with this power of k."""
+"""In a power-law matrix, the length of the k-th longest row is proportional to k to the power of minus this."""
 
 _MOST_FILLED, _SMALL = 8, 2**16
-"""ELL is filled up to so many times the entries; where it is small, to any number."""
+"""ELL is limited to this multiple of the entries, unless it has at most `_SMALL` elements."""
 
 _AT_ONCE = 2**17
-"""Places of ELL that are filled together: the places' numbers take more memory than what is put there."""
+"""Elements of ELL that are filled together, since their indices take more memory than their values."""
 
 
 def _lengths(params: Params, n: int) -> Array:
-    """Return how many entries rows have, in no order, int64, shape (n,)."""
+    """Return the numbers of entries of the rows, in no particular order: int64, shape (n,)."""
     each = min(params["entries"], n)
     match params["matrix"]:
         case "poisson":
             lengths: Array = np.diff(_poisson(n)["offsets"]).astype(np.int64)
             return lengths
         case "power-law":
-            parts = np.arange(1.0, n + 1) ** -_SKEW
-            shares: Array = np.rint(parts * (each * n / max(parts.sum(), 1)))
-            return np.minimum(shares, n).astype(np.int64)
+            weights = np.arange(1.0, n + 1) ** -_SKEW
+            rounded: Array = np.rint(weights * (each * n / max(weights.sum(), 1)))
+            return np.minimum(rounded, n).astype(np.int64)
     return np.full(n, each, np.int64)
 
 
 def _poisson(n: int) -> dict[str, Array]:
-    """Return the matrix of Poisson's equation on a grid whose rows are as long as there are rows, about."""
+    """Return the matrix of Poisson's equation on an approximately square grid of n points."""
     width = max(1, math.isqrt(n))
     row = np.arange(n)
-    beside = np.stack([row - width, row - 1, row, row + 1, row + width], axis=1)
-    there = (beside >= 0) & (beside < n)
-    there[:, 1] &= row % width > 0
-    there[:, 3] &= row % width < width - 1
-    factors = np.broadcast_to(np.array([-1, -1, 4, -1, -1], np.float32), beside.shape)
-    return {"offsets": _ends(there.sum(axis=1)), "columns": beside[there].astype(np.int32), "entries": factors[there]}
+    neighbors = np.stack([row - width, row - 1, row, row + 1, row + width], axis=1)
+    inside = (neighbors >= 0) & (neighbors < n)
+    inside[:, 1] &= row % width > 0
+    inside[:, 3] &= row % width < width - 1
+    factors = np.broadcast_to(np.array([-1, -1, 4, -1, -1], np.float32), neighbors.shape)
+    return {
+        "offsets": _ends(inside.sum(axis=1)),
+        "columns": neighbors[inside].astype(np.int32),
+        "entries": factors[inside],
+    }
 
 
 def _ends(lengths: Array) -> Array:
@@ -82,17 +86,17 @@ def _ends(lengths: Array) -> Array:
 
 
 def _matrix(params: Params, n: int, seed: int) -> dict[str, Array]:
-    """Make a matrix: digits as entries where x is of whole numbers, so that sums are exact in any order."""
+    """Generate a matrix; if x has whole numbers, its entries are digits, so that sums are exact in any order."""
     if params["matrix"] == "poisson":
         return _poisson(n)
     lengths, rng = _lengths(params, n), np.random.default_rng((seed, 1))
     count = int(lengths.sum())
     _refuse(count)
     lengths = rng.permutation(lengths)
-    # In each of a row's equal stretches of columns is one of its entries: so they ascend.
+    # One entry in each of a row's equal ranges of columns, so that columns ascend.
     rank = np.arange(count) - np.repeat(_ends(lengths)[:-1].astype(np.int64), lengths)
-    of_row = np.repeat(lengths, lengths)
-    begin, end = rank * n // of_row, (rank + 1) * n // of_row
+    row_length = np.repeat(lengths, lengths)
+    begin, end = rank * n // row_length, (rank + 1) * n // row_length
     columns = (begin + (rng.random(count) * (end - begin)).astype(np.int64)).astype(np.int32)
     whole = params["input"] in ("ones", "ramp")
     entries = rng.integers(1, 10, count).astype(np.float32) if whole else rng.random(count, np.float32)
@@ -101,7 +105,7 @@ def _matrix(params: Params, n: int, seed: int) -> dict[str, Array]:
 
 def _refuse(count: int) -> None:
     if count > _MOST_ENTRIES:
-        raise InputError(f"The matrix has {count} entries; up to {_MOST_ENTRIES} are made.")
+        raise InputError(f"The matrix has {count} entries; up to {_MOST_ENTRIES} are allowed.")
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
@@ -110,7 +114,7 @@ def _make_input(params: Params, seed: int) -> Inputs:
 
 
 def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
-    """Make a matrix that goes with the vector of a file, or with what was cut off one."""
+    """Generate a matrix for a vector from a file, or for a truncated vector."""
     n = given["values"].size
     if "offsets" in given and given["offsets"].size == n + 1 and given["offsets"][-1] == given["entries"].size:
         return given
@@ -120,7 +124,7 @@ def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
 def _accept(inputs: Inputs, params: Params) -> None:
     arrays.accept_values(inputs, _FLOAT)
     if inputs["values"].size > _MOST_ROWS:
-        raise InputError(f"The vector has {inputs['values'].size} elements; up to {_MOST_ROWS} are taken.")
+        raise InputError(f"The vector has {inputs['values'].size} elements; up to {_MOST_ROWS} are allowed.")
 
 
 def _x(inputs: Inputs) -> Array:
@@ -128,7 +132,7 @@ def _x(inputs: Inputs) -> Array:
 
 
 def _rows(inputs: Inputs) -> int:
-    """Return how many rows there are: of a part of a matrix fewer than x has elements."""
+    """Return the number of rows; a part of a matrix has fewer rows than x has elements."""
     return inputs["offsets"].size - 1
 
 
@@ -137,7 +141,7 @@ def _blocks(items: int, each: int) -> tuple[int, int, int]:
 
 
 def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], list[Buffer]]) -> HostProgram:
-    """Upload x, launch with what the matrix takes, and download y, which is zero before."""
+    """Return a host program that uploads x, zeroes y, calls `launch`, and downloads y."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         x = engine.upload(_x(inputs))
@@ -155,7 +159,7 @@ def _host_program(launch: Callable[[Engine, Inputs, Params, Buffer, Buffer], lis
     return run
 
 
-def _of_entries(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+def _launch_coo(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     block, count = int(params["block"]), inputs["entries"].size
     rows = np.repeat(np.arange(_rows(inputs), dtype=np.int32), np.diff(inputs["offsets"]))
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block}).kernel("spmv_coo")
@@ -164,14 +168,14 @@ def _of_entries(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Bu
     return matrix
 
 
-def _of_columns(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
-    """Launch a thread a row, on entries that stand by their ranks in their rows."""
+def _launch_ell(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+    """Launch one thread per row, on entries that are ordered by their ranks in their rows."""
     block, n, offsets = int(params["block"]), _rows(inputs), inputs["offsets"]
     width = int(np.diff(offsets).max(initial=0))
     columns, entries = np.full((width, n), -1, np.int32), np.zeros((width, n), np.float32)
-    several = max(1, _AT_ONCE // max(width, 1))
-    for first in range(0, n, several):
-        rows = slice(first, min(first + several, n))
+    step = max(1, _AT_ONCE // max(width, 1))
+    for first in range(0, n, step):
+        rows = slice(first, min(first + step, n))
         own, lengths = slice(offsets[rows.start], offsets[rows.stop]), np.diff(offsets[rows.start : rows.stop + 1])
         rank = np.arange(own.start, own.stop) - np.repeat(offsets[rows], lengths)
         row = np.repeat(np.arange(rows.start, rows.stop), lengths)
@@ -187,15 +191,15 @@ def _why_not_ell(inputs: Inputs, params: Params) -> str:
     if longest * n <= max(_MOST_FILLED * count, _SMALL):
         return ""
     return (
-        f"The longest row has {longest} entries, and ELL makes all rows as long: {longest * n} places for {count} "
+        f"ELL pads all rows to the longest one, which has {longest} entries: {longest * n} elements for {count} "
         f"entries, more than {_MOST_FILLED} times as many."
     )
 
 
-def _of_rows(
+def _csr_launcher(
     kernel_name: str, *, lanes: Callable[[Inputs], int] = lambda inputs: 1, warps: bool = True
 ) -> Callable[[Engine, Inputs, Params, Buffer, Buffer], list[Buffer]]:
-    """Launch so many lanes for each row of CSR."""
+    """Return a function that launches a CSR kernel with `lanes` lanes per row."""
 
     def launch(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
         block, n, each = whole_warps(params) if warps else int(params["block"]), _rows(inputs), lanes(inputs)
@@ -207,7 +211,7 @@ def _of_rows(
     return launch
 
 
-def _balanced(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
+def _launch_balanced(engine: Engine, inputs: Inputs, params: Params, x: Buffer, y: Buffer) -> list[Buffer]:
     block, n, count = whole_warps(params), _rows(inputs), inputs["entries"].size
     kernel = engine.build(_FILE, {"BLOCK_SIZE": block, "ITEMS": _ITEMS}).kernel("spmv_balanced")
     matrix = _csr(engine, inputs)
@@ -220,22 +224,22 @@ def _csr(engine: Engine, inputs: Inputs) -> list[Buffer]:
     return [engine.upload(inputs[name]) for name in ("offsets", "columns", "entries")]
 
 
-def _fitting(inputs: Inputs) -> int:
-    """Return the power of two that is nearest to how many entries rows have, in ratio: lanes of a warp at most."""
+def _fitted_lanes(inputs: Inputs) -> int:
+    """Return the power of two nearest to the mean number of entries per row, by ratio, and at most a warp."""
     mean = inputs["entries"].size / max(_rows(inputs), 1)
     return min(WARP, 1 << max(0, round(math.log2(max(mean, 1)))))
 
 
 def hold_part(worker: OnWorker, piece: Piece) -> Array:
-    """Have a part of x, for every device to take."""
+    """Return a part of x, for all devices."""
     return _x(piece.inputs)
 
 
 def multiply_rows(worker: OnWorker, piece: Piece, parts: list[Array]) -> Array:
     """Multiply some rows of the matrix by all of x."""
     offsets = piece.inputs["offsets"]
-    given = {**piece.inputs, "offsets": offsets - offsets[0], "values": np.concatenate(parts)}
-    return worker.run(given)["result"]
+    rows = {**piece.inputs, "offsets": offsets - offsets[0], "values": np.concatenate(parts)}
+    return worker.run(rows)["result"]
 
 
 def _plan(tasks: Tasks) -> dict[str, Parts]:
@@ -244,8 +248,8 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     return {"result": Parts(tuple(parts))}
 
 
-def _multiplied(inputs: Inputs, *, magnitudes: bool = False) -> Array:
-    """Return the product in float64, or that of the magnitudes."""
+def _product(inputs: Inputs, *, magnitudes: bool = False) -> Array:
+    """Return the product, or that of the magnitudes, in float64."""
     from scipy import sparse
 
     n, x, entries = inputs["values"].size, _x(inputs).astype(np.float64), inputs["entries"].astype(np.float64)
@@ -258,12 +262,12 @@ def _multiplied(inputs: Inputs, *, magnitudes: bool = False) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> Array:
-    """Bound the rounding of each row, whatever the order its d products are summed up in.
+    """Bound the rounding error of each row, for any order of summation of its d products.
 
-    None goes through more than d + 1 roundings: its own, and those of the sums of d terms to zero.
+    A product goes through at most d + 1 roundings: its own, and those of adding d terms to zero.
     """
     roundings = (np.diff(inputs["offsets"]) + 1.0) * UNIT
-    bound: Array = roundings / (1 - roundings) * _multiplied(inputs, magnitudes=True)
+    bound: Array = roundings / (1 - roundings) * _product(inputs, magnitudes=True)
     return bound
 
 
@@ -273,7 +277,7 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """All products at once, and a tree for the sum of each row."""
+    """Return work and span: all products in parallel, and a reduction tree per row."""
     lengths = _lengths(params, n)
     count, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if not count:
@@ -286,21 +290,21 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def _case(n: int, **params: Any) -> Case:
-    def matrix_of(seed: int) -> Mapping[str, Array]:
+    def generate(seed: int) -> Mapping[str, Array]:
         return _make_input(PATTERN.check({"n": n, **params}), seed)
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
         from cupyx.scipy import sparse
 
-        made = matrix_of(seed)
-        parts = tuple(cupy.asarray(made[name]) for name in ("entries", "columns", "offsets"))
-        matrix, x = sparse.csr_matrix(parts, shape=(n, n)), cupy.asarray(made["values"])
+        inputs = generate(seed)
+        parts = tuple(cupy.asarray(inputs[name]) for name in ("entries", "columns", "offsets"))
+        matrix, x = sparse.csr_matrix(parts, shape=(n, n)), cupy.asarray(inputs["values"])
         yield Peer(f"cuSPARSE (CuPy {cupy.__version__})", lambda: matrix @ x)
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        made = matrix_of(seed)
-        parts = [torch.from_numpy(made[name]).cuda() for name in ("offsets", "columns", "entries")]
-        matrix, x = torch.sparse_csr_tensor(*parts, size=(n, n)), torch.from_numpy(made["values"]).cuda()
+        inputs = generate(seed)
+        parts = [torch.from_numpy(inputs[name]).cuda() for name in ("offsets", "columns", "entries")]
+        matrix, x = torch.sparse_csr_tensor(*parts, size=(n, n)), torch.from_numpy(inputs["values"]).cuda()
         yield Peer(f"cuSPARSE (PyTorch {torch.__version__})", lambda: matrix @ x)
 
     work = f"sparse matrix x vector, {params.get('matrix', 'random')}, 2^{n.bit_length() - 1} rows"
@@ -349,16 +353,16 @@ PATTERN = Pattern(
         Choice(
             name="matrix",
             label="Matrix",
-            help="Rows with as many entries each in random columns, rows of very different lengths, or Poisson's "
-            "equation on a square: 4 on the diagonal, and -1 for each of four neighbors.",
+            help="Rows of equal length with random columns, rows of very different lengths, or Poisson's equation on "
+            "a square: 4 on the diagonal, and -1 for each of four neighbors.",
             options=("random", "power-law", "poisson"),
             default="random",
         ),
         Integer(
             name="entries",
             label="Entries",
-            help="How many entries a row has, on average.",
-            unit="a row",
+            help="Average number of entries per row.",
+            unit="per row",
             default=16,
             minimum=1,
             maximum=256,
@@ -370,52 +374,52 @@ PATTERN = Pattern(
         Variant(
             "coo",
             "COO, atomics",
-            run=_host_program(_of_entries),
-            idea="One thread an entry, which has its row and its column; atomics add the products up.",
-            limit="An atomic for each entry, where a row needs one sum; those of a row wait for each other.",
+            run=_host_program(_launch_coo),
+            idea="One thread per entry, stored with its row and column; atomics add the products to y.",
+            limit="One atomic per entry instead of one sum per row; contention among the entries of a row.",
             kernels=("spmv_coo",),
         ),
         Variant(
             "scalar",
-            "CSR, a thread a row",
-            run=_host_program(_of_rows("spmv_scalar", warps=False)),
-            idea="Entries stand row after row; a thread goes through its row and keeps the sum in a register.",
-            limit="Lanes read entries a row apart, and wait for the longest row among theirs.",
+            "CSR, one thread per row",
+            run=_host_program(_csr_launcher("spmv_scalar", warps=False)),
+            idea="Entries are stored row by row; each thread loops over its row and keeps the sum in a register.",
+            limit="Uncoalesced: lanes read entries one row apart. A warp waits for the longest of its rows.",
             kernels=("spmv_scalar",),
         ),
         Variant(
             "ell",
             "ELL, by columns",
-            run=_host_program(_of_columns),
-            idea="The first entries of all rows stand side by side, then the second ones: lanes read neighbors.",
-            limit="All rows are filled up to the longest, and a warp waits for its longest.",
+            run=_host_program(_launch_ell),
+            idea="Coalesced: the first entries of all rows are stored next to each other, then the second ones.",
+            limit="All rows are padded to the longest, and a warp waits for the longest of its rows.",
             kernels=("spmv_ell",),
             obstacle=_why_not_ell,
         ),
         Variant(
             "vector",
-            "CSR, a warp a row",
-            run=_host_program(_of_rows("spmv_vector", lanes=lambda inputs: WARP)),
-            idea="The lanes of a warp read a row's entries side by side, and hand each other their sums.",
-            limit="Rows that are shorter than a warp leave lanes idle.",
+            "CSR, one warp per row",
+            run=_host_program(_csr_launcher("spmv_vector", lanes=lambda inputs: WARP)),
+            idea="The lanes of a warp read consecutive entries of a row, and combine their sums by warp shuffles.",
+            limit="Rows shorter than a warp leave lanes idle.",
             kernels=("spmv_vector",),
             threads=whole_warps,
         ),
         Variant(
             "fitted",
-            "CSR, fitting lanes",
-            run=_host_program(_of_rows("spmv_fitted", lanes=_fitting)),
-            idea="About as many lanes a row as rows have entries: a warp has several rows.",
-            limit="Rows that differ: short ones leave lanes idle, a long one keeps a few at work alone.",
+            "CSR, fitted lanes",
+            run=_host_program(_csr_launcher("spmv_fitted", lanes=_fitted_lanes)),
+            idea="As many lanes per row as the average row has entries: a warp processes several rows.",
+            limit="Rows of different lengths: short rows leave lanes idle, a long row keeps only a few lanes busy.",
             kernels=("spmv_fitted",),
             threads=whole_warps,
         ),
         Variant(
             "balanced",
             "Balanced: equal parts",
-            run=_host_program(_balanced),
-            idea="Every block takes as many entries, whatever their rows, and adds rows up in shared memory.",
-            limit="The memory's bandwidth, and x, which is read in any order.",
+            run=_host_program(_launch_balanced),
+            idea="Each block processes the same number of entries, regardless of rows, and sums rows in shared memory.",
+            limit="Memory bandwidth, and the irregular reads of x.",
             kernels=("spmv_balanced",),
             threads=whole_warps,
         ),
@@ -423,7 +427,7 @@ PATTERN = Pattern(
     benchmark=_BENCHMARK,
     default_variant="vector",
     result="result",
-    reference=lambda inputs, params: _multiplied(inputs),
+    reference=lambda inputs, params: _product(inputs),
     tolerance=_tolerance,
     cost=_cost,
     work=lambda inputs, params: Work(2 * inputs["entries"].size, "FLOP", "G"),
@@ -433,8 +437,8 @@ PATTERN = Pattern(
     complete=_complete,
     distributed=DistributedProgram(
         local="Each device has some rows of the matrix, and a part of x.",
-        exchange="Every device takes the parts of x from all others.",
-        fix_up="Each multiplies its rows by x.",
+        exchange="Every device receives the parts of x from all others.",
+        fix_up="Each device multiplies its rows by x.",
         plan=_plan,
         divided=(),
         beside=("values",),
@@ -446,25 +450,25 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Rows of very different lengths",
-            "One row has a hundredth of all entries, most have a few: who has it alone keeps all others waiting.",
+            "One row has a hundredth of all entries, most rows have a few: the thread of the long row delays others.",
             {"matrix": "power-law"},
             "balanced",
         ),
         Preset(
             "Poisson's equation",
-            "Each row has a point's four neighbors, five entries at most: a warp a row leaves 27 lanes idle.",
+            "Each row has a point and its four neighbors, at most five entries: one warp per row leaves 27 lanes idle.",
             {"matrix": "poisson", "input": "ones"},
             "vector",
         ),
         Preset(
             "Long rows",
-            "With 256 entries a row each warp reads eight times 128 bytes side by side.",
+            "With 256 entries per row, each warp reads 128 consecutive bytes eight times.",
             {"n": 4096, "entries": 256},
             "vector",
         ),
         Preset(
             "A vector of ones",
-            "The sums of the rows: for Poisson's equation 0 inside, and more at the edges of the square.",
+            "The result is the row sums: for Poisson's equation 0 inside, and more at the edges of the square.",
             {"n": 1024, "matrix": "poisson", "input": "ones"},
             "scalar",
         ),

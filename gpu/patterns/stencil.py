@@ -1,6 +1,6 @@
-"""The 7-point stencil on a grid of three dimensions.
+"""The 7-point stencil on a three-dimensional grid.
 
-A grid is kept as a matrix whose rows are those of its planes, one plane below the other.
+A grid is stored as a matrix with the rows of all its planes, one plane after the other.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _STEPPED = 4
 _MOST_POINTS = 2**28
 _LONGEST = 4096
 _WIDEST = 512
-"""Of what is as long as it is wide and high."""
+"""The largest side of a cube."""
 
-# By the edge of a cube: the edge of a face, and how many planes a block walks along.
+# By the edge of a cube: the edge of a face, and the number of planes that a block processes.
 _FACES = {4: (4, 4), 8: (30, 32)}
-# By the same, the threads of a block where each has a point of its own, and where it has four of a row.
+# By the edge of a cube: the block size with one point per thread, and with four points of a row per thread.
 _POINTS = {4: (4, 4, 4), 8: (32, 4, 2)}
 _QUADS = {4: (1, 4), 8: (32, 8)}
 
@@ -56,19 +56,19 @@ _Shape = tuple[int, int, int]
 
 
 def _grid(values: Array, params: Params) -> _Shape:
-    """Return how many planes, rows and columns a grid has."""
+    """Return the numbers of planes, rows and columns of a grid."""
     rows = _rows(params)
     return values.shape[0] // rows, rows, values.shape[1]
 
 
 def _rows(params: Params) -> int:
-    """Return how many rows a plane has."""
+    """Return the number of rows per plane."""
     rows: int = params["rows"] or params["n"]
     return rows
 
 
 def _points(tile: int) -> tuple[_Shape, _Shape]:
-    """Return what a block makes, along x, y and z, and its threads."""
+    """Return the points that a block computes, along x, y and z, and its threads."""
     return _POINTS[tile], _POINTS[tile]
 
 
@@ -92,15 +92,15 @@ def _host_program(kernel_name: str, block_of: Callable[[int], tuple[_Shape, _Sha
         tile = int(params["tile"])
         face, length = _FACES[tile]
         kernel = engine.build(_FILE, {"TILE": tile, "FACE": face, "LENGTH": length}).kernel(kernel_name)
-        given = engine.upload(single(inputs["values"]))
+        values = engine.upload(single(inputs["values"]))
         out = engine.allocate(inputs["values"].shape, np.float32)
         yield Progress(0.1, "uploaded")
         covers, block = block_of(tile)
         grid = (-(-columns // covers[0]), -(-rows // covers[1]), -(-planes // covers[2]))
         shape = (np.int32(planes), np.int32(rows), np.int32(columns))
         factors = (np.float32(params["center"]), np.float32(params["around"]))
-        engine.launch(kernel, grid, block, given, out, *shape, *factors)
-        engine.free(given)
+        engine.launch(kernel, grid, block, values, out, *shape, *factors)
+        engine.free(values)
         yield Progress(0.9, "computed")
         result = engine.download(out)
         engine.free(out)
@@ -114,7 +114,7 @@ def _make_input(params: Params, seed: int) -> Inputs:
     columns, kind = params["n"], params["input"]
     rows, planes = params["rows"] or columns, params["planes"] or columns
     if planes * rows * columns > _MOST_POINTS:
-        raise InputError(f"The grid has {planes * rows * columns} points; up to {_MOST_POINTS} are made.")
+        raise InputError(f"The grid has {planes * rows * columns} points; up to {_MOST_POINTS} are allowed.")
     if kind == "ball":
         z, y, x = (np.linspace(-1, 1, length, dtype=np.float32) for length in (planes, rows, columns))
         inside = z[:, None, None] ** 2 + y[None, :, None] ** 2 + x[None, None, :] ** 2 < 0.5
@@ -125,13 +125,13 @@ def _make_input(params: Params, seed: int) -> Inputs:
 def _accept(inputs: Inputs, params: Params) -> None:
     values = inputs["values"]
     if values.size > _MOST_POINTS:
-        raise InputError(f"The grid has {values.size} points; up to {_MOST_POINTS} are taken.")
+        raise InputError(f"The grid has {values.size} points; up to {_MOST_POINTS} are allowed.")
     accept_matrix(values, "the grid", largest=_MOST_POINTS)
     rows = _rows(params)
     if values.shape[0] % rows:
         raise InputError(
-            f"{values.shape[0]} rows are no whole number of planes of {rows} rows.",
-            advice="Rows says how many rows a plane has; planes stand below each other.",
+            f"{values.shape[0]} rows are not a whole number of planes of {rows} rows.",
+            advice="Set Rows to the number of rows per plane; the file has one plane below the other.",
         )
 
 
@@ -141,7 +141,7 @@ def _factors(params: Params) -> tuple[float, float]:
 
 
 def _weighted(values: Array, center: float, around: float) -> Array:
-    """Return the stencil of a grid of three dimensions in float64."""
+    """Apply the stencil to a three-dimensional grid in float64."""
     result = np.multiply(values, center, dtype=np.float64)
     for axis in range(3):
         lower: list[slice] = [slice(None)] * 3
@@ -158,7 +158,7 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> Array:
-    """Bound the rounding of each point: of its seven terms none goes through more than seven sums and products."""
+    """Bound the rounding error of each point: each of its seven terms is rounded at most seven times."""
     values = np.abs(single(inputs["values"]))
     center, around = _factors(params)
     terms = _weighted(values.reshape(_grid(values, params)), abs(center), abs(around))
@@ -171,28 +171,28 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """Five sums of neighbors, two products and the sum of both; the products beside the first sum."""
+    """Return work and span per point: five sums of neighbors, two products and their sum; one product is parallel."""
     points = (params["planes"] or n) * (params["rows"] or n) * n
     return Textbook(operations=8 * points, steps=7, peak=2 * points)
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Show the plane in the middle."""
+    """Present the middle plane."""
     planes, rows, _ = _grid(inputs["values"], params)
     first = planes // 2 * rows
     middle = slice(first, first + rows)
     return present({"Input": inputs["values"][middle], "Result": outputs["result"][middle]}, first)
 
 
-def _side(name: str, label: str, text: str, least: int, most: int = _LONGEST, **more: Any) -> Integer:
+def _side(name: str, label: str, text: str, minimum: int, maximum: int = _LONGEST, **more: Any) -> Integer:
     return Integer(
         name=name,
         label=label,
         help=text,
         unit="points",
-        minimum=least,
-        maximum=most,
-        least="" if least else "as columns",
+        minimum=minimum,
+        maximum=maximum,
+        least="" if minimum else "as columns",
         **more,
     )
 
@@ -250,12 +250,12 @@ PATTERN = Pattern(
     parameters=(
         input_parameter(("ball", "random", "digits", "ones"), "ball"),
         _side("n", "Columns", "Points along x.", 1, _WIDEST, default=128, role=Role.SIZE, on_gpu=cube(2**17)),
-        _side("rows", "Rows", "Points along y: the rows of a plane; 0 takes as many as columns.", 0, default=0),
-        _side("planes", "Planes", "Points along z; 0 takes as many as columns.", 0, default=0),
+        _side("rows", "Rows", "Points along y (rows per plane); 0 for the same as columns.", 0, default=0),
+        _side("planes", "Planes", "Points along z; 0 for the same as columns.", 0, default=0),
         Real(
             name="center",
             label="Center",
-            help="What a point itself is multiplied by.",
+            help="Factor of the point itself.",
             default=-6,
             minimum=-1e6,
             maximum=1e6,
@@ -263,7 +263,7 @@ PATTERN = Pattern(
         Real(
             name="around",
             label="Around",
-            help="What the sum of its six neighbors is multiplied by.",
+            help="Factor of the sum of its six neighbors.",
             default=1,
             minimum=-1e6,
             maximum=1e6,
@@ -271,7 +271,7 @@ PATTERN = Pattern(
         Choice(
             name="tile",
             label="Tile",
-            help="Points along each edge of a cube; blocks of the other rungs grow with it.",
+            help="Points along each edge of a cube; the blocks of the other variants scale with it.",
             options=("4", "8"),
             default="8",
         ),
@@ -281,40 +281,40 @@ PATTERN = Pattern(
             "naive",
             "Naive",
             run=_host_program("stencil_naive", _points),
-            idea="One thread a point, lanes along a row; the point and its six neighbors come from global memory.",
-            limit="Each point is fetched seven times: seven loads are issued for eight operations.",
+            idea="One thread per point, lanes along a row; the point and its six neighbors come from global memory.",
+            limit="Each point is loaded seven times: seven loads for eight operations.",
             kernels=("stencil_naive",),
         ),
         Variant(
             "tiled",
             "A cube in shared memory",
             run=_host_program("stencil_tiled", _cubes),
-            idea="A block brings a cube and the halo around it into shared memory, where neighbors are read.",
-            limit="A block holds no larger cube: half of what it fetches is halo, half of its threads add nothing.",
+            idea="Shared-memory tiling: a block loads a cube and its halo into shared memory.",
+            limit="Blocks allow no larger cube: half of the loads are halo, and half of the threads compute nothing.",
             kernels=("stencil_tiled",),
         ),
         Variant(
             "coarse",
             "Planes along z",
             run=_host_program("stencil_coarse", _faces),
-            idea="A block has the threads of a wide face and walks along z, with three planes in shared memory.",
-            limit="Planes are copied from place to place, though along z each thread wants its own points alone.",
+            idea="Thread coarsening: a block covers a wide face and loops along z, with three planes in shared memory.",
+            limit="Planes are copied within shared memory, though along z a thread needs only its own points.",
             kernels=("stencil_coarse",),
         ),
         Variant(
             "registers",
             "Neighbors along z in registers",
             run=_host_program("stencil_registers", _faces),
-            idea="The points before and behind a thread's own are in its registers; one plane is in shared memory.",
-            limit="Two barriers a plane, and each load brings one float.",
+            idea="A thread's neighbors along z are in its registers; only one plane is in shared memory.",
+            limit="Two barriers per plane, and each load fetches one float.",
             kernels=("stencil_registers",),
         ),
         Variant(
             "vectors",
-            "Four points a thread",
+            "Four points per thread",
             run=_host_program("stencil_vectors", _quads),
-            idea="No shared memory: four points are each other's neighbors, the others come by 16-byte loads.",
-            limit="The memory's bandwidth.",
+            idea="No shared memory: a thread's four points are neighbors of each other; the rest are 16-byte loads.",
+            limit="Memory bandwidth.",
             kernels=("stencil_vectors",),
         ),
     ),
@@ -330,8 +330,8 @@ PATTERN = Pattern(
     make_input=_make_input,
     distributed=DistributedProgram(
         local="Each device has some planes of the grid.",
-        exchange="It sees the plane before its first one and the one behind its last: a halo.",
-        fix_up="What it makes of the halo is left out.",
+        exchange="It receives the planes before its first one and after its last: a halo.",
+        fix_up="The results of halo planes are dropped.",
         plan=rows_alone("result", halo=_rows, together=_rows),
         halo=_rows,
         together=_rows,
@@ -343,23 +343,23 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "The edge of a ball",
-            "Six neighbors minus six times the point itself, Laplace's operator: it is 0 but where points differ.",
+            "Six neighbors minus six times the point (Laplace operator): 0 except where points differ.",
             {"n": 96},
         ),
         Preset(
             "A step of heat",
-            "A tenth of each neighbor and four tenths of the point: what is hot flows away, and out of the grid.",
+            "A tenth of each neighbor and four tenths of the point: heat spreads, and leaves the grid.",
             {"n": 24, "center": 0.4, "around": 0.1},
         ),
         Preset(
             "One plane",
-            "With one plane nothing is behind or before: three planes are fetched for one, two of them zeros.",
+            "With one plane there are no neighbors along z: three planes are loaded for one, two of them zeros.",
             {"n": 256, "planes": 1},
             "registers",
         ),
         Preset(
             "Odd sizes",
-            "No cube and no face divides these, and rows are not whole quads long.",
+            "These sizes are multiples of no cube and no face, and rows are not whole vectors of four floats.",
             {"n": 67, "rows": 35, "planes": 21, "input": "random"},
         ),
     ),

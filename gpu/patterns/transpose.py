@@ -46,58 +46,58 @@ _FILE = "transpose.cu"
 _STEPPED_ROWS, _STEPPED_COLUMNS = 16, 4
 
 _EXACT = 2**24
-"""So many whole numbers, from 0 on, are float32."""
+"""Whole numbers below this are exact in float32."""
 
 
-def _moved(
+def _run_move(
     engine: Engine, inputs: Inputs, shape: tuple[int, int], move: Callable[[Buffer, Buffer], None]
 ) -> Generator[Progress, None, Array]:
-    """Upload the matrix, move it into one of another shape, and download that."""
-    given, out = engine.upload(single(inputs["values"])), engine.allocate(shape, np.float32)
+    """Upload the matrix, call `move` to write a matrix of another shape, and download that."""
+    matrix, out = engine.upload(single(inputs["values"])), engine.allocate(shape, np.float32)
     yield Progress(0.1, "uploaded")
-    move(given, out)
-    engine.free(given)
+    move(matrix, out)
+    engine.free(matrix)
     yield Progress(0.9, "transposed")
     result = engine.download(out)
     engine.free(out)
     return result
 
 
-def _launched(
+def _launch_kernel(
     engine: Engine, inputs: Inputs, params: Params, kernel_name: str, threads: tuple[int, int], *, copies: bool = False
 ) -> Generator[Progress, None, Array]:
-    """Launch a kernel whose blocks have a tile's columns and rows of threads, divided by `threads`."""
+    """Launch a kernel with the tile's columns and rows, divided by `threads`, as block size."""
     (rows, columns), tile = inputs["values"].shape, int(params["tile"])
     kernel = engine.build(_FILE, {"TILE": tile}).kernel(kernel_name)
     across, down = (rows, columns) if kernel_name == "transpose_gather" else (columns, rows)
     grid, block = (-(-across // tile), -(-down // tile), 1), (tile // threads[0], tile // threads[1], 1)
 
-    def move(given: Buffer, out: Buffer) -> None:
-        engine.launch(kernel, grid, block, given, out, np.int32(rows), np.int32(columns))
+    def move(matrix: Buffer, out: Buffer) -> None:
+        engine.launch(kernel, grid, block, matrix, out, np.int32(rows), np.int32(columns))
 
-    return (yield from _moved(engine, inputs, (rows, columns) if copies else (columns, rows), move))
+    return (yield from _run_move(engine, inputs, (rows, columns) if copies else (columns, rows), move))
 
 
-def _turned(kernel_name: str, *threads: int) -> HostProgram:
+def _transpose_program(kernel_name: str, *threads: int) -> HostProgram:
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         across, down = threads or (1, 1)
-        return {"result": (yield from _launched(engine, inputs, params, kernel_name, (across, down)))}
+        return {"result": (yield from _launch_kernel(engine, inputs, params, kernel_name, (across, down)))}
 
     return run
 
 
-def _copied(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    """Copy the matrix, and read the copy by columns."""
-    copy = yield from _launched(engine, inputs, params, "transpose_copy", (4, 2), copies=True)
+def _copy_program(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+    """Copy the matrix, and read the copy in column-major order."""
+    copy = yield from _launch_kernel(engine, inputs, params, "transpose_copy", (4, 2), copies=True)
     return {"result": copy.T}
 
 
 def _cublas(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    def geam(library: Any, given: Any, out: Any) -> None:
-        library.cublas.geam("T", "N", 1.0, given, 0.0, out, out=out)
+    def geam(library: Any, matrix: Any, out: Any) -> None:
+        library.cublas.geam("T", "N", 1.0, matrix, 0.0, out, out=out)
 
     rows, columns = inputs["values"].shape
-    return {"result": (yield from _moved(engine, inputs, (columns, rows), partial(engine.call, geam)))}
+    return {"result": (yield from _run_move(engine, inputs, (columns, rows), partial(engine.call, geam)))}
 
 
 def cut_columns(worker: OnWorker, piece: Piece, parts: int) -> dict[str, Array]:
@@ -108,7 +108,7 @@ def cut_columns(worker: OnWorker, piece: Piece, parts: int) -> dict[str, Array]:
 
 
 def turn_columns(worker: OnWorker, blocks: list[Array]) -> Array:
-    """Turn some columns, of which each block has some rows: they are rows of the result."""
+    """Transpose some columns, of which each block has some rows: they become rows of the result."""
     columns = np.concatenate(blocks)
     return worker.run({"values": columns})["result"] if columns.size else columns.T
 
@@ -116,8 +116,8 @@ def turn_columns(worker: OnWorker, blocks: list[Array]) -> Array:
 def _plan(tasks: Tasks) -> dict[str, Parts]:
     count = len(tasks.chunks)
     cut = [tasks.make(cut_columns, chunk, count, place=place) for place, chunk in enumerate(tasks.chunks)]
-    turned = [tasks.make(turn_columns, [each[str(part)] for each in cut], place=part) for part in range(count)]
-    return {"result": Parts(tuple(turned))}
+    transposed = [tasks.make(turn_columns, [each[str(part)] for each in cut], place=part) for part in range(count)]
+    return {"result": Parts(tuple(transposed))}
 
 
 def _make_input(params: Params, seed: int) -> Inputs:
@@ -125,8 +125,8 @@ def _make_input(params: Params, seed: int) -> Inputs:
     columns, kind = params["n"], params["input"]
     rows = params["rows"] or columns
     if kind == "ramp":
-        places = np.arange(rows * columns) % _EXACT
-        return {"values": places.astype(np.float32).reshape(rows, columns)}
+        indices = np.arange(rows * columns) % _EXACT
+        return {"values": indices.astype(np.float32).reshape(rows, columns)}
     return {"values": make_matrix(kind, rows, columns, np.random.default_rng(seed))}
 
 
@@ -167,8 +167,8 @@ def _timed(rows: int, columns: int, tile: int = 32) -> Case:
 
 
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
-    turned = np.empty(inputs["values"].shape[::-1], np.float32)
-    yield Peer("NumPy copyto", lambda: np.copyto(turned, inputs["values"].T))
+    transposed = np.empty(inputs["values"].shape[::-1], np.float32)
+    yield Peer("NumPy copyto", lambda: np.copyto(transposed, inputs["values"].T))
 
 
 _BENCHMARK = Benchmark(
@@ -189,17 +189,17 @@ PATTERN = Pattern(
     name="transpose",
     order=10,
     title="Transpose",
-    summary="Rows become columns, and nothing else.",
+    summary="Rows become columns.",
     kernels=_FILE,
     presentation=MatrixPresentation(turned=True),
     parameters=(
         input_parameter((*KINDS, "ramp"), "ramp"),
-        side_parameter("n", "Columns", "Elements of a row.", "columns", 1024, role=Role.SIZE, on_gpu=side(2**19)),
-        side_parameter("rows", "Rows", "How many rows there are; 0 takes as many as columns.", "rows", 0, 0),
+        side_parameter("n", "Columns", "Elements per row.", "columns", 1024, role=Role.SIZE, on_gpu=side(2**19)),
+        side_parameter("rows", "Rows", "Number of rows; 0 for the same as columns.", "rows", 0, 0),
         Choice(
             name="tile",
             label="Tile",
-            help="Rows and columns that a block turns.",
+            help="Rows and columns of the tile that a block transposes.",
             options=("4", "8", "16", "32"),
             default="32",
         ),
@@ -208,73 +208,73 @@ PATTERN = Pattern(
         Variant(
             "scatter",
             "Scattered writes",
-            run=_turned("transpose_scatter"),
-            idea="One thread an element: a warp reads along a row and writes down a column.",
-            limit="Each lane's write touches a sector of its own, for four of its 32 bytes.",
+            run=_transpose_program("transpose_scatter"),
+            idea="One thread per element: a warp reads along a row and writes along a column.",
+            limit="Uncoalesced writes: each lane writes four bytes of a different 32-byte sector.",
             kernels=("transpose_scatter",),
         ),
         Variant(
             "gather",
             "Gathered reads",
-            run=_turned("transpose_gather"),
-            idea="A warp reads down a column and writes along a row: what a read brings in vain, the cache keeps.",
-            limit="Each lane's read touches a sector of its own, and they wait for each other in the cache.",
+            run=_transpose_program("transpose_gather"),
+            idea="A warp reads along a column and writes along a row: the cache keeps the rest of each sector.",
+            limit="Uncoalesced reads: each lane reads a different sector, which the cache serves one after the other.",
             kernels=("transpose_gather",),
         ),
         Variant(
             "tiled",
             "Tiled in shared memory",
-            run=_turned("transpose_tiled"),
-            idea="A tile comes into shared memory along rows and leaves it along columns, coalesced on both sides.",
-            limit="The words of a tile's column lie in one bank: the lanes that read it wait for each other.",
+            run=_transpose_program("transpose_tiled"),
+            idea="A tile in shared memory is written along rows and read along columns: global accesses are coalesced.",
+            limit="The words of a tile's column are in one bank: reading a column has 32-way bank conflicts.",
             kernels=("transpose_tiled",),
         ),
         Variant(
             "padded",
             "Padded rows",
-            run=_turned("transpose_padded"),
-            idea="Rows of the tile are longer than they have to be, so that a column lies in different banks.",
-            limit="Each thread fetches one element, and waits for all others of its block.",
+            run=_transpose_program("transpose_padded"),
+            idea="Padding the tile's rows puts the words of a column into different banks.",
+            limit="Each thread loads one element, and waits for all others of its block.",
             kernels=("transpose_padded",),
         ),
         Variant(
             "coarse",
-            "Four elements a thread",
-            run=_turned("transpose_coarse", 1, 4),
-            idea="Four reads of a thread are under way at once; indices and the barrier are for all four.",
-            limit="The words that make rows longer hold nothing.",
+            "Four elements per thread",
+            run=_transpose_program("transpose_coarse", 1, 4),
+            idea="Thread coarsening: four loads in flight per thread share the index arithmetic and the barrier.",
+            limit="Padding wastes shared memory.",
             kernels=("transpose_coarse",),
         ),
         Variant(
             "swizzled",
             "Swizzled, without padding",
-            run=_turned("transpose_swizzled", 1, 4),
-            idea="In row y of the tile, column x stands at x ^ y: a column lies in different banks, no word is empty.",
+            run=_transpose_program("transpose_swizzled", 1, 4),
+            idea="In row y of the tile, column x is stored at x ^ y: a column is in different banks, without padding.",
             limit="Each load and each store moves one float.",
             kernels=("transpose_swizzled",),
         ),
         Variant(
             "vectors",
             "16-byte loads",
-            run=_turned("transpose_vectors", 4, 2),
-            idea="Four floats with each load and each store; they are turned on their way into swizzled quads.",
-            limit="Every element goes through shared memory, and waits there for a barrier.",
+            run=_transpose_program("transpose_vectors", 4, 2),
+            idea="Each load and each store moves four floats, transposed on the way into swizzled vectors.",
+            limit="Every element passes through shared memory and waits for a barrier.",
             kernels=("transpose_vectors",),
         ),
         Variant(
             "copy",
             "Copy, read by columns",
-            run=_copied,
-            idea="Nothing is turned: a matrix by rows is the transposed one by columns, for whoever reads it so.",
-            limit="The memory's bandwidth: no transposition is faster.",
+            run=_copy_program,
+            idea="No transposition: a row-major matrix is its transpose in column-major order.",
+            limit="Memory bandwidth: no transposition is faster.",
             kernels=("transpose_copy",),
         ),
         Variant(
             "cublas",
             "cuBLAS (CuPy)",
             run=_cublas,
-            idea="What a user of CuPy has: cuBLAS's geam, which adds two matrices, each perhaps transposed.",
-            limit="The memory's bandwidth.",
+            idea="cuBLAS's geam, as called from CuPy: it adds two matrices, each optionally transposed.",
+            limit="Memory bandwidth.",
             kernels=(),
             library="cuBLAS",
         ),
@@ -291,8 +291,8 @@ PATTERN = Pattern(
     make_input=_make_input,
     distributed=DistributedProgram(
         local="Each device cuts its rows into blocks, one for each device's columns.",
-        exchange="Every device sends each other the block of its columns: nearly everything moves.",
-        fix_up="Each turns the columns that it has then.",
+        exchange="All-to-all: every device sends every other the block of its columns; nearly all data moves.",
+        fix_up="Each device transposes the columns that it received.",
         plan=_plan,
     ),
     textbook=lambda params, n: Textbook(operations=0, steps=0, peak=0),
@@ -301,24 +301,24 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Places",
-            "So few elements that one sees where each went: it is the number of the place that it came from.",
+            "Each element is the index of its original position, so that you can see where it moved.",
             {"n": 24, "rows": 16},
             "padded",
         ),
         Preset(
             "A single row",
-            "A row becomes a column, which lies in memory as it did: scattered writes are neighbors after all.",
+            "A row becomes a column with the same memory layout: scattered writes are to neighbors after all.",
             {"n": 16384, "rows": 1},
             "scatter",
         ),
         Preset(
             "Odd sizes",
-            "No tile divides these, and rows are not whole quads long.",
+            "These sizes are multiples of no tile, and rows are not whole vectors of four floats.",
             {"n": 1021, "rows": 517},
         ),
         Preset(
             "Narrow tiles",
-            "Rows of a tile are 32 bytes long: whole sectors, but four of them for each warp's request.",
+            "A tile's rows have 32 bytes: whole sectors, but each warp's request needs four of them.",
             {"n": 1024, "tile": "8"},
             "tiled",
         ),

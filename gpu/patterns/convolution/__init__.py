@@ -1,1 +1,1 @@
-"""Convolution: the declaration, and filters."""
+"""Convolution: declaration, filters, Fourier transforms, and benchmarks."""

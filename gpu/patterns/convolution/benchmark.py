@@ -1,4 +1,4 @@
-"""What convolution is measured on, and beside whom."""
+"""Benchmarks of convolution: cases and peers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu.patterns.convolution.filters import filter_of
 
 _SIDE = 8192
 _LARGE = 31
-"""The side of a filter from which on a transform is a rival."""
+"""The side of a filter from which Fourier transforms are competitive."""
 
 
 def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Case:
@@ -42,7 +42,7 @@ def _on_gpu(size: int, side: int = _SIDE, variants: tuple[str, ...] = ()) -> Cas
 
 
 def _transforms(torch: Any, side: int, size: int) -> Callable[[], Any]:
-    """Return what filters an image by cuFFT, the image widened and the filter transformed before."""
+    """Return a function that filters a padded image by cuFFT, with the filter transformed before."""
     from scipy.fft import next_fast_len
 
     length = next_fast_len(side + size - 1, real=True)
@@ -115,10 +115,10 @@ BENCHMARK = Benchmark(
     beside=tuple(
         Beside(
             f"convolution {size} x {size} of float32",
-            "pixels of a side",
-            {2**power: _on_gpu(size, 2**power, rungs) for power in range(9, 14)},
+            "pixels per side",
+            {2**power: _on_gpu(size, 2**power, variants) for power in range(9, 14)},
         )
-        for size, rungs in (
+        for size, variants in (
             (3, ("register-tiled", "peak")),
             (15, ("peak", "fft")),
             (_LARGE, ("fft", "peak")),

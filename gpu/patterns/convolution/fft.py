@@ -1,4 +1,4 @@
-"""Convolution by Fourier transforms: how large its tiles are, and the host program."""
+"""Convolution by Fourier transforms: tile sizes and the host program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = "convolution_fft.cu"
 
 @dataclass(frozen=True)
 class _Tile:
-    """A tile's side, how many of a line's elements a thread holds, and a block's threads: see the kernel file."""
+    """Side of a tile, elements of a line per thread, and threads per block; see the kernel file."""
 
     side: int
     radix: int
@@ -25,36 +25,36 @@ class _Tile:
 
     @property
     def rest(self) -> int:
-        """Elements of a line that the second pass takes together."""
+        """Elements of a line per transform in the second pass."""
         return self.side // self.radix
 
     @property
     def shared_bytes(self) -> int:
-        """What a block keeps a tile of complex numbers in, with the places that stay empty."""
+        """Bytes of shared memory for a tile of complex numbers, with padding."""
         return 8 * self.side * (self.side + self.rest)
 
     def pixels(self, size: int) -> int:
-        """Return how many pixels of a side a tile gives with a filter of so many rows; 0 or less where none."""
+        """Return the pixels per side that a tile yields with a filter of `size` rows; 0 or less for none."""
         return self.side - size + 1
 
 
-# What was fastest on an H200: so many threads; filters from this size on in the largest tiles, others in the next.
+# The fastest on an H200: block sizes; and the filter size from which the largest tile is faster than the next one.
 _TILES = (_Tile(16, 4, 64), _Tile(32, 8, 128), _Tile(64, 8, 256), _Tile(128, 16, 1024))
 _LARGE = 17
 
 
 def _tile(size: int, height: int, width: int, shared_bytes: int) -> _Tile:
-    """Return the tile for a filter of so many rows: the smallest that holds all of a small image, else what is fast."""
-    fitting = [each for each in _TILES if each.pixels(size) > 0 and each.shared_bytes <= shared_bytes]
-    whole = [each for each in fitting if each.pixels(size) >= max(height, width)]
-    return whole[0] if whole else fitting[-1 if size >= _LARGE or len(fitting) < len(_TILES) else -2]
+    """Return the tile for a filter of `size` rows: the smallest that holds a whole small image, else the fastest."""
+    fitting = [tile for tile in _TILES if tile.pixels(size) > 0 and tile.shared_bytes <= shared_bytes]
+    covering = [tile for tile in fitting if tile.pixels(size) >= max(height, width)]
+    return covering[0] if covering else fitting[-1 if size >= _LARGE or len(fitting) < len(_TILES) else -2]
 
 
 def _parts(tile: _Tile, size: int, height: int, width: int) -> int:
-    """Return into how many parts a filter's rows are divided, and its columns.
+    """Return the number of parts into which a filter's rows, and its columns, are divided.
 
-    One, where a tile holds the image; else parts leave half of a tile, which one of many rows would not where shared
-    memory has no room for a larger one.
+    One if a tile holds the image. Otherwise parts are at most half a tile's side, since a filter of many rows would
+    leave few result pixels per tile if shared memory is too small for a larger tile.
     """
     return 1 if tile.pixels(size) >= max(height, width) else -(-2 * size // tile.side)
 
@@ -66,7 +66,7 @@ def _roots(side: int) -> Array:
 
 
 def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    """Transform the filter, then the image, tile by tile: a host program."""
+    """Run the host program: transform the filter, then convolve the image tile by tile."""
     weights = filter_of(params)
     size = len(weights)
     planes = planes_of(inputs["image"], np.float32)

@@ -1,7 +1,7 @@
-"""Filter coefficients for the convolution, any odd size from 3 on.
+"""Filter coefficients for convolution, for any odd size of at least 3.
 
-The sharpening and edge filters have their textbook 3 x 3 form at size 3. A larger size smooths with a binomial filter
-first, which is how the Sobel operator is usually widened.
+The sharpening and edge filters have their textbook 3 x 3 form at size 3. Larger sizes smooth with a binomial filter
+first, the usual way to enlarge the Sobel operator.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _THREE_BY_THREE = {
 }
 
 GRADIENT = "gradient"
-"""Both Sobels: the root of the sum of their squares."""
+"""Gradient magnitude: the root of the sum of both Sobel filters' squares."""
 BORDERS = ("clamp", "zero")
-"""What lies outside of the image, as kernels number it: the nearest pixel again, or zeros."""
+"""Pixels outside the image, in the order of the kernels' numbers: the nearest pixel, or zeros."""
 SOBELS = ("sobel-x", "sobel-y")
 NAMES = ("box", "gaussian", "sobel-x", "sobel-y", GRADIENT, "laplacian", "emboss", "sharpen")
 OWN_SIZES = tuple((name, 3) for name in (*_THREE_BY_THREE, GRADIENT))
-"""Of filters that have a textbook form."""
+"""Default sizes of the filters that have a textbook form."""
 
 
 def coefficients(name: str, size: int) -> Array:
-    """Return a filter as a float32 array of shape (size, size), laid over the image as it is written.
+    """Return a filter as a float32 array of shape (size, size), applied by correlation (not flipped).
 
     Parameters
     ----------
     name : str
-        One of `NAMES`; of the gradient the first of its two filters.
+        One of `NAMES`; for the gradient, the first of its two filters.
     size : int
         Odd, at least 3.
     """
@@ -47,16 +47,16 @@ def coefficients(name: str, size: int) -> Array:
         return box
     if name == "gaussian":
         offsets = np.arange(size) - size // 2
-        # The deviation that makes the border's weight small but not wasted: about 1.1 at size 5, 6 at size 31.
+        # A standard deviation for which weights at the border are small but relevant: 1.1 at size 5, 5 at size 31.
         curve = np.exp(-0.5 * (offsets / (0.15 * size + 0.35)) ** 2)
         gaussian: Array = (np.outer(curve, curve) / curve.sum() ** 2).astype(np.float32)
         return gaussian
     name = SOBELS[0] if name == GRADIENT else name
-    return _widened(np.array(_THREE_BY_THREE[name], np.float64), size).astype(np.float32)
+    return _enlarge(np.array(_THREE_BY_THREE[name], np.float64), size).astype(np.float32)
 
 
-def _widened(filter_3x3: Array, size: int) -> Array:
-    """Convolve a 3 x 3 filter with a normalized binomial of size - 2."""
+def _enlarge(filter_3x3: Array, size: int) -> Array:
+    """Convolve a 3 x 3 filter with a normalized binomial filter of side size - 2."""
     curve = np.ones(1)
     for _ in range(size - 3):
         curve = np.convolve(curve, [0.5, 0.5])
@@ -69,7 +69,7 @@ def _widened(filter_3x3: Array, size: int) -> Array:
 
 
 def filter_of(params: Mapping[str, Any]) -> Array:
-    """Return the coefficients that the parameters ask for: float32, shape (K, K)."""
+    """Return the coefficients for the parameters: float32, shape (K, K)."""
     if params["filter"] == "custom":
         return np.asarray(params["coefficients"], np.float32)
     return coefficients(params["filter"], params["size"])

@@ -42,75 +42,75 @@ from gpu.warp import WARP
 
 _FILE = "convolution.cu"
 _TILES = ("32x8", "16x16", "8x8", "6x6", "4x4")
-# More warps share an unrolled loop's code, which for large filters does not fit the instruction cache.
+# Large blocks: more warps share an unrolled loop's code, which for large filters exceeds the instruction cache.
 _BLOCK = (32, 16, 1)
-# What kernels read and write.
+# Pixel types that kernels read and write.
 _FLOATS, _BYTES = "float32", "uint8"
-# The largest filter, and the largest of rungs that are unrolled over one of its rows: the kernel's `WIDEST_UNROLLED`.
+# The largest filter, and the largest one of variants that unroll over a filter row (the kernel's `WIDEST_UNROLLED`).
 _LARGEST, _LARGEST_UNROLLED = 63, 31
 
-# The later rungs: `_PIXELS` neighboring pixels a thread, as in the kernel file. In the separable rung a strip is as
-# tall as still gives each multiprocessor the threads that its registers hold, but not so low that most of what it reads
-# is other strips' rows. These numbers were the fastest on an H200.
+# The later variants have `_PIXELS` neighboring pixels per thread, as in the kernel file. In the separable variant,
+# strips are as tall as possible while each multiprocessor still gets the threads that its registers can hold, but tall
+# enough that most of a strip's reads are its own rows. These numbers were the fastest on an H200.
 _PIXELS = 4
 _STRIP_BLOCK = (64, 2, 1)
 _ROW_BLOCK = (128, 1, 1)
 _REGISTERS = 65536
 _FEWEST_ROWS, _MOST_ROWS = 8, 128
-# Small filters, whose threads fetch all that they need at once: so many rows for each of the filter's radius.
+# For small filters, where threads load all their pixels first: rows per thread for each unit of the filter's radius.
 _ROWS_BY_RADIUS = 2
 _AT_ONCE_BLOCK = (32, 4, 1)
-# Wider ones are faster in tiles, of colors beside each other sooner, as more of a row is halo.
-_WIDEST_AT_ONCE, _WIDEST_AT_ONCE_BESIDE = 5, 3
-# Of bytes a thread makes so many of a row, and so many rows.
+# The largest filters for which this is faster than tiles; smaller for interleaved channels, as their halo is larger.
+_WIDEST_AT_ONCE, _WIDEST_AT_ONCE_INTERLEAVED = 5, 3
+# Bytes of a row per thread, and rows per thread.
 _BYTES_ACROSS, _BYTES_ROWS = 8, 4
 
-# The register-tiled rung's block, and the pixels that it makes: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
+# The register-tiled variant's block and its pixels: `RUN_WIDTH` and `RUN_HEIGHT` in the kernel file.
 _RUN_WIDTH = 64
 _ROWS_OF_WARP = 8
-# Blocks of so many warps; where three channels lie beside each other, the halo leaves room for half a tile.
+# Warps per block; with three interleaved channels, the halo leaves room for only half a tile.
 _RUN_WARPS, _COLOR_RUN_WARPS = 8, 4
 
-# What one thread computes of the reference at a time.
+# Rows of the reference result per CPU task.
 _REFERENCE_ROWS = 256
-# From this size on by transforms of float64, which take the same time for all filters; they are off by 10^-14 or so.
+# From this size, the reference uses float64 transforms; their time does not depend on the filter; error about 10^-14.
 _TRANSFORMED_SIZE = 15
 
-# So many values become levels at a time.
+# Values that are rounded to levels at a time.
 _ROUNDED = 2**16
 
-# What rounding the coefficients of a separable filter to float32 leaves of the second singular value, by the first.
+# Ratio of the second to the first singular value of a separable filter after rounding it to float32.
 _RANK_ONE = float(np.finfo(np.float32).eps)
 
 
-def _words(params: Params) -> str:
+def _description(params: Params) -> str:
     side = len(filter_of(params))
     return f"{params['filter'].replace('-', ' ')} {side} × {side}"
 
 
-def _beside(params: Params) -> str:
-    """Return what the gradient goes through besides its first filter."""
-    return f"{filters.SOBELS[0]}; {filters.SOBELS[1]} beside it" if params["filter"] == filters.GRADIENT else ""
+def _second_filter(params: Params) -> str:
+    """Describe the gradient's second filter, which is not shown; "" for other filters."""
+    return f"{filters.SOBELS[0]} shown; also {filters.SOBELS[1]}" if params["filter"] == filters.GRADIENT else ""
 
 
 def row_and_column(weights: Array) -> tuple[Array, Array]:
-    """Return the row and the column of float32 whose outer product comes nearest to a filter of shape (K, K)."""
+    """Return the float32 row and column with the outer product nearest to a filter of shape (K, K)."""
     columns, values, rows = np.linalg.svd(weights.astype(np.float64))
     scale = np.sqrt(values[0])
     if rows[0].sum() + columns[:, 0].sum() < 0:
-        # Either sign gives the product; what is seen between the two passes is to look like the image.
+        # Both signs give the same product; positive sums make the intermediate image look like the input.
         columns, rows = -columns, -rows
     return (scale * rows[0]).astype(np.float32), (scale * columns[:, 0]).astype(np.float32)
 
 
 def why_not_separable(weights: Array) -> str:
-    """Say why a filter of shape (K, K) is no row times a column; nothing where it is, to the precision of float32."""
+    """Return why a filter of shape (K, K) is not a column times a row; "" if it is, to the precision of float32."""
     values = np.linalg.svd(weights.astype(np.float64), compute_uv=False)
     if values[1:].max(initial=0) <= _RANK_ONE * values[0]:
         return ""
     return (
-        f"This filter does not separate into a row and a column: its largest singular values are {values[0]:.3g} and "
-        f"{values[1]:.3g}, and the second would have to be 0."
+        f"This filter is not separable into a row and a column: its largest singular values are {values[0]:.3g} and "
+        f"{values[1]:.3g}, but the second has to be 0."
     )
 
 
@@ -122,10 +122,10 @@ def _host_program(
     tile: tuple[int, int, int] | None = None,
     defines: Mapping[str, int | str] = MappingProxyType({}),
 ) -> HostProgram:
-    """Return a host program for one launch; a block makes `tile` pixels, or one a thread.
+    """Return a host program with one launch; a block computes `tile` pixels, or one per thread.
 
-    Without a block it is as large as the tile that the parameters ask for. Bytes go to the device as they are, the
-    channels of a pixel beside each other, float32 as planes.
+    Without `block`, the block has the size of the parameter `tile`. 8-bit images are uploaded with interleaved
+    channels, float32 images as planes.
     """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
@@ -134,16 +134,18 @@ def _host_program(
         across, down = map(int, params["tile"].split("x"))
         threads = block or (across, down, 1)
         tiling = {} if block else {"TILE_WIDTH": across, "TILE_HEIGHT": down}
-        given = inputs["image"]
+        source = inputs["image"]
         as_bytes = params["pixels"] == _BYTES
-        module = engine.build(_FILE, {"RADIUS": radius, **tiling, **defines, **(_of_bytes(given) if as_bytes else {})})
+        module = engine.build(
+            _FILE, {"RADIUS": radius, **tiling, **defines, **(_byte_macros(source) if as_bytes else {})}
+        )
         kernel = module.kernel(kernel_name)
         border = np.int32(BORDERS.index(params["border"]))
 
-        loaded = np.ascontiguousarray(given) if as_bytes else planes_of(given, np.float32)
-        height, width = given.shape[:2]
+        loaded = np.ascontiguousarray(source) if as_bytes else planes_of(source, np.float32)
+        height, width = source.shape[:2]
         image = engine.upload(loaded)
-        planes, length = (1, given[0].size) if as_bytes else (len(loaded), width)
+        planes, length = (1, source[0].size) if as_bytes else (len(loaded), width)
         del loaded
         out = engine.allocate(image.shape, image.dtype)
         extent = (np.int32(width), np.int32(height))
@@ -165,13 +167,13 @@ def _host_program(
 
         result = engine.download(out)
         engine.free(out)
-        return {"result": result if as_bytes else channels_last(result, given)}
+        return {"result": result if as_bytes else channels_last(result, source)}
 
     return run
 
 
-def _of_bytes(image: Array) -> dict[str, int | str]:
-    """Return the macros for kernels that take an image's bytes."""
+def _byte_macros(image: Array) -> dict[str, int | str]:
+    """Return the macros for kernels on 8-bit images."""
     return {"PIXEL": "unsigned char", "VECTOR": "unsigned int", "CHANNELS": _channels(image)}
 
 
@@ -180,7 +182,7 @@ def _channels(image: Array) -> int:
 
 
 def _strips(engine: Engine, shape: tuple[int, ...], radius: int) -> tuple[tuple[int, int, int], np.int32]:
-    """Return the grid for tall strips of an image of (channels, height, width), and the rows of a strip."""
+    """Return the grid for tall strips of an image of shape (channels, height, width), and the rows per strip."""
     channels, height, width = shape
     window = _PIXELS + 2 * radius
     threads = engine.device.multiprocessors * _REGISTERS // (32 + _PIXELS * (2 * radius + 1) + 2 * window)
@@ -209,16 +211,16 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
     channels, height, width = planes.shape
     image = engine.upload(planes)
     del planes
-    between = engine.allocate(image.shape, np.float32)
+    intermediate = engine.allocate(image.shape, np.float32)
     extent = (np.int32(width), np.int32(height))
     yield Progress(0.1, "uploaded")
 
     grid = (*blocks_for((-(-width // _PIXELS), height), _ROW_BLOCK), channels)
-    engine.launch(along_rows, grid, _ROW_BLOCK, image, between, *extent, border)
+    engine.launch(along_rows, grid, _ROW_BLOCK, image, intermediate, *extent, border)
     yield Progress(0.5, "convolved along the rows")
     strips, rows = _strips(engine, image.shape, radius)
-    engine.launch(along_columns, strips, _STRIP_BLOCK, between, image, *extent, rows, border)
-    engine.free(between)
+    engine.launch(along_columns, strips, _STRIP_BLOCK, intermediate, image, *extent, rows, border)
+    engine.free(intermediate)
     yield Progress(0.9, "convolved")
 
     result = channels_last(engine.download(image), inputs["image"])
@@ -226,13 +228,13 @@ def _separable(engine: Engine, inputs: Inputs, params: Params) -> Generator[Prog
     return {"result": result}
 
 
-def _beside_each_other(inputs: Inputs, params: Params) -> bool:
-    """Return whether a kernel sees several channels of a pixel beside each other."""
+def _is_interleaved(inputs: Inputs, params: Params) -> bool:
+    """Return whether a kernel reads several interleaved channels."""
     return params["pixels"] == _BYTES and _channels(inputs["image"]) > 1
 
 
 def _register_tiled(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    warps = _COLOR_RUN_WARPS if _beside_each_other(inputs, params) else _RUN_WARPS
+    warps = _COLOR_RUN_WARPS if _is_interleaved(inputs, params) else _RUN_WARPS
     block, tile = (warps * WARP, 1, 1), (_RUN_WIDTH, warps * _ROWS_OF_WARP, 1)
     run = _host_program("convolve_register_tiled", block=block, tile=tile, defines={"RUN_WARPS": warps})
     return (yield from run(engine, inputs, params))
@@ -249,20 +251,20 @@ def _at_once(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progre
 
 
 def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
-    widest = _WIDEST_AT_ONCE_BESIDE if _beside_each_other(inputs, params) else _WIDEST_AT_ONCE
+    widest = _WIDEST_AT_ONCE_INTERLEAVED if _is_interleaved(inputs, params) else _WIDEST_AT_ONCE
     host_program = _at_once if len(filter_of(params)) <= widest else _register_tiled
     return (yield from host_program(engine, inputs, params))
 
 
 def _obstacle(largest: int = _LARGEST, *, why: str = "", takes_bytes: bool = False) -> Callable[[Inputs, Params], str]:
-    """Return what says why a rung does not take filters larger than `largest`, or bytes."""
+    """Return a function that returns why a variant does not support filters over `largest`, or 8-bit pixels."""
 
     def obstacle(inputs: Inputs, params: Params) -> str:
         size = len(filter_of(params))
         if size > largest:
             return f"{why} This filter is {size} x {size}."
         if params["pixels"] == _BYTES and not takes_bytes:
-            return "This rung reads and writes float32; 8-bit pixels are taken by Register-tiled and Peak."
+            return "This variant supports only float32; choose Register-tiled or Peak for 8-bit pixels."
         return ""
 
     return obstacle
@@ -270,37 +272,37 @@ def _obstacle(largest: int = _LARGEST, *, why: str = "", takes_bytes: bool = Fal
 
 _SEPARABLE_OBSTACLE = _obstacle(
     _LARGEST_UNROLLED,
-    why=f"A thread has registers for the sums of {_LARGEST_UNROLLED} rows at most.",
+    why=f"A thread has registers for the sums of at most {_LARGEST_UNROLLED} rows.",
 )
 _UNROLLED_OBSTACLE = _obstacle(
     _LARGEST_UNROLLED,
-    why=f"A row of the filter is unrolled, and the tile's halo kept, for {_LARGEST_UNROLLED} x {_LARGEST_UNROLLED} "
-    "at most.",
+    why=f"This variant unrolls filter rows and keeps the tile's halo for filters up to {_LARGEST_UNROLLED} x "
+    f"{_LARGEST_UNROLLED}.",
     takes_bytes=True,
 )
 
 
 def _why_no_passes(inputs: Inputs, params: Params) -> str:
-    """Say why a filter is not applied in two passes."""
+    """Return why a filter cannot be applied in two passes; "" if it can."""
     return _SEPARABLE_OBSTACLE(inputs, params) or why_not_separable(filter_of(params))
 
 
 def _why_no_transform(inputs: Inputs, params: Params) -> str:
-    """Say why a filter is not applied by transforms."""
+    """Return why a filter cannot be applied by transforms; "" if it can."""
     if len(filter_of(params)) == 1:
-        return "A filter of one coefficient scales the image, which transforms could only make less exact."
+        return "A filter of one coefficient only scales the image; transforms would be less exact."
     return _obstacle()(inputs, params)
 
 
 def _passes(params: Params) -> tuple[Params, ...]:
-    """Return the parameters of the filters that an image goes through, each by itself: both Sobels for a gradient."""
+    """Return the parameters for each filter that is applied to the image: both Sobel filters for the gradient."""
     if params["filter"] != GRADIENT:
         return (params,)
     return tuple({**params, "filter": name} for name in SOBELS)
 
 
-def _in_each(program: HostProgram) -> HostProgram:
-    """Return a host program that filters by both Sobels for a gradient, whose length the host works out."""
+def _apply_each_filter(program: HostProgram) -> HostProgram:
+    """Return a host program that applies both Sobel filters for the gradient; the host computes its magnitude."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         filtered = []
@@ -313,7 +315,7 @@ def _in_each(program: HostProgram) -> HostProgram:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    """Filter in float64. Where the result is in levels, what lies beyond them is cut off; it is not rounded."""
+    """Filter in float64. For 8-bit pixels the result is clipped to the range of levels, but not rounded."""
     filtered = [_filtered(inputs, each) for each in _passes(params)]
     if params["pixels"] == _BYTES:
         maxval = int(inputs["maxval"])
@@ -344,7 +346,7 @@ def _filtered(inputs: Inputs, params: Params) -> Array:
         product = fft.rfft2(widened, lengths) * fft.rfft2(weights, lengths).conj()
         out[first:last] = fft.irfft2(product, lengths)[: last - first, : plane.shape[1]]
 
-    # SciPy lets other threads run while it filters.
+    # SciPy releases Python's lock while it filters.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         strips = [
             (*each, first) for each in zip(planes, expected, strict=True) for first in range(0, height, _REFERENCE_ROWS)
@@ -354,17 +356,17 @@ def _filtered(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of a float32 sum of K * K products, whatever its order; of levels, half a level more.
+    """Bound the rounding error of a float32 sum of K * K products in any order; plus half a level for 8-bit pixels.
 
-    Each goes through K * K roundings at most. In two passes it goes through fewer, 2 K of sums and products and one of
-    each coefficient, but a filter that separates only to the precision of float32 is itself off by as much: twice as
-    many bound that. A gradient is no further off than both filters together, and rounded twice more.
+    Each product is rounded at most K * K times. Two passes have fewer roundings, 2 K of sums and products and one of
+    each coefficient, but a filter that is separable only to the precision of float32 has an error of the same size:
+    twice the roundings bound both. A gradient's error is at most that of both filters, plus two roundings.
     """
     weights = filter_of(params).astype(np.float64)
-    many = len(_passes(params))
-    rounded = gamma(2 * weights.size + 2 * many) * float(np.abs(weights).sum())
+    filter_count = len(_passes(params))
+    rounded = gamma(2 * weights.size + 2 * filter_count) * float(np.abs(weights).sum())
     levels = 0.5 if params["pixels"] == _BYTES else 0.0
-    return levels + many * rounded * float(inputs["image"].max(initial=0))
+    return levels + filter_count * rounded * float(inputs["image"].max(initial=0))
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
@@ -378,13 +380,13 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """A product and a sum for each pixel and coefficient, all pixels at once and one coefficient after the other."""
+    """Return work and span: a product and a sum per pixel and coefficient; pixels in parallel, coefficients not."""
     coefficients = filter_of(params).size
     return Textbook(operations=2 * coefficients * n, steps=coefficients, peak=2 * n)
 
 
 def _textbook_of_two_passes(params: Params, n: int) -> Textbook:
-    """The same along the rows, then along the columns: 2 K coefficients take the place of K * K."""
+    """Return work and span of two passes, along rows and columns: 2 K instead of K * K coefficients."""
     coefficients = 2 * len(filter_of(params))
     return Textbook(operations=2 * coefficients * n, steps=coefficients, peak=2 * n)
 
@@ -395,32 +397,32 @@ def _work(inputs: Inputs, params: Params) -> Work:
 
 
 def _textbook_of_transforms(params: Params, n: int) -> Textbook:
-    """Transform image and filter, multiply, and transform back.
+    """Return work and span of two forward transforms, a product, and an inverse transform.
 
-    A transform has log2(n) stages of n / 2 butterflies: a product of complex numbers, 6 operations of which 2 follow
-    each other, then a sum and a difference, 4 at once.
+    A transform has log2(n) stages of n / 2 butterflies: a complex product, 6 operations with a span of 2, then a sum
+    and a difference, 4 operations in parallel.
     """
     stages = max(1, (n - 1).bit_length())
     return Textbook(operations=3 * 5 * n * stages + 6 * n, steps=2 * 3 * stages + 2, peak=4 * n)
 
 
 def _level_of_zero(params: Params, maxval: int) -> float:
-    """Return the level that stands for zero: of a filter that sums to zero (an edge filter) mid-gray, else black.
+    """Return the level for a result of zero: mid-gray for filters that sum to zero (edge filters), else black.
 
-    A gradient's magnitude is never negative: its zero is black.
+    The gradient's magnitude is never negative, so its zero is black.
     """
     around_gray = abs(float(filter_of(params).sum())) < 1e-3 and params["filter"] != GRADIENT
     return maxval / 2 if around_gray else 0.0
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Round the result to the input's levels, where the kernel has not."""
+    """Round the result to the input's levels, unless the kernel already did."""
     image, maxval = inputs["image"], int(inputs["maxval"])
     if params["pixels"] == _BYTES:
         return {"image": outputs["result"], "picture": screen_picture(outputs["result"], maxval)}
     offset = np.float32(_level_of_zero(params, maxval))
     rounded = np.empty(image.shape, image.dtype)
-    # A few rows at a time, which the cache keeps from one step to the next.
+    # A few rows at a time, so that they stay in the cache between the steps.
     rows = max(1, _ROUNDED // max(1, image[:1].size))
     for row in range(0, image.shape[0], rows):
         band = outputs["result"][row : row + rows] + offset
@@ -430,18 +432,18 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
-    """Take as bytes what is in bytes, and what a kernel can leave in levels."""
+    """Raise InputError for 8-bit pixels if the image is not 8-bit, or the result would need negative levels."""
     if params["pixels"] != _BYTES:
         return
     if inputs["image"].dtype != np.uint8:
         raise InputError(
-            f"This image has {8 * inputs['image'].dtype.itemsize} bits a channel, and --pixels {_BYTES} are of 8.",
-            advice=f"Take --pixels {_FLOATS}.",
+            f"This image has {8 * inputs['image'].dtype.itemsize} bits per channel; --pixels {_BYTES} needs 8.",
+            advice=f"Choose --pixels {_FLOATS}.",
         )
     if params["filter"] == GRADIENT:
         raise InputError(
-            "The gradient is the length of two results, of which 8-bit pixels would cut off what is negative.",
-            advice=f"Take --pixels {_FLOATS}, or another filter.",
+            "The gradient combines two results, and 8-bit pixels would clip their negative values.",
+            advice=f"Choose --pixels {_FLOATS}, or another filter.",
         )
 
 
@@ -450,7 +452,7 @@ def _step_input(inputs: Inputs) -> Inputs:
 
 
 def _reach(params: Params) -> int:
-    """Return how many rows the filter reaches over, above and below."""
+    """Return the filter's radius: the halo rows above and below."""
     return len(filter_of(params)) // 2
 
 
@@ -460,12 +462,12 @@ PATTERN = Pattern(
     title="Convolution",
     summary="Weighted sums of neighboring pixels.",
     kernels=_FILE,
-    presentation=ImagePresentation(Filter(filter_of, _words, why_not_separable, _beside)),
+    presentation=ImagePresentation(Filter(filter_of, _description, why_not_separable, _second_filter)),
     parameters=(
         Choice(
             name="filter",
             label="Filter",
-            help="What the coefficients do to the image. The gradient's magnitude takes both Sobels, and the host the "
+            help="The filter's effect on the image. The gradient applies both Sobel filters, and the host computes the "
             "root of the sum of their squares.",
             options=(*filters.NAMES, "custom"),
             default="gaussian",
@@ -486,15 +488,15 @@ PATTERN = Pattern(
         Choice(
             name="border",
             label="Border",
-            help="What lies outside of the image: the nearest pixel again, or zeros.",
+            help="Pixels outside the image: the nearest pixel, or zeros.",
             options=BORDERS,
             default="clamp",
         ),
         Choice(
             name="pixels",
             label="Pixels",
-            help="What kernels read and write: float32, which keeps what lies between levels and beyond them, or 8-bit "
-            "levels as the image has them, rounded and clipped: a quarter of the bytes. Register-tiled and Peak take "
+            help="Pixel type that kernels read and write: float32, which keeps fractions and values out of range, or "
+            "the image's 8-bit levels, rounded and clipped: a quarter of the bytes. Register-tiled and Peak support "
             "both.",
             options=(_FLOATS, _BYTES),
             default=_FLOATS,
@@ -503,7 +505,7 @@ PATTERN = Pattern(
         Choice(
             name="tile",
             label="Tile",
-            help="Pixels that a block of the tiled variant makes, a thread each; around them it fetches half a filter.",
+            help="Pixels per block of the tiled variant, one per thread; the halo is half a filter wide.",
             options=_TILES,
             default=_TILES[0],
             titles=tuple(name.replace("x", " \u00d7 ") for name in _TILES),
@@ -522,26 +524,26 @@ PATTERN = Pattern(
         Variant(
             "naive",
             "Naive",
-            run=_in_each(_host_program("convolve_naive", filter_in_constant_memory=False)),
-            idea="One thread a pixel; pixels and filter come from global memory.",
-            limit="Half of all loads fetch the same few coefficients.",
+            run=_apply_each_filter(_host_program("convolve_naive", filter_in_constant_memory=False)),
+            idea="One thread per pixel; pixels and filter come from global memory.",
+            limit="Half of all loads read the same few coefficients.",
             kernels=("convolve_naive",),
             obstacle=_obstacle(),
         ),
         Variant(
             "constant",
             "Filter in constant memory",
-            run=_in_each(_host_program("convolve_constant")),
-            idea="Constant memory hands one coefficient to all 32 lanes of a warp at once.",
-            limit="Neighboring threads fetch the same pixels again and again.",
+            run=_apply_each_filter(_host_program("convolve_constant")),
+            idea="Constant memory broadcasts one coefficient to all 32 lanes of a warp.",
+            limit="Neighboring threads load the same pixels again and again.",
             kernels=("convolve_constant",),
             obstacle=_obstacle(),
         ),
         Variant(
             "tiled",
             "Tiled in shared memory",
-            run=_in_each(_host_program("convolve_tiled", block=None)),
-            idea="A block fetches its pixels and a halo around them once, into shared memory.",
+            run=_apply_each_filter(_host_program("convolve_tiled", block=None)),
+            idea="Shared-memory tiling: a block loads its pixels and their halo once.",
             limit="One shared load for each multiply-add.",
             kernels=("convolve_tiled",),
             obstacle=_obstacle(),
@@ -550,9 +552,9 @@ PATTERN = Pattern(
         Variant(
             "separable",
             "Separable",
-            run=_in_each(_separable),
-            idea="A filter of rank one is applied along the rows, then along the columns: 2 K taps a pixel, not K x K.",
-            limit="The image goes through memory twice; other filters do not separate.",
+            run=_apply_each_filter(_separable),
+            idea="A filter of rank one is applied along rows, then along columns: 2 K taps per pixel, not K x K.",
+            limit="The image passes through memory twice; other filters are not separable.",
             kernels=("convolve_rows", "convolve_columns"),
             obstacle=_why_no_passes,
             textbook=_textbook_of_two_passes,
@@ -560,30 +562,30 @@ PATTERN = Pattern(
         Variant(
             "register-tiled",
             "Register-tiled",
-            run=_in_each(_register_tiled),
-            idea="A thread makes sixteen pixels from a row of the tile that it holds in registers.",
-            limit="K x K multiply-adds a pixel; where the filter is small, the detour through shared memory.",
+            run=_apply_each_filter(_register_tiled),
+            idea="Register tiling: a thread computes sixteen pixels from a row of the tile in its registers.",
+            limit="K x K multiply-adds per pixel; for small filters, the detour through shared memory.",
             kernels=("convolve_register_tiled",),
             obstacle=_UNROLLED_OBSTACLE,
         ),
         Variant(
             "peak",
             "Peak",
-            run=_in_each(_peak),
-            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE}, with 8-bit colors {_WIDEST_AT_ONCE_BESIDE} x "
-            f"{_WIDEST_AT_ONCE_BESIDE}, a thread asks for all that its pixels need before it multiplies the first; "
-            "wider filters go through the register tiles.",
-            limit="Memory's bandwidth for small filters, arithmetic for large ones.",
+            run=_apply_each_filter(_peak),
+            idea=f"Up to {_WIDEST_AT_ONCE} x {_WIDEST_AT_ONCE}, with 8-bit colors {_WIDEST_AT_ONCE_INTERLEAVED} x "
+            f"{_WIDEST_AT_ONCE_INTERLEAVED}, a thread issues all loads for its pixels before the first multiplication; "
+            "larger filters use register tiling.",
+            limit="Memory bandwidth for small filters, arithmetic for large ones.",
             kernels=("convolve_peak", "convolve_register_tiled"),
             obstacle=_UNROLLED_OBSTACLE,
         ),
         Variant(
             "fft",
             "Fourier transforms",
-            run=_in_each(fft.run),
-            idea="A block transforms two tiles as one of complex numbers, multiplies by the filter's transform, and "
+            run=_apply_each_filter(fft.run),
+            idea="A block transforms two tiles as one complex tile, multiplies by the filter's transform, and "
             "transforms back: a large filter costs little more than a small one.",
-            limit="Shared memory, through which each element goes six times; small filters cost as much as large ones.",
+            limit="Shared memory, which each element passes six times; small filters cost as much as large ones.",
             kernels=("convolve_fft", "transform_filter"),
             obstacle=_why_no_transform,
             textbook=_textbook_of_transforms,
@@ -602,8 +604,8 @@ PATTERN = Pattern(
     present=_present,
     distributed=DistributedProgram(
         local="Each device filters some rows of the image.",
-        exchange="It sees as many rows of its neighbors, above and below, as the filter reaches over: a halo.",
-        fix_up="What it makes of the halo is left out.",
+        exchange="It receives as many rows of its neighbors, above and below, as the filter's radius: a halo.",
+        fix_up="The results of halo rows are dropped.",
         plan=rows_alone("result", halo=_reach),
         halo=_reach,
         streaming=Streaming(None, lambda params: str(params["pixels"])),
@@ -614,14 +616,14 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "A 6 x 6 block, an 8 x 8 tile",
-            "A 3 x 3 filter reaches one pixel beyond a block on each side: 36 threads fetch 64 pixels, in four rounds: "
-            "36, 12, 12 and 4. Shift and an arrow go from round to round.",
+            "A 3 x 3 filter needs one pixel beyond a block on each side: 36 threads load 64 pixels in four rounds: "
+            "36, 12, 12 and 4. Shift and an arrow key go from round to round.",
             {"filter": "gaussian", "size": 3, "tile": "6x6"},
             variant="tiled",
         ),
         Preset(
             "The magnitude of the gradient",
-            "Both Sobels at their own size, 3: the root of the sum of their squares, zero being black.",
+            "Both Sobel filters at their original size, 3: the root of the sum of their squares; zero is black.",
             {"filter": GRADIENT, "size": 3},
         ),
     ),

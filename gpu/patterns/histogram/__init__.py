@@ -1,1 +1,1 @@
-"""Histogram: the declaration, and what is counted."""
+"""Histogram: declaration, inputs, demonstrations, and benchmarks."""

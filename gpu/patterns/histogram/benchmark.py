@@ -1,4 +1,4 @@
-"""What the histogram is measured on, and beside whom."""
+"""Benchmarks of the histogram: cases and peers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Ca
     side, count = 2**power, 4**power
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        # Its result is as long as its input, in 64 bits.
+        # PyTorch converts its input to 64 bits, so it gets a quarter of the pixels.
         pixels = torch.full((count // 4,), 7, dtype=torch.uint8, device="cuda")
         if content == "uniform":
             pixels.random_(0, 256)
@@ -46,7 +46,7 @@ def _on_gpu(content: str, power: int = 15, variants: tuple[str, ...] = ()) -> Ca
     )
 
 
-def _of_numbers(dtype: str, bins: int, content: str, power: int = 24) -> Case:
+def _numbers_case(dtype: str, bins: int, content: str, power: int = 24) -> Case:
     return Case(
         f"histogram of numbers, {bins} bins, 2^{power} {content} {dtype}",
         {"of": "numbers", "dtype": dtype, "bins": bins, "numbers": content, "n": 2**power},
@@ -114,7 +114,7 @@ BENCHMARK = Benchmark(
             Beside(
                 f"histogram of 2^24 {content} {dtype}",
                 "bins",
-                {bins: _of_numbers(dtype, bins, content) for bins in powers(1, 4, 8, 10, 12, 14, 16)},
+                {bins: _numbers_case(dtype, bins, content) for bins in powers(1, 4, 8, 10, 12, 14, 16)},
             )
             for dtype, content in _CONTENTS
         ),

@@ -1,4 +1,4 @@
-"""What a histogram counts: the levels of an image, the letters of a text, or numbers by ranges."""
+"""Inputs of the histogram: the levels of an image, the letters of a text, or numbers in ranges."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ KINDS: Mapping[str, Kind] = {LEVELS: "image", LETTERS: "text", RANGES: "values",
 
 DISTRIBUTIONS = ("normal", "uniform", "skewed", "constant", FROM_FILE)
 TYPES = {"uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned int", "float32": "float"}
-"""What equal ranges are counted of, as NumPy and as CUDA C++ call it."""
+"""Types of numbers for equal ranges: NumPy's names and CUDA C++'s."""
 
 ALPHABET = 26
-_FEWEST_LEVELS_OF_A_FLOAT = 65536
+_FLOAT_LEVELS = 65536
 
 SAMPLE_TEXT = (
     "Alice was beginning to get very tired of sitting by her sister on the bank, and of having nothing to do: once or "
@@ -33,21 +33,21 @@ SAMPLE_TEXT = (
 
 @dataclass(frozen=True)
 class Counted:
-    """What is counted, as the kernels take it.
+    """The input of the kernels and their macros.
 
     Parameters
     ----------
     planes : array of shape (channels, n)
-        Pixels (uint8 or uint16), characters (uint8, of which those that are not in Latin-1 are question marks), or
-        numbers (float32, in equal ranges any of `TYPES`).
+        Pixels (uint8 or uint16), characters (uint8; characters outside Latin-1 become question marks), or numbers
+        (float32; for equal ranges any of `TYPES`).
     bins : int
-        How many there are, the last of texts and of chosen ranges for what falls into no other.
+        Number of bins; for texts and custom ranges, the last bin counts everything else.
     levels : int
-        How many values an element may have.
+        Number of different values of an element.
     macros : mapping
-        What the kernel file is built with, `PIXEL` and `LEVELS` among it.
+        Macros for the kernel file, including `PIXEL` and `LEVELS`.
     edges : array or None
-        float32, for ranges.
+        float32 bin edges, for custom ranges.
     """
 
     planes: Array
@@ -58,20 +58,20 @@ class Counted:
 
 
 def counted(inputs: Inputs, params: Params) -> Counted:
-    """Return what there is to count."""
+    """Return the elements to count, with their bins and macros."""
     match params["of"]:
         case "letters":
             macros: dict[str, int | str] = {"PIXEL": "unsigned char", "LEVELS": 256, "LETTERS": params["letters"]}
             return Counted(inputs["text"].reshape(1, -1), -(-ALPHABET // params["letters"]) + 1, 256, macros)
         case "ranges":
             edges = np.array(params["edges"], np.float32)
-            ranges, levels = edges.size - 1, _FEWEST_LEVELS_OF_A_FLOAT
+            ranges, levels = edges.size - 1, _FLOAT_LEVELS
             macros = {"PIXEL": "float", "LEVELS": levels, "RANGES": ranges}
             return Counted(inputs["values"].astype(np.float32).reshape(1, -1), ranges + 1, levels, macros, edges)
         case "numbers":
             dtype = np.dtype(params["dtype"])
             whole = dtype.kind == "u"
-            levels = 2 ** (8 * dtype.itemsize) if whole else _FEWEST_LEVELS_OF_A_FLOAT
+            levels = 2 ** (8 * dtype.itemsize) if whole else _FLOAT_LEVELS
             macros = {
                 "PIXEL": TYPES[dtype.name],
                 "LEVELS": levels if levels <= 2**16 else f"{levels}ull",
@@ -85,12 +85,12 @@ def counted(inputs: Inputs, params: Params) -> Counted:
 
 
 def make_input(params: Params, seed: int) -> Inputs:
-    """Return the characters of the text, or numbers of the distribution that is chosen.
+    """Return the characters of the text, or random numbers of the chosen distribution.
 
     Raises
     ------
     InputError
-        Where levels are counted, or numbers of a file: these are not made.
+        The input is an image or a file, which cannot be generated.
     """
     match params["of"]:
         case "letters":
@@ -99,13 +99,13 @@ def make_input(params: Params, seed: int) -> Inputs:
             if params["numbers"] == FROM_FILE:
                 raise InputError("No file of numbers is open.", advice="Open one, or choose a distribution.")
             return {"values": _numbers(params, np.random.default_rng(seed))}
-    raise InputError("Histogram of levels needs an image, and none was given.")
+    raise InputError("Histogram of levels needs an image; none is open.")
 
 
 def _numbers(params: Params, rng: np.random.Generator) -> Array:
-    """Return numbers from 0 to 1, but normal ones: these are around 0, or where ranges are equal around 0.5.
+    """Return random numbers from 0 to 1; normal ones are around 0, or around 0.5 for equal ranges.
 
-    Whole ones are spread in the same way over all that their type holds.
+    Unsigned integers are distributed in the same way over the range of their type.
     """
     n, equal = int(params["n"]), params["of"] == NUMBERS
     dtype = np.dtype(params["dtype"] if equal else np.float32)
@@ -124,21 +124,21 @@ def _numbers(params: Params, rng: np.random.Generator) -> Array:
         case _:
             values = rng.random(n, np.float32)
     if dtype.kind == "u":
-        most = np.iinfo(dtype).max
-        values = np.minimum(np.maximum(values, 0).astype(np.float64) * (most + 1.0), most).astype(dtype)
+        largest = np.iinfo(dtype).max
+        values = np.minimum(np.maximum(values, 0).astype(np.float64) * (largest + 1.0), largest).astype(dtype)
     return values
 
 
 def letters_of(params: Params) -> Params:
-    """Return the parameters with a text's letters alone: the histogram that texts teach counts nothing else."""
+    """Return the parameters with the text reduced to its letters, as in textbooks' example histograms."""
     if params["of"] != LETTERS:
         return params
-    kept = "".join(each for each in params["text"] if each.isascii() and each.isalpha())
-    return {**params, "text": kept}
+    letters = "".join(each for each in params["text"] if each.isascii() and each.isalpha())
+    return {**params, "text": letters}
 
 
 def names(params: Params) -> tuple[str, ...]:
-    """Return the names of the bins of texts and of chosen ranges; levels and equal ranges go by their numbers."""
+    """Return the names of the bins of texts and custom ranges; empty for levels and equal ranges."""
     match params["of"]:
         case "letters":
             step = params["letters"]
@@ -153,32 +153,32 @@ def names(params: Params) -> tuple[str, ...]:
 
 
 def text_of(params: Params) -> CountedText | None:
-    """Return which of the kernels' arrays hold the text and its bins; None where no text is counted."""
+    """Return the names of the kernels' arrays of characters and bins; None if no text is counted."""
     return CountedText("image", ("bins", "block_bins", "partial"), names(params)) if params["of"] == LETTERS else None
 
 
 def accept(inputs: Inputs, params: Params) -> None:
-    """Raise InputError where the input is not of the kind that is counted."""
+    """Raise InputError if the input is not of the kind to count, or numbers do not fit their type."""
     kind = KINDS[params["of"]]
     if kind not in inputs:
-        raise InputError(f"A histogram of {params['of']} counts {kind}, and there is none in the input.")
+        raise InputError(f"A histogram of {params['of']} needs {kind} as input, but there is none.")
     if params["of"] == NUMBERS and np.dtype(params["dtype"]).kind == "u":
-        values, most = inputs["values"], np.iinfo(params["dtype"]).max
-        whole = (values == np.floor(values)) & (values >= 0) & (values <= most)
+        values, largest = inputs["values"], np.iinfo(params["dtype"]).max
+        whole = (values == np.floor(values)) & (values >= 0) & (values <= largest)
         if not whole.all():
             raise InputError(
-                f"{params['dtype']} holds whole numbers from 0 to {most}, and one of these is {values[~whole][0]}.",
+                f"{params['dtype']} holds whole numbers from 0 to {largest}, but one of these is {values[~whole][0]}.",
                 advice="Choose float32, or other numbers.",
             )
 
 
 def reference(inputs: Inputs, params: Params) -> Array:
-    """Return the counts as NumPy has them: int64, shape (channels, bins)."""
+    """Return the reference result, computed by NumPy: int64, shape (channels, bins)."""
     task = counted(inputs, params)
     if task.edges is not None:
-        return _of_ranges(task.planes[0], task.edges.astype(np.float64))[np.newaxis]
+        return _count_ranges(task.planes[0], task.edges.astype(np.float64))[np.newaxis]
     if params["of"] == NUMBERS:
-        return _of_equal_ranges(task.planes[0], task.bins)[np.newaxis]
+        return _count_equal_ranges(task.planes[0], task.bins)[np.newaxis]
     bin_of_level = np.arange(task.levels, dtype=np.int64) * task.bins // task.levels
     if params["of"] == LETTERS:
         bin_of_level[:] = task.bins - 1
@@ -187,33 +187,33 @@ def reference(inputs: Inputs, params: Params) -> Array:
     counts = []
     for plane in task.planes:
         per_level = np.zeros(task.levels, np.int64)
-        # In pieces: `bincount` wants 8-byte integers.
+        # In pieces, as `bincount` converts to 8-byte integers.
         for start in range(0, plane.size, 2**22):
             per_level += np.bincount(plane[start : start + 2**22], minlength=task.levels)
         counts.append(np.bincount(bin_of_level, weights=per_level, minlength=task.bins).astype(np.int64))
     return np.stack(counts)
 
 
-def _of_equal_ranges(values: Array, bins: int) -> Array:
-    """Count what the type holds, or floats from 0 to 1, by equal ranges; what is outside belongs to the ends."""
-    found = np.zeros(bins, np.int64)
+def _count_equal_ranges(values: Array, bins: int) -> Array:
+    """Count integers over the range of their type, or floats from 0 to 1; the end bins include values outside."""
+    counts = np.zeros(bins, np.int64)
     for start in range(0, values.size, 2**22):
         piece = values[start : start + 2**22]
         if piece.dtype.kind == "u":
-            places = (piece.astype(np.uint64) * np.uint64(bins)) >> np.uint64(8 * piece.dtype.itemsize)
+            indices = (piece.astype(np.uint64) * np.uint64(bins)) >> np.uint64(8 * piece.dtype.itemsize)
         else:
             with np.errstate(over="ignore"):
-                places = np.clip(np.nan_to_num(piece * np.float32(bins), nan=0.0), 0, bins - 1)
-        found += np.bincount(places.astype(np.int64), minlength=bins)
-    return found
+                indices = np.clip(np.nan_to_num(piece * np.float32(bins), nan=0.0), 0, bins - 1)
+        counts += np.bincount(indices.astype(np.int64), minlength=bins)
+    return counts
 
 
-def _of_ranges(values: Array, edges: Array) -> Array:
+def _count_ranges(values: Array, edges: Array) -> Array:
     inside = values[(values >= edges[0]) & (values <= edges[-1])].astype(np.float64)
-    found = np.histogram(inside, edges)[0]
-    return np.append(found, values.size - inside.size).astype(np.int64)
+    counts = np.histogram(inside, edges)[0]
+    return np.append(counts, values.size - inside.size).astype(np.int64)
 
 
 def small(inputs: Inputs, most: int = 64) -> Inputs:
-    """Cut numbers to so many, for somebody who watches every step."""
+    """Truncate inputs to `most` elements, few enough to follow every step."""
     return {name: values[:most] for name, values in inputs.items()}

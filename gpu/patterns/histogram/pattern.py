@@ -1,4 +1,4 @@
-"""Histogram: counts of an image's levels, of a text's letters, of numbers by ranges."""
+"""Histogram of an image's levels, a text's letters, or numbers in ranges."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ from gpu.patterns.histogram.presets import PHRASE, PRESETS
 
 _FILE = "histogram.cu"
 _BLOCKS_PER_MULTIPROCESSOR = 8
-_SHARED_BYTES = 48 * 1024  # that a block has on every GPU
+_SHARED_BYTES = 48 * 1024  # per block, on every GPU
 _MERGE_BLOCK = (32, 8, 1)
 
-# The last rung's own: the fastest on an H200, be the pixels equal or not. `FEW_LEVELS` and `PEAK_BLOCK` stand in the
-# kernel file too, and there how many loads a thread has under way.
+# For the peak variant: the fastest values on an H200, for equal and random pixels. `FEW_LEVELS` and `PEAK_BLOCK` are
+# also in the kernel file, as is the number of loads in flight per thread.
 _PEAK_BLOCK = 1024
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 1
 _PEAK_COPIES = 32
-_PEAK_OWN_BYTES = 2 * 1024  # that it has beside its counters
-_MOST_MOVED = 2048  # bins: more of them are cleared faster than one block moves them
+_PEAK_OWN_BYTES = 2 * 1024  # in addition to its counters
+_MAX_MOVED_BINS = 2048  # bins: for more, clearing them is faster than moving them by one block
 _FEW_LEVELS = 256
 _LOAD_BYTES = 16
 
-_TEXTURE_ELEMENTS = 2**27  # what every GPU of today has at least
+_TEXTURE_ELEMENTS = 2**27  # supported by every current GPU
 
 
 def _launch(engine: Engine, params: Params, pixels: int) -> tuple[int, int]:
-    """Return how many blocks a plane is counted by, and the threads of each: as asked for, or as the device is busy."""
+    """Return the number of blocks per plane and the block size: from the parameters, or enough to fill the device."""
     block = int(params["block"])
     enough = min(max(1, -(-pixels // block)), engine.device.multiprocessors * _BLOCKS_PER_MULTIPROCESSOR)
     return params["blocks"] or enough, block
@@ -117,25 +117,25 @@ def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[
     return {"counts": result}
 
 
-def _too_many_for_a_block(inputs: Inputs, params: Params) -> str:
+def _block_obstacle(inputs: Inputs, params: Params) -> str:
     bins = counted.counted(inputs, params).bins
     if 4 * bins <= _SHARED_BYTES:
         return ""
-    return f"A block has room for {_SHARED_BYTES // 4} bins in its shared memory, and these are {bins}."
+    return f"A block's shared memory has room for {_SHARED_BYTES // 4} bins, not {bins}."
 
 
-def _too_many_for_a_texture(inputs: Inputs, params: Params) -> str:
-    return _too_many_for_a_block(inputs, params) or _too_long_for_a_texture(inputs, params)
+def _texture_obstacle(inputs: Inputs, params: Params) -> str:
+    return _block_obstacle(inputs, params) or _texture_size_obstacle(inputs, params)
 
 
-def _too_long_for_a_texture(inputs: Inputs, params: Params) -> str:
+def _texture_size_obstacle(inputs: Inputs, params: Params) -> str:
     elements = counted.counted(inputs, params).planes.size
     if 0 < elements <= _TEXTURE_ELEMENTS:
         return ""
-    return f"A texture over memory has from one to {_TEXTURE_ELEMENTS} elements, and this input has {elements}."
+    return f"A texture over linear memory has 1 to {_TEXTURE_ELEMENTS} elements; this input has {elements}."
 
 
-def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
+def _merge_program(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
     task = counted.counted(inputs, params)
     bins = task.bins
     module = _build(engine, task)
@@ -151,7 +151,7 @@ def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Pr
     engine.free(data)
     yield Progress(0.8, f"{blocks} histograms to merge")
 
-    counts = _merged(engine, module, partial)
+    counts = _launch_merge(engine, module, partial)
     engine.free(partial)
     yield Progress(0.9, "counted")
 
@@ -160,8 +160,8 @@ def _written_out(engine: Engine, inputs: Inputs, params: Params) -> Generator[Pr
     return {"counts": result}
 
 
-def _merged(engine: Engine, module: Module, partial: Buffer) -> Buffer:
-    """Return the sums of histograms, of shape (channels, histograms, bins), bin by bin; the caller's to free."""
+def _launch_merge(engine: Engine, module: Module, partial: Buffer) -> Buffer:
+    """Return the sums over histograms of shape (channels, histograms, bins); the caller has to free them."""
     channels, histograms, bins = partial.shape
     counts = engine.allocate((channels, bins), np.uint32)
     grid = (-(-bins // _MERGE_BLOCK[0]), channels, 1)
@@ -176,11 +176,11 @@ def count_chunk(worker: OnWorker, piece: Piece) -> Array:
 
 
 def merge_counts(worker: OnWorker, counts: list[Array]) -> Array:
-    """Add histograms of chunks, as those of blocks that were written out are added."""
+    """Add the histograms of chunks by the kernel that merges those of blocks."""
     engine = worker.engine
     module = engine.build(_FILE, {"PIXEL": "unsigned char", "LEVELS": 256})
     partial = engine.upload(np.stack(counts, axis=1))
-    merged = _merged(engine, module, partial)
+    merged = _launch_merge(engine, module, partial)
     result = engine.download(merged)
     for buffer in (partial, merged):
         engine.free(buffer)
@@ -194,7 +194,7 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
 
 @dataclass(frozen=True)
 class _Counters:
-    """How the last rung counts: in `parts` of the bins, with so many counters for each, on a power of two of them."""
+    """Counters of the peak variant: parts of the bins, slots (bins or levels) per part, and copies of each slot."""
 
     parts: int
     slots: int
@@ -206,9 +206,9 @@ class _Counters:
 
 
 def _counters(slots: int, device: Device) -> _Counters:
-    """Return as many counters for each of `slots` as fit, at most one a lane; where not even one does, parts.
+    """Return as many copies of each slot as fit, at most one per lane; if not even one fits, several parts.
 
-    A block asks for no more shared memory than every GPU has but where that spares parts.
+    Only for several parts does a block use more shared memory than every GPU has.
     """
     if 4 * slots > _SHARED_BYTES - _PEAK_OWN_BYTES:
         parts = -(-4 * slots // (device.most_shared_bytes - _PEAK_OWN_BYTES))
@@ -224,12 +224,12 @@ def _peak(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress,
     bins = task.bins
     counters = _counters(task.levels if task.levels <= _FEW_LEVELS else bins, engine.device)
     channels, pixels = task.planes.shape
-    moved = channels * bins <= _MOST_MOVED
+    moved = channels * bins <= _MAX_MOVED_BINS
     kernel = _build(engine, task, PARTS=counters.parts, MOVED=int(moved)).kernel("histogram_peak")
     data = engine.upload(task.planes)
     counts = engine.allocate((channels, bins), np.uint32)
     sums, tickets = counts, counts
-    if moved:  # zeros once: a launch leaves them so that the next can begin
+    if moved:  # zeroed once, as each launch resets them for the next
         sums, tickets = engine.upload(np.zeros((channels, bins), np.uint32)), engine.upload(np.zeros(1, np.uint32))
     else:
         engine.fill(counts, 0)
@@ -256,8 +256,8 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """An atomic for each element; those on one bin go one after the other, in the best case as many on each."""
-    # The last bin of texts and numbers is for what falls into no other.
+    """Return work and span: one atomic per element, serialized per bin; at best, all bins have the same count."""
+    # The last bin of texts and custom ranges counts everything else.
     bins = params["bins"] if params["of"] in (LEVELS, NUMBERS) else len(counted.names(params)) - 1
     return Textbook(operations=n, steps=-(-n // bins), peak=min(n, bins))
 
@@ -289,7 +289,7 @@ PATTERN = Pattern(
             name="of",
             label="Count",
             role=Role.SUBJECT,
-            help="Levels of an image, letters of a text, numbers by chosen ranges, or numbers by equal ones.",
+            help="Levels of an image, letters of a text, numbers in custom ranges, or numbers in equal ranges.",
             options=(LEVELS, LETTERS, RANGES, NUMBERS),
             default=LEVELS,
         ),
@@ -297,7 +297,7 @@ PATTERN = Pattern(
             name="bins",
             label="Bins",
             role=Role.BINS,
-            help="How many equal ranges the levels, or all numbers that the type holds, are sorted into.",
+            help="Number of equal ranges that divide the levels, or the range of the numbers' type.",
             default=256,
             minimum=1,
             maximum=65536,
@@ -307,15 +307,15 @@ PATTERN = Pattern(
             name="text",
             label="Text",
             role=Role.TEXT,
-            help="Its letters are counted, capitals as small ones; other characters are counted apart.",
+            help="The text: its letters are counted, ignoring case; other characters have a separate bin.",
             default=SAMPLE_TEXT,
             maximum=2**20,
             only_if=("of", (LETTERS,)),
         ),
         Integer(
             name="letters",
-            label="Letters a bin",
-            help="How many letters of the alphabet make a bin.",
+            label="Letters per bin",
+            help="Number of consecutive letters of the alphabet per bin.",
             default=4,
             minimum=1,
             maximum=counted.ALPHABET,
@@ -324,7 +324,7 @@ PATTERN = Pattern(
         BinEdges(
             name="edges",
             label="BinEdges",
-            help="Where ranges of numbers begin, and where the last ends.",
+            help="The beginnings of the ranges, and the end of the last one.",
             default=(-3, -2, -1, 0, 1, 2, 3),
             maximum=1025,
             only_if=("of", (RANGES,)),
@@ -333,22 +333,22 @@ PATTERN = Pattern(
             name="numbers",
             label="Numbers",
             role=Role.SOURCE,
-            help="How the numbers are distributed, or that they come from a file.",
+            help="The distribution of the numbers, or a file.",
             options=counted.DISTRIBUTIONS,
             default=counted.DISTRIBUTIONS[0],
             only_if=("of", (RANGES, NUMBERS)),
         ),
         replace(
             dtype_parameter(tuple(TYPES)),
-            help="The numbers' type. Whole ones are counted over all that it holds, float32 from 0 to 1; what is "
-            "outside belongs to the bin at that end.",
+            help="The numbers' type. Bins cover the range of integer types, or 0 to 1 for float32; the first and last "
+            "bins include values outside.",
             only_if=("of", (NUMBERS,)),
         ),
         Integer(
             name="n",
-            label="How many",
+            label="Elements",
             role=Role.SIZE,
-            help="How many numbers are made, where no file gives them.",
+            help="Number of generated numbers.",
             unit="elements",
             default=2**20,
             minimum=0,
@@ -358,12 +358,12 @@ PATTERN = Pattern(
         ),
         replace(
             block_parameter(smallest=1),
-            help="Threads in a block; the peak and the merge have blocks of their own.",
+            help="Threads per block; the peak variant and the merge kernel have fixed block sizes.",
         ),
         Integer(
             name="blocks",
             label="Blocks",
-            help="How many blocks count a channel.",
+            help="Number of blocks per channel.",
             default=0,
             minimum=0,
             maximum=65535,
@@ -374,7 +374,7 @@ PATTERN = Pattern(
         on_one_thread(
             _on_one_thread,
             "histogram_one_thread",
-            idea="Without threads: a loop over the pixels, and no atomics, since nobody else counts.",
+            idea="Sequential: a loop over the pixels; a single thread needs no atomics.",
             limit="One pixel after the other.",
             work=lambda inputs, params: counted.counted(inputs, params).planes.size,
             textbook=lambda params, n: n,
@@ -383,62 +383,62 @@ PATTERN = Pattern(
             "block-partition",
             "Atomics, block partition",
             run=_host_program("histogram_block_partition"),
-            idea="Each thread counts a contiguous section with global atomics.",
-            limit="The threads of a warp read far apart, and queue at a few addresses.",
+            idea="Each thread counts a contiguous section by atomics in global memory.",
+            limit="Uncoalesced reads, and contention at a few addresses.",
             kernels=("histogram_block_partition",),
         ),
         Variant(
             "interleaved",
             "Atomics, interleaved",
             run=_host_program("histogram_interleaved"),
-            idea="A warp reads neighboring pixels, then strides on by the whole grid.",
-            limit="One global atomic a pixel.",
+            idea="Grid stride: a warp reads neighboring pixels, coalesced.",
+            limit="One atomic in global memory per pixel.",
             kernels=("histogram_interleaved",),
         ),
         Variant(
             "privatized",
             "Privatized",
             run=_host_program("histogram_privatized", private_bins=True),
-            idea="Each block counts in shared memory and merges once.",
-            limit="Equal pixels queue at one shared address.",
+            idea="Privatization: each block counts in shared memory, and adds its counts to the result once.",
+            limit="Contention: atomics for equal pixels in one block are serialized.",
             kernels=("histogram_privatized",),
-            obstacle=_too_many_for_a_block,
+            obstacle=_block_obstacle,
         ),
         Variant(
             "aggregated",
             "Privatized and aggregated",
             run=_host_program("histogram_aggregated", private_bins=True),
-            idea="A run of equal pixels is added at once.",
-            limit="Gains on skies only; pixels are loaded one by one.",
+            idea="Aggregation: a thread adds a run of equal pixels by one atomic.",
+            limit="Faster only for images with long runs; pixels are loaded one by one.",
             kernels=("histogram_aggregated",),
-            obstacle=_too_many_for_a_block,
+            obstacle=_block_obstacle,
             lifted_by="peak",
         ),
         Variant(
             "written-out",
             "Written out, then merged",
-            run=_written_out,
-            idea="Each block writes its histogram out, and a second kernel adds them: no global atomics.",
-            limit="A second launch; within a block equal pixels queue as before.",
+            run=_merge_program,
+            idea="Each block writes its histogram to global memory, and a second kernel adds them without atomics.",
+            limit="A second launch; contention within a block remains.",
             kernels=("histogram_written_out", "histogram_merge"),
-            obstacle=_too_many_for_a_block,
+            obstacle=_block_obstacle,
             lifted_by="peak",
         ),
         Variant(
             "texture",
             "Through a texture",
             run=_host_program("histogram_texture", private_bins=True, fetched=True),
-            idea="The texture unit fetches the pixels, through a path of its own.",
-            limit="One fetch and one shared atomic a pixel.",
+            idea="The texture unit reads the pixels, by a separate path.",
+            limit="One fetch and one shared-memory atomic per pixel.",
             kernels=("histogram_texture",),
-            obstacle=_too_many_for_a_texture,
+            obstacle=_texture_obstacle,
         ),
         Variant(
             "peak",
             "Peak",
             run=_peak,
-            idea="16-byte loads, and for each lane a counter in a memory bank of its own.",
-            limit="Memory's bandwidth.",
+            idea="16-byte loads, and separate counters per lane, each in its own bank.",
+            limit="Memory bandwidth.",
             kernels=("histogram_peak",),
             threads=lambda params: _PEAK_BLOCK,
         ),
@@ -446,10 +446,10 @@ PATTERN = Pattern(
             "racy",
             "Racy, without atomics",
             run=_host_program("histogram_racy"),
-            idea="What happens when threads read, add and write with nothing to hold the three together.",
+            idea="A data race: threads read, add and write in three separate steps.",
             limit="Updates are lost.",
             kernels=("histogram_racy",),
-            cautionary="Two threads that read the same count both write it back plus one: an update is lost.",
+            cautionary="Two threads that read the same count both write that count plus one: one update is lost.",
             lifted_by="block-partition",
         ),
     ),
@@ -470,8 +470,8 @@ PATTERN = Pattern(
     text=counted.text_of,
     textbook=_textbook,
     distributed=DistributedProgram(
-        local="Each device counts its chunk: rows of an image, a stretch of a text or of numbers.",
-        exchange="The chunks' histograms are added bin by bin, in a tree.",
+        local="Each device counts its chunk: rows of an image, or a range of a text or of numbers.",
+        exchange="A reduction tree adds the chunks' histograms bin by bin.",
         fix_up="",
         plan=_plan,
         streaming=Streaming(_plan),

@@ -1,4 +1,4 @@
-"""Demonstrations of the histogram: texts that Kirk and Hwu count by four threads, and what aggregating gains."""
+"""Demonstrations of the histogram: Kirk and Hwu's text counted by four threads, and the benefit of aggregation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu.declaration.pattern import Preset
 from gpu.patterns.histogram.counted import LETTERS
 
 PHRASE = "programming massively parallel processors"
-"""Kirk and Hwu's text: 38 letters and three spaces."""
+"""Kirk and Hwu's example text: 38 letters and three spaces."""
 
 _SHORT = PHRASE[:24]
 _LONG = "".join(np.resize(list(PHRASE + " "), 1000))
@@ -25,41 +25,41 @@ def _four_threads(text: str) -> dict[str, Any]:
 PRESETS = (
     Preset(
         "24 letters, 4 threads: sections",
-        "Each thread has a section of six: at first threads 0 to 3 read p, m, m and e, far apart, and three of them "
-        "want the bin m–p at once.",
+        "Block partition, six characters per thread: threads 0 to 3 first read p, m, m and e, far apart, and three of "
+        "them contend for the bin m–p.",
         _four_threads(_SHORT),
         variant="block-partition",
     ),
     Preset(
         "24 letters, 4 threads: interleaved",
-        "The threads read prog, then ramm: neighbors in one access. Thread 0 has p r i m i y, thread 1 r a n a v and "
+        "The threads read prog, then ramm: coalesced accesses. Thread 0 has p r i m i y, thread 1 has r a n a v and "
         "the space.",
         _four_threads(_SHORT),
         variant="interleaved",
     ),
     Preset(
         "The whole phrase: 5 5 6 10 10 1 1",
-        "38 letters and three spaces, which are counted apart. m–p and q–t have ten each: the threads queue there.",
+        "38 letters and three spaces, which have a separate bin. m–p and q–t have ten letters each: contention there.",
         _four_threads(PHRASE),
         variant="interleaved",
     ),
     Preset(
         "1000 characters, 256 threads",
-        "Sections of four: thread 8 begins at character 32, and 250 threads have all there is. Six have none.",
+        "Sections of four: thread 8 begins at character 32; 250 threads have all the characters, and six have none.",
         {"of": LETTERS, "text": _LONG, "letters": 4, "block": "256", "blocks": 1},
         variant="block-partition",
     ),
     Preset(
-        "Aggregation gains: letters in runs",
-        "A thread meets the same bin again and again, and adds each run at once: 28 atomics on shared memory where the "
-        "privatized variant has 224.",
+        "Aggregation pays off: letters in runs",
+        "Each thread counts runs of the same bin and adds each run at once: 28 atomics on shared memory instead of the "
+        "privatized variant's 224.",
         _four_threads(_RUNS),
         variant="aggregated",
     ),
     Preset(
-        "Aggregation gains nothing: no letter twice",
-        "A thread's next letter is in another bin each time: 224 atomics on shared memory, as many as without, and the "
-        "comparisons on top.",
+        "Aggregation does not pay off: no repeated letter",
+        "A thread's next letter is always in another bin: 224 atomics on shared memory, as without aggregation, plus "
+        "the comparisons.",
         _four_threads(_NO_RUNS),
         variant="aggregated",
     ),

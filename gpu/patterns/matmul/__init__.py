@@ -1,1 +1,1 @@
-"""The matrix product: the declaration, elements, and the product of halves."""
+"""Matrix product: declaration, element types, host programs, and benchmarks."""

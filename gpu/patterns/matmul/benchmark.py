@@ -1,4 +1,4 @@
-"""What the matrix product is measured on, and beside whom."""
+"""Benchmarks of the matrix product: cases and peers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHAPES = (
     (333, 777, 5555),
     (3001, 2999, 3003),
 )
-"""m, n and k: narrow, flat and odd ones, and few elements of long rows."""
+"""m, n and k: narrow, flat and odd shapes, and few elements of long rows."""
 
 
 def _case(m: int, n: int, k: int, variants: tuple[str, ...] = ()) -> Case:
@@ -45,7 +45,7 @@ def _case(m: int, n: int, k: int, variants: tuple[str, ...] = ()) -> Case:
 
 
 def _halves(m: int, n: int, k: int, variants: tuple[str, ...]) -> Case:
-    """Random numbers from -1 to 1, as ours are: what they are decides how fast a GPU may go."""
+    """Return a float16 case with random numbers from -1 to 1 as in ours, as values affect a GPU's clock rate."""
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
         a, b = ((torch.rand(shape, device="cuda") * 2 - 1).half() for shape in ((m, k), (k, n)))

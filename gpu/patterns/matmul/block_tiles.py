@@ -1,4 +1,4 @@
-"""What blocks of the rungs by multiply-adds make."""
+"""Tile shapes of the variants that use multiply-add instructions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BlockTile:
-    """What a block makes, `rows` x `columns` elements in steps of `depth`, and a thread of it."""
+    """A block's tile of `rows` x `columns` elements, computed in steps of `depth`, and each thread's part of it."""
 
     rows: int
     columns: int
@@ -17,7 +17,7 @@ class BlockTile:
 
     @property
     def defines(self) -> dict[str, int | str]:
-        """Return what a kernel file is built with."""
+        """Macros for a kernel file."""
         return {
             "ROWS": self.rows,
             "COLUMNS": self.columns,
@@ -28,9 +28,9 @@ class BlockTile:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Threads per block."""
         return self.rows // self.thread_rows * (self.columns // self.thread_columns)
 
     def blocks(self, m: int, n: int) -> int:
-        """Return how many blocks make m x n elements."""
+        """Return the number of blocks for m x n elements."""
         return -(-m // self.rows) * -(-n // self.columns)

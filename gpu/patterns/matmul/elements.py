@@ -1,4 +1,4 @@
-"""What the product's elements are: float32 or halves, as kernels take them."""
+"""Element types of the matrix product: float32 or float16."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ FLOATS, HALVES = "float32", "float16"
 PARAMETER = Choice(
     name="dtype",
     label="Type",
-    help="What kernels read and write: float32, or float16, halves, of half the bytes, whose products are added up in "
-    "float32 and rounded once. Tiled, Tiles by warpgroups and cuBLAS take both.",
+    help="Type that kernels read and write: float32, or float16 (half precision), with products summed in float32 "
+    "and rounded once. Tiled, Tiles by warpgroups and cuBLAS support both.",
     options=(FLOATS, HALVES),
     default=FLOATS,
     titles=(FLOATS, HALVES),
@@ -24,22 +24,22 @@ LARGEST_HALF = float(np.finfo(np.float16).max)
 
 
 def are_halves(params: Params) -> bool:
-    """Whether kernels take halves."""
+    """Return whether the elements are float16."""
     return bool(params["dtype"] == HALVES)
 
 
 def dtype_of(params: Params) -> type[np.float16] | type[np.float32]:
-    """Return the type of an element."""
+    """Return the element type."""
     return np.float16 if are_halves(params) else np.float32
 
 
 def taken(values: Array, params: Params) -> Array:
-    """Return a matrix as kernels take it, one row after the other; `accept_matrix` has seen that its elements fit."""
+    """Return a matrix in the element type, with contiguous rows; `accept_matrix` has checked that it fits."""
     return np.ascontiguousarray(values, dtype_of(params))
 
 
 def of_floats_alone(inputs: Inputs, params: Params) -> str:
-    """Say why a rung does not take halves."""
+    """Return why a variant does not support float16; "" for float32."""
     if are_halves(params):
-        return "This rung reads and writes float32; halves are taken by Tiled, Tiles by warpgroups and cuBLAS."
+        return "This variant supports only float32; choose Tiled, Tiles by warpgroups or cuBLAS for float16."
     return ""

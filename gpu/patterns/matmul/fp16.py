@@ -1,4 +1,4 @@
-"""The product of halves by warpgroups: which tiles are made of it, and of which rows."""
+"""Float16 product by warpgroups: tile shapes, padding, and launches."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ FILE = "matmul_wgmma.cu"
 
 _HALF_BYTES = 2
 _PART = 8
-"""Halves in a copy: rows begin at multiples of so many."""
+"""Elements per copy: rows have to begin at multiples of this."""
 _DEPTH = _LINE = 64
-"""How far along k a step goes, and how many halves a line in shared memory has."""
-_FILLING_BLOCK = 256
+"""Depth of a step along k, and elements of a line in shared memory."""
+_PADDING_BLOCK = 256
 _LEAST_DEPTH = 1024
-"""So far along k a part goes at least, where tiles are few."""
+"""The smallest depth of a part of k, if there are few tiles."""
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a block makes, of which four warps have 64 rows, and of how many steps it has tiles in shared memory."""
+    """A block's tile, 64 rows per warpgroup, and the number of pipeline stages in shared memory.
+
+    `blocks` is the number of resident blocks per multiprocessor.
+    """
 
     rows: int
     columns: int
@@ -41,7 +44,7 @@ class _Shape:
 
     @property
     def shared_bytes(self) -> int:
-        """The tiles of all stages, of which a row of B's is whole lines."""
+        """Bytes of the tiles of all stages; a row of B's tile is padded to whole lines."""
         across = -(-self.columns // _LINE) * _LINE
         return self.stages * (self.rows + across) * _DEPTH * _HALF_BYTES
 
@@ -51,17 +54,17 @@ class _Shape:
 
 _SMALLEST = _Shape(64, 32, 3)
 _BY_TILE = {4: _Shape(64, 8, 3), 8: _Shape(64, 8, 3), 16: _SMALLEST}
-"""By the tile that is asked for, but the largest."""
+"""Shapes by the parameter `tile`, except the largest."""
 _LARGE = (_Shape(256, 128, 4), _Shape(128, 64, 4, blocks=2), _Shape(64, 64, 6, blocks=2))
-"""Of the largest, the fastest on an H200: larger ones where half of the multiprocessors at least have one to make."""
+"""Shapes for the largest `tile`, the fastest on an H200: the first with tiles for half of the multiprocessors."""
 _ALONE = {(128, 64): 8, (64, 64): 12}
-"""Of how many steps a block of the smaller ones has tiles where it has a multiprocessor to itself."""
+"""Pipeline stages of the smaller shapes when each block has its own multiprocessor."""
 
 
 def _shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, int]:
-    """Return what blocks make and in how many parts k is made.
+    """Return the tile shape and the number of parts of k.
 
-    Of the largest tile that is what keeps multiprocessors busy, and fits their memory.
+    For the largest `tile`, they are chosen so that all multiprocessors are busy and their shared memory suffices.
     """
     if tile in _BY_TILE:
         return _BY_TILE[tile], 1
@@ -78,40 +81,40 @@ def _shape(device: Device, tile: int, m: int, n: int, k: int) -> tuple[_Shape, i
 
 
 def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """C becomes alpha A B + beta C, all of halves: A is m x k, B is k x n."""
+    """Compute C = alpha A B + beta C in float16: A is m x k, B is k x n."""
     (m, k), n = a.shape, b.shape[1]
     shape, number = _shape(engine.device, int(params["tile"]), m, n, k)
     module = engine.build(FILE, shape.defines)
-    whole_a, whole_b = (_whole_rows(engine, module, matrix) for matrix in (a, b))
+    padded_a, padded_b = (_padded_rows(engine, module, matrix) for matrix in (a, b))
     parts = PartsOfK(engine, c, number)
     engine.launch(
         module.kernel("matmul_fp16"),
         (min(shape.tiles(m, n), engine.device.multiprocessors * shape.blocks), parts.number, 1),
         (shape.threads, 1, 1),
-        whole_a,
-        whole_b,
+        padded_a,
+        padded_b,
         c,
         parts.sums,
-        *(np.int32(each) for each in (m, n, k, whole_a.shape[1], whole_b.shape[1])),
+        *(np.int32(each) for each in (m, n, k, padded_a.shape[1], padded_b.shape[1])),
         np.float32(params["alpha"]),
         np.float32(params["beta"]),
         shared_bytes=shape.shared_bytes,
     )
     parts.add(module, "matmul_fp16_add", params)
-    for whole, given in ((whole_a, a), (whole_b, b)):
-        if whole is not given:
-            engine.free(whole)
+    for padded, original in ((padded_a, a), (padded_b, b)):
+        if padded is not original:
+            engine.free(padded)
 
 
-def _whole_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
-    """Return a matrix whose rows are whole parts long: itself, or a copy filled up with zeros."""
+def _padded_rows(engine: Engine, module: Module, matrix: Buffer) -> Buffer:
+    """Return a matrix with a row length that is a multiple of a copy's: itself, or a copy padded with zeros."""
     rows, columns = matrix.shape
     pitch = -(-columns // _PART) * _PART
     if pitch == columns:
         return matrix
-    whole = engine.allocate((rows, pitch), np.float16)
+    padded = engine.allocate((rows, pitch), np.float16)
     parts = pitch // _PART
-    grid = (-(-rows * parts // _FILLING_BLOCK), 1, 1)
+    grid = (-(-rows * parts // _PADDING_BLOCK), 1, 1)
     sizes = np.int32(rows), np.int32(columns), np.int32(parts)
-    engine.launch(module.kernel("matmul_whole_rows"), grid, (_FILLING_BLOCK, 1, 1), matrix, whole, *sizes)
-    return whole
+    engine.launch(module.kernel("matmul_whole_rows"), grid, (_PADDING_BLOCK, 1, 1), matrix, padded, *sizes)
+    return padded

@@ -1,4 +1,4 @@
-"""Parts of k that are multiplied side by side, where C has too few elements for all multiprocessors, and added up."""
+"""Split-k: parts of k multiplied in parallel, if C has too few tiles for all multiprocessors, and then summed."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _BLOCK = 256
 
 
 class PartsOfK:
-    """Where parts of k put what they come to: a matrix of floats each, or where there is one part, C itself.
+    """Buffers for the partial products of the parts of k: one float32 matrix per part, or C if there is one part.
 
     Parameters
     ----------
     engine : Engine
     c : Buffer
     number : int
-        How many parts.
+        Number of parts.
 
     Attributes
     ----------
     sums : Buffer
-        C where there is one part.
+        The partial products, shape (number, m, n); C if there is one part.
     """
 
     def __init__(self, engine: Engine, c: Buffer, number: int) -> None:
@@ -32,7 +32,7 @@ class PartsOfK:
         self.sums = engine.allocate((number, *c.shape), np.float32) if number > 1 else c
 
     def add(self, module: Module, kernel: str, params: Params) -> None:
-        """Add up the parts, with alpha and beta, and free them; one part alone has done that."""
+        """Sum the parts, apply alpha and beta, and free them; with one part, the product kernel has already done so."""
         if self.number == 1:
             return
         elements = self._c.shape[0] * self._c.shape[1]

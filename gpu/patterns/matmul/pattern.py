@@ -1,4 +1,4 @@
-"""Multiplication of two matrices."""
+"""Matrix product: C = alpha A B + beta C."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _WARPGROUPS_FILE = fp16.FILE
 _STEPPED = 8
 
 
-# By the tile that is asked for: what runs fast at its largest, what can be watched at its smallest.
+# By the parameter `tile`: the largest is fast, the smallest can be followed step by step.
 _COLUMN = {
     4: BlockTile(8, 8, 4, 4, 4),
     8: BlockTile(16, 16, 4, 4, 4),
@@ -77,12 +77,12 @@ _TENSOR = {
     16: BlockTile(32, 32, 16, 16, 16),
     32: BlockTile(64, 64, 16, 16, 16),
 }
-"""What a block makes, and a warp of it."""
+"""Tiles of a block, and of a warp."""
 
 
 @dataclass(frozen=True)
 class _HalvesShape:
-    """What a block makes, and a warp of it, and of how many steps it has tiles in shared memory."""
+    """Tiles of a block and of a warp, and the number of pipeline stages in shared memory."""
 
     rows: int
     columns: int
@@ -112,12 +112,12 @@ _HALVES = {
     32: _HalvesShape(128, 128, 64, 64, 3),
 }
 _HALVES_DEPTH = 16
-"""How far along k tensor cores go at once."""
+"""Depth of a tensor core instruction along k."""
 
 
 @dataclass(frozen=True)
 class _WarpgroupsShape:
-    """What a block makes, of which four warps have 64 rows, and of how many steps it has tiles in shared memory."""
+    """A block's tile, 64 rows per warpgroup, and the number of pipeline stages in shared memory."""
 
     rows: int
     columns: int
@@ -133,12 +133,12 @@ class _WarpgroupsShape:
 
     @property
     def shared_bytes(self) -> int:
-        """Two halves of each element of a step's tiles, and two barriers, for each stage."""
+        """Bytes of all stages: two float16 parts of each element of a step's tiles, and two barriers."""
         return self.stages * (4 * (self.rows + self.columns) * _WARPGROUPS_DEPTH + 2 * 8)
 
 
 _WARP_ROWS, _WARPGROUPS_DEPTH = 16, 64
-"""Of how many rows a warp of four has the sums, and how far along k a step goes."""
+"""Rows per warp of a warpgroup, and depth of a step along k."""
 
 _WARPGROUPS = {
     4: _WarpgroupsShape(64, 8, 2),
@@ -147,15 +147,15 @@ _WARPGROUPS = {
     32: _WarpgroupsShape(128, 128, 3),
 }
 _WARPGROUPS_FEW = _WarpgroupsShape(128, 64, 4)
-"""Of the largest, where there would be fewer blocks than multiprocessors."""
+"""Shape for the largest `tile` if there would be fewer blocks than multiprocessors."""
 _SPLIT_LINES = 32
-"""Rows of A or columns of B that a block splits."""
+"""Rows of A or columns of B per block of the kernel that splits elements."""
 
 _BLOCK = 256
-"""Threads in a block of what finds the largest values, and of what splits."""
+"""Block size of the kernels that find the largest values and that split elements."""
 
-_ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN = 64, 64
-"""About how many rows a thread has of a column whose largest value is found, and how many blocks share one at most."""
+_ROWS_PER_THREAD, _MOST_BLOCKS_DOWN = 64, 64
+"""For the largest value of a column: about as many rows per thread, and the most blocks per column."""
 
 
 def _sides(inputs: Inputs) -> tuple[int, int, int]:
@@ -165,7 +165,7 @@ def _sides(inputs: Inputs) -> tuple[int, int, int]:
 
 
 _Multiply = Callable[[Engine, Params, Buffer, Buffer, Buffer], None]
-"""(engine, params, a, b, c): C becomes alpha A B + beta C; A is m x k, B is k x n."""
+"""(engine, params, a, b, c): compute C = alpha A B + beta C; A is m x k, B is k x n."""
 
 
 def _launch(
@@ -180,7 +180,7 @@ def _launch(
     block: tuple[int, int, int],
     file: str = _FILE,
 ) -> None:
-    """Run a kernel of which a block makes `covers` rows and columns of C."""
+    """Launch a kernel; each block computes `covers` rows and columns of C."""
     (m, k), n = a.shape, b.shape[1]
     kernel = engine.build(file, defines).kernel(kernel_name)
     grid = (-(-n // covers[1]), -(-m // covers[0]), 1)
@@ -192,7 +192,7 @@ def _on_one_thread(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
     _launch(engine, params, a, b, c, "matmul_one_thread", {}, (c.shape[0], c.shape[1]), (1, 1, 1))
 
 
-def _an_element_a_thread(kernel_name: str) -> _Multiply:
+def _one_element_per_thread(kernel_name: str) -> _Multiply:
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         tile = int(params["tile"])
         defines: dict[str, int | str] = {"TILE": tile, **({"ELEMENT": "__half"} if are_halves(params) else {})}
@@ -201,8 +201,10 @@ def _an_element_a_thread(kernel_name: str) -> _Multiply:
     return multiply
 
 
-def _several_a_thread(kernel_name: str, shapes: dict[int, BlockTile], *, one_column: bool = False) -> _Multiply:
-    """Launch a kernel whose threads make a column of elements each, or a square."""
+def _several_elements_per_thread(
+    kernel_name: str, shapes: dict[int, BlockTile], *, one_column: bool = False
+) -> _Multiply:
+    """Return a launcher of a kernel with a column or a square of elements per thread."""
 
     def multiply(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
         shape = shapes[int(params["tile"])]
@@ -222,33 +224,33 @@ def _by_warps(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -
 
 
 def _largest(engine: Engine, module: Module, a: Buffer, b: Buffer) -> tuple[Buffer, Buffer]:
-    """Return the largest magnitudes of A's rows and of B's columns, as bits."""
+    """Return the largest magnitudes of A's rows and of B's columns, as the bits of floats."""
     (m, k), n = a.shape, b.shape[1]
-    of_rows, of_columns = engine.allocate((m,), np.uint32), engine.allocate((n,), np.uint32)
-    engine.fill(of_columns, 0)
+    row_bits, column_bits = engine.allocate((m,), np.uint32), engine.allocate((n,), np.uint32)
+    engine.fill(column_bits, 0)
     rows, columns = module.kernel("matmul_largest_of_rows"), module.kernel("matmul_largest_of_columns")
     grid = (-(-m * WARP // _BLOCK), 1, 1)
-    engine.launch(rows, grid, (_BLOCK, 1, 1), a, of_rows, np.int32(m), np.int32(k))
-    some = max(1, min(k // _ROWS_OF_A_THREAD, _MOST_BLOCKS_DOWN))
-    engine.launch(columns, (-(-n // _BLOCK), some, 1), (_BLOCK, 1, 1), b, of_columns, np.int32(k), np.int32(n))
-    return of_rows, of_columns
+    engine.launch(rows, grid, (_BLOCK, 1, 1), a, row_bits, np.int32(m), np.int32(k))
+    blocks_down = max(1, min(k // _ROWS_PER_THREAD, _MOST_BLOCKS_DOWN))
+    engine.launch(columns, (-(-n // _BLOCK), blocks_down, 1), (_BLOCK, 1, 1), b, column_bits, np.int32(k), np.int32(n))
+    return row_bits, column_bits
 
 
 def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """Split A and B into halves, filled up to whole tiles, and multiply these."""
+    """Split A and B into pairs of float16 matrices, padded to whole tiles, and multiply these."""
     (m, k), n = a.shape, b.shape[1]
     shape = _HALVES[int(params["tile"])]
     if shape is _HALVES[32] and -(-m // shape.rows) * -(-n // shape.columns) < engine.device.multiprocessors:
         shape = _HALVES[16]
     module = engine.build(_HALVES_FILE, shape.defines)
     grid = (-(-n // shape.columns), -(-m // shape.rows), 1)
-    all_m, all_n, all_k = grid[1] * shape.rows, grid[0] * shape.columns, -(-k // _HALVES_DEPTH) * _HALVES_DEPTH
-    of_rows, of_columns = _largest(engine, module, a, b)
+    padded_m, padded_n, padded_k = grid[1] * shape.rows, grid[0] * shape.columns, -(-k // _HALVES_DEPTH) * _HALVES_DEPTH
+    row_bits, column_bits = _largest(engine, module, a, b)
     sizes = [(np.int32(rows), np.int32(columns)) for rows, columns in (a.shape, b.shape)]
     halves = []
     for matrix, largest, size, all_rows, all_columns, by_rows in (
-        (a, of_rows, sizes[0], all_m, all_k, 1),
-        (b, of_columns, sizes[1], all_k, all_n, 0),
+        (a, row_bits, sizes[0], padded_m, padded_k, 1),
+        (b, column_bits, sizes[1], padded_k, padded_n, 0),
     ):
         split = engine.allocate((2, all_rows, all_columns), np.float16)
         blocks = (-(-all_columns // (2 * _BLOCK)), all_rows, 1)
@@ -261,20 +263,20 @@ def _by_halves(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) 
         grid,
         (shape.threads, 1, 1),
         *halves,
-        of_rows,
-        of_columns,
+        row_bits,
+        column_bits,
         c,
         np.int32(m),
         np.int32(n),
-        np.int32(all_k),
+        np.int32(padded_k),
         *scales,
     )
-    for buffer in (*halves, of_rows, of_columns):
+    for buffer in (*halves, row_bits, column_bits):
         engine.free(buffer)
 
 
 def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> None:
-    """Split A and B into halves, in the order of tiles, and multiply these; what are halves is multiplied as it is."""
+    """Split A and B into pairs of float16 matrices in tile order, and multiply these; float16 is used directly."""
     if are_halves(params):
         fp16.multiply(engine, params, a, b, c)
         return
@@ -284,13 +286,13 @@ def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
         shape = _WARPGROUPS_FEW
     if shape.shared_bytes > engine.device.most_shared_bytes:
         shape = _WARPGROUPS[16]
-    of_rows, of_columns = _largest(engine, engine.build(_HALVES_FILE), a, b)
+    row_bits, column_bits = _largest(engine, engine.build(_HALVES_FILE), a, b)
     module = engine.build(_WARPGROUPS_FILE, shape.defines)
     down, across, steps = -(-m // shape.rows), -(-n // shape.columns), -(-k // _WARPGROUPS_DEPTH)
     tiles = []
     for matrix, largest, count, lines, by_rows in (
-        (a, of_rows, down, shape.rows, 1),
-        (b, of_columns, across, shape.columns, 0),
+        (a, row_bits, down, shape.rows, 1),
+        (b, column_bits, across, shape.columns, 0),
     ):
         split = engine.allocate((count, steps, 2, lines, _WARPGROUPS_DEPTH), np.float16)
         grid = (steps, -(-count * lines // _SPLIT_LINES), 1)
@@ -302,15 +304,15 @@ def _by_warpgroups(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buff
         (min(down * across, engine.device.multiprocessors), 1, 1),
         (shape.threads, 1, 1),
         *tiles,
-        of_rows,
-        of_columns,
+        row_bits,
+        column_bits,
         c,
         *(np.int32(each) for each in (m, n, k)),
         np.float32(params["alpha"]),
         np.float32(params["beta"]),
         shared_bytes=shape.shared_bytes,
     )
-    for buffer in (*tiles, of_rows, of_columns):
+    for buffer in (*tiles, row_bits, column_bits):
         engine.free(buffer)
 
 
@@ -326,25 +328,25 @@ def _cublas(engine: Engine, params: Params, a: Buffer, b: Buffer, c: Buffer) -> 
 
 def _why_no_library(inputs: Inputs, params: Params) -> str:
     if are_halves(params) and (params["alpha"], params["beta"]) != (1, 0):
-        return "Of halves CuPy gives the product alone: alpha has to be 1, and beta 0."
+        return "For float16, CuPy computes only A B: alpha has to be 1, and beta 0."
     return ""
 
 
 _MULTIPLIES: dict[str, _Multiply] = {
     "one-thread": _on_one_thread,
-    "naive": _an_element_a_thread("matmul_naive"),
-    "coalesced": _an_element_a_thread("matmul_coalesced"),
-    "tiled": _an_element_a_thread("matmul_tiled"),
-    "registers-1d": _several_a_thread("matmul_registers_1d", _COLUMN, one_column=True),
-    "registers-2d": _several_a_thread("matmul_registers_2d", _SQUARE),
-    "vectors": _several_a_thread("matmul_vectors", _SQUARE),
+    "naive": _one_element_per_thread("matmul_naive"),
+    "coalesced": _one_element_per_thread("matmul_coalesced"),
+    "tiled": _one_element_per_thread("matmul_tiled"),
+    "registers-1d": _several_elements_per_thread("matmul_registers_1d", _COLUMN, one_column=True),
+    "registers-2d": _several_elements_per_thread("matmul_registers_2d", _SQUARE),
+    "vectors": _several_elements_per_thread("matmul_vectors", _SQUARE),
     "peak": peak.multiply,
     "tensor": _by_warps,
     "halves": _by_halves,
     "warpgroups": _by_warpgroups,
     "cublas": _cublas,
 }
-"""What multiplies on the device, by variants' names."""
+"""Functions that multiply on the device, by variant name."""
 
 
 def _program(variant: str) -> HostProgram:
@@ -352,7 +354,7 @@ def _program(variant: str) -> HostProgram:
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         a, b = (engine.upload(taken(inputs[name], params)) for name in ("values", "b"))
-        c = _before(engine, inputs, params)
+        c = _initial_c(engine, inputs, params)
         yield Progress(0.1, "uploaded")
         _MULTIPLIES[variant](engine, params, a, b, c)
         engine.free(a)
@@ -365,21 +367,21 @@ def _program(variant: str) -> HostProgram:
     return run
 
 
-def _before(engine: Engine, inputs: Inputs, params: Params) -> Buffer:
-    """Return C as it is before: uploaded where it counts."""
+def _initial_c(engine: Engine, inputs: Inputs, params: Params) -> Buffer:
+    """Return the initial C, which is uploaded only if beta is not 0."""
     c = inputs["c"]
     return engine.upload(taken(c, params)) if params["beta"] else engine.allocate(c.shape, dtype_of(params))
 
 
 def hold_rows(worker: OnWorker, piece: Piece) -> Buffer:
-    """Put some rows of B on the device, for every device to take."""
+    """Upload some rows of B, which all devices need."""
     return worker.engine.upload(taken(piece.inputs["b"], worker.params))
 
 
 def multiply_rows(worker: OnWorker, piece: Piece, blocks: list[Buffer]) -> Array:
-    """Multiply some rows of A by all of B, which comes in blocks of rows, and add up what they come to."""
+    """Multiply some rows of A by all of B, which arrives in blocks of rows, and sum the products."""
     engine, params = worker.engine, worker.params
-    rows, c = engine.upload(taken(piece.inputs["values"], params)), _before(engine, piece.inputs, params)
+    rows, c = engine.upload(taken(piece.inputs["values"], params)), _initial_c(engine, piece.inputs, params)
     first = 0
     for b in blocks:
         a = rows if len(blocks) == 1 else _cut_columns(engine, rows, first, b.shape[0])
@@ -395,7 +397,7 @@ def multiply_rows(worker: OnWorker, piece: Piece, blocks: list[Buffer]) -> Array
 
 
 def _cut_columns(engine: Engine, rows: Buffer, first: int, width: int) -> Buffer:
-    """Return some columns of a matrix, which stays as it is."""
+    """Return a copy of some columns of a matrix."""
     count, columns = rows.shape
     cut = engine.allocate((count, width), np.float32)
     kernel = engine.build(_CHUNKS_FILE).kernel("matmul_cut_columns")
@@ -408,8 +410,8 @@ def _cut_columns(engine: Engine, rows: Buffer, first: int, width: int) -> Buffer
 def _plan(tasks: Tasks) -> dict[str, Parts]:
     if are_halves(tasks.params):
         raise InputError(
-            "Over several devices C is added up block by block of B, and a sum of halves would be rounded each time.",
-            advice=f"Take --dtype {elements.FLOATS}.",
+            "On several devices C is summed over blocks of B, and a float16 sum would be rounded each time.",
+            advice=f"Choose --dtype {elements.FLOATS}.",
         )
     blocks = [tasks.make(hold_rows, chunk, place=place) for place, chunk in enumerate(tasks.beside["b"])]
     parts = [tasks.make(multiply_rows, chunk, blocks, place=place) for place, chunk in enumerate(tasks.chunks)]
@@ -422,17 +424,17 @@ def _make_input(params: Params, seed: int) -> Inputs:
     n = params["n"]
     m, k = params["m"] or n, params["k"] or n
     a = np.eye(m, k, dtype=np.float32) if kind == "identity" else make_matrix(kind, m, k, rng)
-    made = {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
-    return {name: taken(each, params) for name, each in made.items()}
+    matrices = {"values": a, "b": make_matrix(kind, k, n, rng), "c": make_matrix(kind, m, n, rng)}
+    return {name: taken(each, params) for name, each in matrices.items()}
 
 
 def _complete(given: Inputs, params: Params, seed: int) -> Inputs:
-    """Make a B and a C that go with the A of a file."""
+    """Generate B and C for an A from a file."""
     if "b" in given:
         return given
     (m, k), n, rng = given["values"].shape, params["n"], np.random.default_rng(seed)
-    made = {"b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
-    return {**given, **{name: taken(each, params) for name, each in made.items()}}
+    matrices = {"b": make_matrix("random", k, n, rng), "c": make_matrix("random", m, n, rng)}
+    return {**given, **{name: taken(each, params) for name, each in matrices.items()}}
 
 
 def _accept(inputs: Inputs, params: Params) -> None:
@@ -440,12 +442,12 @@ def _accept(inputs: Inputs, params: Params) -> None:
         accept_matrix(inputs[name], title, dtype=dtype_of(params))
     (m, k), (rows, n) = inputs["values"].shape, inputs["b"].shape
     if rows != k or inputs["c"].shape != (m, n):
-        raise InputError(f"A is {m} x {k} and B {rows} x {n}: A has to have as many columns as B has rows.")
-    if are_halves(params) and (most := sum(_most(inputs, params))) > elements.LARGEST_HALF:
+        raise InputError(f"A is {m} x {k} and B is {rows} x {n}: A's columns have to match B's rows.")
+    if are_halves(params) and (bound := sum(_bounds(inputs, params))) > elements.LARGEST_HALF:
         raise InputError(
-            f"C may come to {most:.3g} by the length of A's rows and B's columns; the largest half is "
+            f"Elements of C may reach {bound:.3g}, by the norms of A's rows and B's columns; the largest float16 is "
             f"{elements.LARGEST_HALF:.0f}.",
-            advice=f"Take --dtype {elements.FLOATS}, a smaller alpha, or smaller numbers.",
+            advice=f"Choose --dtype {elements.FLOATS}, a smaller alpha, or smaller numbers.",
         )
 
 
@@ -463,8 +465,8 @@ def _reference(inputs: Inputs, params: Params) -> Array:
     return expected
 
 
-def _most(inputs: Inputs, params: Params) -> tuple[float, float]:
-    """Return bounds of alpha A B, the length of the longest row times that of the longest column, and of beta C."""
+def _bounds(inputs: Inputs, params: Params) -> tuple[float, float]:
+    """Return bounds of the elements of alpha A B, by the largest norms of a row and a column, and of beta C."""
     alpha, beta = abs(float(params["alpha"])), abs(float(params["beta"]))
     a, b, c = (taken(inputs[name], params) for name in ("values", "b", "c"))
     largest_row = max(float(np.square(rows, dtype=np.float64).sum(axis=1).max()) for _, rows in pieces(a))
@@ -475,27 +477,27 @@ def _most(inputs: Inputs, params: Params) -> tuple[float, float]:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float | RoundingBound:
-    """Bound the rounding of an element, in whatever order its k products are summed up.
+    """Bound the rounding error of an element, for any order of summation of its k products.
 
     It is at most gamma(k + 2) |alpha| |a| |b| + gamma(2) |beta| |c|, where |a| |b|, the sum of the products'
-    magnitudes, is at most the product of the row's length and the column's. Sums of two halves come to gamma(4) more:
-    each factor to within 2^-23, and a product without that of the second halves. Whole numbers whose sums stay below
-    2^24 are not rounded at all, where one factor is a half, below 2^11, and the other one two. Of tensor cores all this
-    is required rather than proven: how they round a sum is not documented. What halves come to is rounded once more.
+    magnitudes, is at most the product of the norms of row and column. Splitting factors into two float16 adds gamma(4):
+    each factor is exact to 2^-23, and the product of the second parts is left out. Whole numbers whose sums stay below
+    2^24 are exact if one factor fits in one float16, below 2^11, and the other in two. For tensor cores this is
+    a requirement, not a proof, as their rounding of sums is not documented. A float16 result is rounded once more.
     """
-    off = _tolerance_of_sums(inputs, params)
-    return rounded_to_half(off) if are_halves(params) else off
+    error = _sum_tolerance(inputs, params)
+    return rounded_to_half(error) if are_halves(params) else error
 
 
-def _tolerance_of_sums(inputs: Inputs, params: Params) -> float:
-    products, before = _most(inputs, params)
+def _sum_tolerance(inputs: Inputs, params: Params) -> float:
+    products, initial = _bounds(inputs, params)
     a, b, c = (taken(inputs[name], params) for name in ("values", "b", "c"))
     whole = all(float(params[name]).is_integer() for name in ("alpha", "beta"))
     smaller, larger = sorted(float(np.abs(each).max()) for each in (a, b))
-    exact = whole and products + before < 2**24 and smaller <= 2**11 and larger <= 2**22
+    exact = whole and products + initial < 2**24 and smaller <= 2**11 and larger <= 2**22
     if exact and all(_is_whole(each) for each in ((a, b, c) if params["beta"] else (a, b))):
         return 0.0
-    return gamma(a.shape[1] + 6) * products + gamma(2) * before
+    return gamma(a.shape[1] + 6) * products + gamma(2) * initial
 
 
 def _is_whole(values: Array) -> bool:
@@ -510,14 +512,14 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """All elements at once: a step for each element of a row and a column, and one for alpha and beta."""
+    """Return work and span, with all elements in parallel: k multiply-adds, and one step for alpha and beta."""
     m, k = params["m"] or n, params["k"] or n
     operations = _operations(params, m, n, k)
     return Textbook(operations, steps=k + 1, peak=max(2 * m * n, operations - 2 * m * n * k))
 
 
 def _operations(params: Params, m: int, n: int, k: int) -> int:
-    """Return a product and a sum for each element of a row and a column, and alpha, and beta where it is not 0."""
+    """Return the operations: k products and sums per element, the product with alpha, and beta C unless beta is 0."""
     return 2 * m * n * k + (1 if params["beta"] == 0 else 3) * m * n
 
 
@@ -533,8 +535,8 @@ def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
 _ONE_THREAD = on_one_thread(
     _program("one-thread"),
     "matmul_one_thread",
-    idea="Without threads: rows, columns, and the products of an element in three loops.",
-    limit="One product and one sum after the other.",
+    idea="Sequential: three loops over rows, columns, and the products of an element.",
+    limit="One multiply-add after the other.",
     work=lambda inputs, params: _operations(params, *_sides(inputs)),
     textbook=lambda params, n: _operations(params, params["m"] or n, n, params["k"] or n),
 )
@@ -550,15 +552,13 @@ PATTERN = Pattern(
     parameters=(
         input_parameter((*KINDS, "identity")),
         side_parameter("n", "n", "Columns of B and C.", "columns", 512, role=Role.SIZE, on_gpu=side(2**15)),
-        side_parameter("m", "m", "Rows of A and C; 0 takes as many as n.", "rows", 0, 0),
-        side_parameter(
-            "k", "k", "Columns of A, which are as many as B has rows; 0 takes as many as n.", "columns", 0, 0
-        ),
-        Real(name="alpha", label="alpha", help="What A B is multiplied by.", default=1, minimum=-1e6, maximum=1e6),
+        side_parameter("m", "m", "Rows of A and C; 0 for the same as n.", "rows", 0, 0),
+        side_parameter("k", "k", "Columns of A and rows of B; 0 for the same as n.", "columns", 0, 0),
+        Real(name="alpha", label="alpha", help="Factor of A B.", default=1, minimum=-1e6, maximum=1e6),
         Real(
             name="beta",
             label="beta",
-            help="What C is multiplied by before A B is added.",
+            help="Factor of the initial C, which is added.",
             default=0,
             minimum=-1e6,
             maximum=1e6,
@@ -567,19 +567,19 @@ PATTERN = Pattern(
         Choice(
             name="tile",
             label="Tile",
-            help="Rows and columns of C that a block of the first rungs makes; blocks of the others grow with it.",
+            help="Rows and columns of C per block of the first variants; the tiles of the others scale with it.",
             options=("4", "8", "16", "32"),
             default="32",
         ),
     ),
     variants=(
-        replace(_ONE_THREAD, obstacle=lambda *given: of_floats_alone(*given) or _ONE_THREAD.obstacle(*given)),
+        replace(_ONE_THREAD, obstacle=lambda *args: of_floats_alone(*args) or _ONE_THREAD.obstacle(*args)),
         Variant(
             "naive",
             "Naive",
             run=_program("naive"),
-            idea="One thread an element of C; the lanes of a warp stand below each other.",
-            limit="Lanes read and write a whole row apart: each wants a sector of its own.",
+            idea="One thread per element of C; the lanes of a warp have consecutive rows.",
+            limit="Uncoalesced: lanes read and write one row apart, each in a different sector.",
             kernels=("matmul_naive",),
             obstacle=of_floats_alone,
         ),
@@ -587,8 +587,8 @@ PATTERN = Pattern(
             "coalesced",
             "Coalesced",
             run=_program("coalesced"),
-            idea="The lanes of a warp stand beside each other and read neighbors.",
-            limit="Two factors from global memory for each multiply-add.",
+            idea="The lanes of a warp have consecutive columns, so that accesses are coalesced.",
+            limit="Two loads from global memory for each multiply-add.",
             kernels=("matmul_coalesced",),
             obstacle=of_floats_alone,
         ),
@@ -596,7 +596,7 @@ PATTERN = Pattern(
             "tiled",
             "Tiled in shared memory",
             run=_program("tiled"),
-            idea="A block brings a tile of A and one of B into shared memory, where a whole row of threads reads them.",
+            idea="Shared-memory tiling: a block loads tiles of A and B, which all its threads reuse.",
             limit="Two shared loads for each multiply-add.",
             kernels=("matmul_tiled",),
         ),
@@ -604,8 +604,8 @@ PATTERN = Pattern(
             "registers-1d",
             "A column in registers",
             run=_program("registers-1d"),
-            idea="A thread makes several elements below each other, so that one factor of B serves all of them.",
-            limit="The factors of A are still loaded one for each multiply-add.",
+            idea="Register tiling: a thread computes several elements of a column, and reuses each factor of B.",
+            limit="Each multiply-add still loads one factor of A.",
             kernels=("matmul_registers_1d",),
             obstacle=of_floats_alone,
         ),
@@ -613,8 +613,8 @@ PATTERN = Pattern(
             "registers-2d",
             "A square in registers",
             run=_program("registers-2d"),
-            idea="A thread makes a square of elements: 64 multiply-adds for 16 loads.",
-            limit="Each load brings one float, and lanes meet in banks.",
+            idea="Register tiling: a thread computes a square of elements, with 64 multiply-adds for 16 loads.",
+            limit="Each load fetches one float, and there are bank conflicts.",
             kernels=("matmul_registers_2d",),
             obstacle=of_floats_alone,
         ),
@@ -622,18 +622,18 @@ PATTERN = Pattern(
             "vectors",
             "16-byte loads",
             run=_program("vectors"),
-            idea="Four floats with each load; the tile of A is transposed on its way into shared memory.",
-            limit="The block waits for global memory in every step, and quads still meet in banks.",
+            idea="Each load fetches four floats; the tile of A is transposed on the way into shared memory.",
+            limit="The block waits for global memory in every step, and there still are bank conflicts.",
             kernels=("matmul_vectors",),
             obstacle=of_floats_alone,
         ),
         Variant(
             "peak",
-            "Peak: next tiles on their way",
+            "Peak: asynchronous copies",
             run=_program("peak"),
-            idea="The next tiles are copied to shared memory while one tile's products are summed up; where elements "
-            "are few, blocks share them, in a cluster or by parts of k.",
-            limit="The rate of multiply-adds.",
+            idea="Asynchronous copies load the next tiles during the computation of the current ones; for few "
+            "elements, blocks share k, in a cluster or by parts (split-k).",
+            limit="The peak rate of multiply-adds.",
             kernels=("matmul_peak", "matmul_add_parts", "matmul_whole_quads"),
             obstacle=of_floats_alone,
         ),
@@ -641,8 +641,8 @@ PATTERN = Pattern(
             "tensor",
             "Tensor cores",
             run=_program("tensor"),
-            idea="A warp multiplies tiles of 16 x 16; a factor is three parts of TF32, which keep all of its bits.",
-            limit="Six products for one, and the block waits for global memory at each step.",
+            idea="A warp multiplies 16 x 16 tiles; each factor is split into three TF32 parts that keep all its bits.",
+            limit="Six products instead of one, and the block waits for global memory in every step.",
             kernels=("matmul_tensor",),
             obstacle=of_floats_alone,
             file=_TENSOR_FILE,
@@ -651,9 +651,9 @@ PATTERN = Pattern(
             "halves",
             "Tensor cores: sums of two halves",
             run=_program("halves"),
-            idea="A factor is split into two halves once, and three of their products make one of floats; the next "
-            "tiles are copied while those of one step are multiplied.",
-            limit="Three products for one, and halves of as many bytes as floats, written once and read again.",
+            idea="Each factor is split once into two float16, and three products replace one of float32; asynchronous "
+            "copies load the next tiles.",
+            limit="Three products instead of one, and the split factors are written and read again.",
             kernels=("matmul_largest_of_rows", "matmul_largest_of_columns", "matmul_split", "matmul_halves"),
             obstacle=of_floats_alone,
             file=_HALVES_FILE,
@@ -662,22 +662,21 @@ PATTERN = Pattern(
             "warpgroups",
             "Tensor cores: tiles by warpgroups",
             run=_program("warpgroups"),
-            idea="Four warps have tensor cores multiply tiles as they lie in shared memory, where a thread copies them "
-            "in bulk, whole and in the order that is wanted, while others are multiplied; halves are taken as they "
-            "are.",
-            limit="Three products for one, at the rate of tensor cores; of halves one.",
+            idea="Warpgroup instructions (wgmma) multiply tiles directly from shared memory, where one thread issues "
+            "bulk copies of the next tiles, already in the required layout; float16 input is used directly.",
+            limit="The rate of tensor cores, with three products instead of one; for float16, one.",
             kernels=("matmul_split_tiles", "matmul_wgmma", "matmul_whole_rows", "matmul_fp16", "matmul_fp16_add"),
             file=_WARPGROUPS_FILE,
             warpgroups=True,
-            # A stage is filled again in the third step of a tile of halves; a block of floats takes a second.
+            # The third step of a float16 tile reuses a stage; for float32, a block processes a second tile.
             checked=lambda params: 2 * _WARPGROUPS_DEPTH + 1 if are_halves(params) else _WARPGROUPS_DEPTH // 2 + 1,
         ),
         Variant(
             "cublas",
             "cuBLAS (CuPy)",
             run=_program("cublas"),
-            idea="What a user of CuPy has: cuBLAS's sgemm, which chooses among kernels made for this GPU.",
-            limit="The rate of multiply-adds, in float32 all the way: no TF32.",
+            idea="cuBLAS's sgemm, as called from CuPy, which chooses among kernels optimized for this GPU.",
+            limit="The peak rate of float32 multiply-adds: no TF32.",
             kernels=(),
             obstacle=_why_no_library,
             library="cuBLAS",
@@ -696,9 +695,9 @@ PATTERN = Pattern(
     complete=_complete,
     helpers={_CHUNKS_FILE: ("matmul_cut_columns",)},
     distributed=DistributedProgram(
-        local="Each device has some rows of A and of C, and as many of B.",
-        exchange="Every device takes the rows of B from all others.",
-        fix_up="Each multiplies its rows of A by B, block by block of it, and adds up.",
+        local="Each device has some rows of A, B and C.",
+        exchange="Every device receives the rows of B from all others.",
+        fix_up="Each device multiplies its rows of A by B, block by block, and sums the products.",
         plan=_plan,
         divided=("values", "c"),
         beside=("b",),
@@ -709,25 +708,25 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Identity",
-            "A is the identity, so C is B: where it is not, something is read at a wrong place.",
+            "A is the identity, so C equals B: a difference shows a wrong index.",
             {"input": "identity", "n": 256},
         ),
         Preset(
             "Row times matrix",
-            "With one row every element of B is wanted once: no tile helps, and memory is the limit.",
+            "With one row, every element of B is used once: no tiling helps, and memory is the limit.",
             {"n": 2048, "m": 1},
             "coalesced",
         ),
         Preset(
             "Half precision",
-            "Elements of 16 bits: half of the bytes, one product of tensor cores instead of three, and errors of up to "
-            "one in 2048 where a sum is rounded to be written.",
+            "16-bit elements: half the bytes, one tensor-core product instead of three, and rounding errors of up to "
+            "one in 2048 in each result.",
             {"dtype": elements.HALVES, "n": 1024},
             "warpgroups",
         ),
         Preset(
             "Odd sizes",
-            "No tile divides these: what lies outside counts as zero, and rows are not whole quads long.",
+            "These sizes are multiples of no tile: elements outside count as zero, and rows are not whole vectors.",
             {"m": 257, "n": 131, "k": 33},
         ),
     ),

@@ -1,1 +1,1 @@
-"""N-body: the declaration, forces, physics, pictures, files, and simulations that go on."""
+"""N-body: declaration, forces, physics, pictures, files, and continuous simulation."""

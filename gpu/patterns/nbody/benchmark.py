@@ -1,4 +1,4 @@
-"""What n-body is measured on, and beside whom: its ladder at three sizes, beside the kernels that people write."""
+"""Benchmarks of n-body: the ladder at three sizes, and commonly written kernels as peers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ from gpu.declaration.pattern import Inputs, Params
 from gpu.messages.bodies import FLOPS_PER_INTERACTION
 from gpu.patterns.nbody.physics import softening_squared
 
-_BODIES_A_THREAD = {1: "one body a thread, as CUDA's sample", 2: "two bodies a thread", 4: "four bodies a thread"}
+_BODIES_PER_THREAD = {
+    1: "one body per thread, as CUDA's sample",
+    2: "two bodies per thread",
+    4: "four bodies per thread",
+}
 _AS_THE_SAMPLE = ("-ftz=true",)
-"""What the Makefile of CUDA's own n-body sample gives nvcc: rsqrtf() is one instruction then, as in our kernels."""
+"""The nvcc option of CUDA's n-body sample, with which rsqrtf() is one instruction, as in our kernels."""
 
 
 def _case(bodies: int, variants: tuple[str, ...] = ()) -> Case:
-    """Return the forces alone."""
+    """Return a case that computes only the forces."""
     return Case(
-        f"n-body, {bodies} bodies, {FLOPS_PER_INTERACTION} flop an interaction",
+        f"n-body, {bodies} bodies, {FLOPS_PER_INTERACTION} flop per interaction",
         {"preset": "plummer", "bodies": bodies, "steps": 0},
         variants=variants,
         programs=tuple(
             CudaProgram(who, "gravity.cu", (each, bodies), options=_AS_THE_SAMPLE)
-            for each, who in _BODIES_A_THREAD.items()
+            for each, who in _BODIES_PER_THREAD.items()
         ),
     )
 
@@ -37,7 +41,7 @@ def _timed(bodies: int, block: str = "auto") -> Case:
 
 
 def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
-    def loops(bodies: Any, found: Any, squared: Any) -> None:
+    def loops(bodies: Any, result: Any, squared: Any) -> None:
         for i in range(bodies.shape[0]):
             ax = ay = az = np.float32(0)
             for j in range(bodies.shape[0]):
@@ -49,21 +53,20 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
                 ax += dx * pull
                 ay += dy * pull
                 az += dz * pull
-            found[i, 0], found[i, 1], found[i, 2] = ax, ay, az
+            result[i, 0], result[i, 1], result[i, 2] = ax, ay, az
 
     @cache
     def compiled() -> Callable[..., None]:
         import numba
 
-        made: Callable[..., None] = numba.njit(numba.void(numba.float32[:, ::1], numba.float32[:, ::1], numba.float32))(
-            loops
-        )
-        return made
+        signature = numba.void(numba.float32[:, ::1], numba.float32[:, ::1], numba.float32)
+        function: Callable[..., None] = numba.njit(signature)(loops)
+        return function
 
     bodies = np.ascontiguousarray(inputs["bodies"][:, [0, 1, 2, 6]])
-    found = np.empty((len(bodies), 3), np.float32)
+    result = np.empty((len(bodies), 3), np.float32)
     squared = softening_squared(params["softening"])
-    yield Peer("Numba, a double loop", lambda: compiled()(bodies, found, squared), "numba")
+    yield Peer("Numba, a double loop", lambda: compiled()(bodies, result, squared), "numba")
 
 
 BENCHMARK = Benchmark(

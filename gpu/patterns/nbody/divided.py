@@ -1,4 +1,4 @@
-"""N-body over several devices: bodies divided, their places gathered in each step, each device's own bodies moved."""
+"""N-body on several devices: each device moves its own bodies, and gathers all positions in each step."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from gpu.patterns.nbody.simulation import MOMENTS_BLOCK, allocate_moments, momen
 
 CHUNKS_FILE = "nbody_chunks.cu"
 ALONE = "pairs"
-"""The rung that takes each pair once: two bodies of different devices would be met by neither, or by both."""
+"""The variant that computes each pair once, which is not possible for bodies on different devices."""
 
 CONSERVED = "conserved"
-"""An output on demand: what `moments` measures of all bodies, before the first step and after the last one."""
+"""An output on demand: the `moments` of all bodies, before the first step and after the last one."""
 
 MOVING = ("kick drift", "pulls and kick")
-"""What steps of time are made of, as records call it."""
+"""Names of the steps that make up a time step, in run events."""
 
 MEASURING = ("chunk moments", "add moments")
-"""What `measured` is made of, as records call it."""
+"""Names of the steps of `measured`, in run events."""
 
 _BLOCK = 256
 _MOST_TASKS = 2**17
@@ -36,7 +36,7 @@ _MOST_TASKS = 2**17
 
 @dataclass(frozen=True)
 class BodyPicture:
-    """What a picture of bodies is to be, as `Painter.draw` takes it."""
+    """The settings of a picture of bodies, for `Painter.draw`."""
 
     camera: Camera
     width: int
@@ -47,13 +47,13 @@ class BodyPicture:
 
 
 def plan(tasks: Tasks) -> dict[str, Parts]:
-    """Name the tasks: the first forces, and in each step a move of every chunk and the forces where bodies then are."""
+    """Add the Dask tasks: the initial forces, and per time step a move of every chunk and the new forces."""
     steps, chunks = tasks.params["steps"], len(tasks.chunks)
     refuse(tasks.variant, steps, chunks)
     places, velocities = taken(tasks)
     first = pulled(tasks, places)
     pulls = [each["pulls"] for each in first]
-    begun = measured(tasks, places, velocities)
+    before = measured(tasks, places, velocities)
     for _ in range(steps):
         places, velocities, pulls = moved(tasks, places, velocities, pulls)
     verified = tuple(each["verified"] for each in first)
@@ -61,27 +61,29 @@ def plan(tasks: Tasks) -> dict[str, Parts]:
         "accelerations": Parts(verified, tasks.make(starts_of, list(verified))),
         "all accelerations": Parts(tuple(each["accelerations"] for each in first)),
         "bodies": Parts(tuple(_each(tasks, bodies_of, places, velocities))),
-        CONSERVED: Parts((begun, measured(tasks, places, velocities) if steps else begun)),
+        CONSERVED: Parts((before, measured(tasks, places, velocities) if steps else before)),
     }
 
 
 def refuse(variant: str, steps: int, chunks: int) -> None:
-    """Raise InputError for a rung that runs on one device only, and for too many steps at a time."""
+    """Raise InputError for a variant that runs on one device only, and for too many time steps."""
     if variant == ALONE:
-        raise InputError("Each pair once runs on one device only: the bodies of a pair lie on two.")
+        raise InputError("Each pair once runs on one device only, as the bodies of a pair may be on two devices.")
     if 2 * steps * chunks > _MOST_TASKS:
-        most = _MOST_TASKS // (2 * chunks)
-        raise InputError(f"{steps} steps of {chunks} chunks are too many tasks.", advice=f"Take up to {most} steps.")
+        limit = _MOST_TASKS // (2 * chunks)
+        raise InputError(
+            f"{steps} steps of {chunks} chunks are too many Dask tasks.", advice=f"Choose at most {limit} steps."
+        )
 
 
 def taken(tasks: Tasks) -> tuple[list[Made], list[Made]]:
-    """Name the tasks that bring each chunk's bodies to a device; return their places and their velocities."""
+    """Add the Dask tasks that upload each chunk's bodies; return their positions and velocities."""
     states = [tasks.make(take_bodies, chunk, place=place) for place, chunk in enumerate(tasks.chunks)]
     return [each["places"] for each in states], [each["velocities"] for each in states]
 
 
 def pulled(tasks: Tasks, places: list[Made]) -> list[Made]:
-    """Name the tasks that compute what pulls each chunk's bodies, as `first_pulls` returns it."""
+    """Add the Dask tasks that compute the accelerations of each chunk's bodies, as `first_pulls` returns them."""
     numbers = range(len(places))
     return _each(tasks, first_pulls, [_rotated(places, place) for place in numbers], [*numbers])
 
@@ -89,57 +91,71 @@ def pulled(tasks: Tasks, places: list[Made]) -> list[Made]:
 def moved(
     tasks: Tasks, places: list[Made], velocities: list[Made], pulls: list[Made]
 ) -> tuple[list[Made], list[Made], list[Made]]:
-    """Name the tasks of a step of time; return places, velocities, and what pulls the bodies after it."""
+    """Add the Dask tasks of a time step; return the positions, velocities and accelerations after it."""
     drifted = _each(tasks, kick_drift, places, velocities, pulls)
-    there = [each["places"] for each in drifted]
-    drifting = [each["velocities"] for each in drifted]
-    kicked = _each(tasks, pulls_and_kick, [_rotated(there, place) for place in range(len(there))], drifting)
-    return there, [each["velocities"] for each in kicked], [each["pulls"] for each in kicked]
+    new_places = [each["places"] for each in drifted]
+    half_kicked = [each["velocities"] for each in drifted]
+    kicked = _each(
+        tasks, pulls_and_kick, [_rotated(new_places, place) for place in range(len(new_places))], half_kicked
+    )
+    return new_places, [each["velocities"] for each in kicked], [each["pulls"] for each in kicked]
 
 
 def measured(tasks: Tasks, places: list[Made], velocities: list[Made]) -> Made:
-    """Name the tasks that measure what gravity keeps of all bodies."""
-    of_chunks = _each(tasks, chunk_moments, [_rotated(places, place) for place in range(len(places))], velocities)
-    return tasks.make(add_moments, of_chunks)
+    """Add the Dask tasks that measure the conserved quantities of all bodies."""
+    moments_by_chunk = _each(
+        tasks, chunk_moments, [_rotated(places, place) for place in range(len(places))], velocities
+    )
+    return tasks.make(add_moments, moments_by_chunk)
 
 
-def _each(tasks: Tasks, step: Any, *taken: list[Any]) -> list[Made]:
-    """Make a step's task for each chunk."""
-    return [tasks.make(step, *of_chunk, place=place) for place, of_chunk in enumerate(zip(*taken, strict=True))]
+def _each(tasks: Tasks, step: Any, *arguments: list[Any]) -> list[Made]:
+    """Add a step's Dask task for each chunk; the arguments are lists with an item per chunk."""
+    return [tasks.make(step, *items, place=place) for place, items in enumerate(zip(*arguments, strict=True))]
 
 
 def _rotated(values: list[Made], place: int) -> list[Made]:
-    """Return a chunk's own first, and then those that follow it around the circle."""
+    """Return the values rotated so that those of the chunk `place` come first."""
     return values[place:] + values[:place]
 
 
 def take_bodies(worker: OnWorker, piece: Piece) -> dict[str, Buffer]:
-    """Bring a chunk's bodies to the device: places with masses, and velocities."""
+    """Upload a chunk's bodies: positions with masses, and velocities."""
     places, velocities = places_and_velocities(piece.inputs["bodies"])
     return {"places": worker.engine.upload(places), "velocities": worker.engine.upload(velocities)}
 
 
 def first_pulls(worker: OnWorker, places: list[Buffer], place: int) -> dict[str, Any]:
-    """Compute what pulls a chunk's bodies where they begin; of some of them it is verified."""
+    """Compute the initial accelerations of a chunk's bodies; some of them are verified."""
     pulls = _pulls(worker, places)
-    found = worker.engine.download(pulls)[:, :3]
+    accelerations = worker.engine.download(pulls)[:, :3]
     lengths = [each.shape[0] for each in places]
     start, numbers = sum(lengths[len(lengths) - place :]), probes(sum(lengths))
-    own = numbers[(numbers >= start) & (numbers < start + len(found))] - start
-    return {"pulls": pulls, "accelerations": found, "verified": found[own]}
+    own = numbers[(numbers >= start) & (numbers < start + len(accelerations))] - start
+    return {"pulls": pulls, "accelerations": accelerations, "verified": accelerations[own]}
 
 
 def kick_drift(worker: OnWorker, places: Buffer, velocities: Buffer, pulls: Buffer) -> dict[str, Buffer]:
-    """Move a chunk's bodies by a step, with the velocities that half a step of acceleration gives."""
+    """Accelerate a chunk's bodies for half a time step, then move them for a whole one."""
     engine, motion = worker.engine, motion_of(worker.params)
-    to, kicked = _copy(engine, places), _copy(engine, velocities)
+    moved_places, kicked = _copy(engine, places), _copy(engine, velocities)
     times = np.float32(motion.time_step / 2), np.float32(motion.time_step)
-    _launch(engine, FILE, "leapfrog_kick_drift", to.shape[0], to, kicked, pulls, *times, np.int32(to.shape[0]))
-    return {"places": to, "velocities": kicked}
+    _launch(
+        engine,
+        FILE,
+        "leapfrog_kick_drift",
+        moved_places.shape[0],
+        moved_places,
+        kicked,
+        pulls,
+        *times,
+        np.int32(moved_places.shape[0]),
+    )
+    return {"places": moved_places, "velocities": kicked}
 
 
 def pulls_and_kick(worker: OnWorker, places: list[Buffer], velocities: Buffer) -> dict[str, Buffer]:
-    """Compute what pulls a chunk's bodies where they are now, and give them the other half of the step's velocity."""
+    """Compute the accelerations of a chunk's bodies, and accelerate them for the second half of a time step."""
     engine, motion = worker.engine, motion_of(worker.params)
     pulls, kicked = _pulls(worker, places), _copy(engine, velocities)
     count = np.int32(kicked.shape[0])
@@ -148,31 +164,31 @@ def pulls_and_kick(worker: OnWorker, places: list[Buffer], velocities: Buffer) -
 
 
 def chunk_moments(worker: OnWorker, places: list[Buffer], velocities: Buffer) -> Array:
-    """Measure what gravity keeps of a chunk's bodies among all."""
+    """Measure a chunk's share of the conserved quantities of all bodies."""
     engine, own = worker.engine, velocities.shape[0]
-    # A last block goes on to bodies that weigh nothing, rather than to others'.
-    together = _gathered(engine, places, room=-own % MOMENTS_BLOCK)
+    # Padding with bodies of no mass, so that the last block does not count another chunk's bodies.
+    together = _gather(engine, places, room=-own % MOMENTS_BLOCK)
     sums = allocate_moments(engine, own)
-    measured = moments(engine, together, velocities, sums, softening_squared(motion_of(worker.params).softening))
+    result = moments(engine, together, velocities, sums, softening_squared(motion_of(worker.params).softening))
     for buffer in (together, sums):
         engine.free(buffer)
-    return measured[np.newaxis]
+    return result[np.newaxis]
 
 
 def add_moments(worker: OnWorker, of_chunks: list[Array]) -> Array:
-    """Add up what was measured of all chunks."""
+    """Add the moments of all chunks."""
     total: Array = np.sum(of_chunks, axis=0)
     return total
 
 
 def bodies_of(worker: OnWorker, places: Buffer, velocities: Buffer) -> Array:
-    """Return a chunk's bodies as they are in the end: columns x y z vx vy vz m."""
-    where, moving = worker.engine.download(places), worker.engine.download(velocities)
-    return np.concatenate([where[:, :3], moving[:, :3], where[:, 3:]], axis=1)
+    """Return a chunk's final bodies: columns x y z vx vy vz m."""
+    positions, speeds = worker.engine.download(places), worker.engine.download(velocities)
+    return np.concatenate([positions[:, :3], speeds[:, :3], positions[:, 3:]], axis=1)
 
 
 def origins_of(worker: OnWorker, piece: Piece) -> Array:
-    """Return what a chunk's bodies are colored by."""
+    """Return the origins of a chunk's bodies, by which they are colored."""
     return piece.inputs["origins"]
 
 
@@ -181,12 +197,12 @@ def draw_bodies(
 ) -> Array:
     """Draw the bodies of all chunks on one device: uint8, shape (height, width, 3)."""
     engine, painter = worker.engine, Painter(worker.engine)
-    where, moving = _gathered(engine, places), _gathered(engine, velocities)
-    colored = engine.upload(np.concatenate(origins))
-    drawn = painter.draw(
-        where,
-        moving,
-        colored,
+    all_places, all_velocities = _gather(engine, places), _gather(engine, velocities)
+    all_origins = engine.upload(np.concatenate(origins))
+    image = painter.draw(
+        all_places,
+        all_velocities,
+        all_origins,
         picture.camera,
         picture.width,
         picture.height,
@@ -195,40 +211,40 @@ def draw_bodies(
         speed_scale=picture.speed_scale,
     )
     painter.close()
-    for buffer in (where, moving, colored):
+    for buffer in (all_places, all_velocities, all_origins):
         engine.free(buffer)
-    return drawn
+    return image
 
 
 def all_are_there(worker: OnWorker, velocities: list[Buffer]) -> Array:
-    """Take what all chunks come to, and return nothing of it: for who waits for a step, and wants nothing brought."""
+    """Depend on all chunks and return an empty array, to wait for a time step without transferring data."""
     return np.zeros(0, np.int64)
 
 
 def starts_of(worker: OnWorker, parts: list[Array]) -> Array:
-    """Return where each part begins among all."""
+    """Return the start of each part in the concatenation of all parts."""
     lengths = np.array([len(each) for each in parts], np.int64)
     return np.asarray(lengths.cumsum() - lengths)
 
 
 def _pulls(worker: OnWorker, places: list[Buffer]) -> Buffer:
-    """Return what pulls the bodies of the first chunk, by those of all."""
+    """Return the accelerations of the first chunk's bodies by the bodies of all chunks."""
     engine, motion, own = worker.engine, motion_of(worker.params), places[0].shape[0]
-    together = _gathered(engine, places)
+    together = _gather(engine, places)
     total = together.shape[0]
-    # A last block goes on to bodies of others, which is all the same to it.
-    every = engine.allocate((total, 4), np.float32)
+    # The last block also computes accelerations of other chunks' bodies, which are not used.
+    all_pulls = engine.allocate((total, 4), np.float32)
     forces = Forces(engine, worker.variant, own, motion.block, among=total)
-    forces.launch(together, every, softening_squared(motion.softening))
+    forces.launch(together, all_pulls, softening_squared(motion.softening))
     pulls = engine.allocate((own, 4), np.float32)
-    _launch(engine, CHUNKS_FILE, "nbody_gather", own, every, pulls, np.int32(0), np.int32(own))
-    for buffer in (together, every):
+    _launch(engine, CHUNKS_FILE, "nbody_gather", own, all_pulls, pulls, np.int32(0), np.int32(own))
+    for buffer in (together, all_pulls):
         engine.free(buffer)
     return pulls
 
 
-def _gathered(engine: Engine, places: list[Buffer], room: int = 0) -> Buffer:
-    """Return the bodies of all chunks, with bodies of no mass between the first chunk's and the others'."""
+def _gather(engine: Engine, places: list[Buffer], room: int = 0) -> Buffer:
+    """Concatenate the bodies of all chunks, with `room` bodies of no mass after the first chunk's."""
     together, first = engine.allocate((room + sum(each.shape[0] for each in places), 4), np.float32), 0
     if room:
         engine.fill(together, 0)
@@ -240,7 +256,7 @@ def _gathered(engine: Engine, places: list[Buffer], room: int = 0) -> Buffer:
 
 
 def _copy(engine: Engine, values: Buffer) -> Buffer:
-    """Copy what a task takes: others take it too, and a lost worker's tasks are done again with it."""
+    """Copy an argument of a Dask task: others use it too, and lost Dask tasks are computed again from it."""
     copy, count = engine.allocate(values.shape, values.dtype), values.shape[0]
     _launch(engine, CHUNKS_FILE, "nbody_gather", count, values, copy, np.int32(0), np.int32(count))
     return copy

@@ -1,4 +1,4 @@
-"""Files of bodies: CSV with a body in each row, and tipsy, the format of PKDGRAV, Gasoline and ChaNGa."""
+"""Files of bodies: CSV with one body per row, NumPy arrays, and tipsy, the format of PKDGRAV, Gasoline and ChaNGa."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Array = npt.NDArray[Any]
 COLUMNS = ("x", "y", "z", "vx", "vy", "vz", "m")
 TIPSY = (".tipsy", ".bin")
 FORMATS = (".csv", *TIPSY, ".npy")
-"""Endings of the files that are written; they are read too, and any other is read as text."""
+"""Suffixes of files that can be written and read; files with any other suffix are read as text."""
 
 MAXIMUM = 2**20
-"""Bodies that a simulation takes."""
+"""The most bodies of a simulation."""
 
 _SHOWN = 24
 _MOST_BYTES = 2**28
-"""Of a file: a line of 256 bytes for each of the bodies."""
+"""The largest file: 256 bytes for each of the bodies."""
 _LONGEST_LINE = 2**16
 _HEADER = [("time", "f8"), ("bodies", "i4"), ("dimensions", "i4"), ("gas", "i4"), ("dark", "i4"), ("stars", "i4")]
-# Of each kind only the mass, the place and the velocity are taken, which stand first.
+# Of each kind only mass, position and velocity are read, which come first.
 _WORDS = {"gas": 12, "dark": 9, "stars": 11}
 
 
@@ -38,10 +38,10 @@ def read_bodies(path: str | Path) -> Array:
     Parameters
     ----------
     path : str or Path
-        A .tipsy or .bin is tipsy, of either byte order, with or without padding in its header; gas, dark matter and
-        stars are all bodies. A .npy holds real numbers of shape (n, 7). Any other is text in UTF-8 with seven numbers a
-        line, x y z vx vy vz m, between commas, semicolons or blanks; empty lines, what follows a # and a first line of
-        names do not count.
+        A .tipsy or .bin file is tipsy, of either byte order, with or without padding in its header; gas, dark matter
+        and stars all become bodies. A .npy file contains real numbers of shape (n, 7). Any other file is UTF-8 text
+        with seven numbers per line, x y z vx vy vz m, separated by commas, semicolons or spaces; empty lines, text
+        after a # and a first line of column names are ignored.
 
     Returns
     -------
@@ -51,40 +51,40 @@ def read_bodies(path: str | Path) -> Array:
     Raises
     ------
     InputError
-        Where the file cannot be read, or holds something else; for text with the number of the line.
+        The file cannot be read, or has other contents; for text, the message includes the line number.
     """
     path = Path(path)
     kind = path.suffix.lower()
     bodies = _read_tipsy(path) if kind in TIPSY else _read_npy(path) if kind == ".npy" else _read_text(path)
     if not bodies[:, 6].any():
-        raise InputError(f"{path.name} holds no body with a mass.")
+        raise InputError(f"{path.name} has no body with a mass.")
     return bodies
 
 
 def check_target(path: str | Path) -> None:
-    """Raise InputError where `write_bodies` could not write `path` anyway."""
+    """Raise InputError if `write_bodies` could not write `path`."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
-        raise InputError(f"{path} cannot be written: bodies go into {', '.join(FORMATS)}.")
+        raise InputError(f"{path} cannot be written: its suffix has to be one of {', '.join(FORMATS)}.")
     opening.check_target(target)
 
 
 def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
-    """Write bodies, float32 of shape (n, 7), so that the same numbers are read again.
+    """Write bodies, float32 of shape (n, 7), without loss of precision.
 
     Parameters
     ----------
     path : str or Path
-        A file of that name is replaced once the new one is whole. The ending says the format: .csv, .tipsy or .bin
-        (dark matter, big-endian, as tipsy's standard wants it), .npy.
+        An existing file is replaced when the new one is complete. The suffix selects the format: .csv, .tipsy or .bin
+        (dark matter, big-endian as in tipsy's standard), or .npy.
     bodies : array
     time : float
-        Simulated, for a header that has it.
+        Simulated time, for formats with time in their header.
 
     Raises
     ------
     InputError
-        Where the file cannot be written.
+        The file cannot be written.
     """
     check_target(path)
     kind = Path(path).suffix.lower()
@@ -103,23 +103,23 @@ def write_bodies(path: str | Path, bodies: Array, time: float = 0.0) -> None:
 
 
 def accept_bodies(bodies: Array, name: str) -> Array:
-    """Return bodies as float32, shape (n, 7).
+    """Validate bodies and return them as float32, shape (n, 7).
 
     Raises
     ------
     InputError
-        Where they are none, too many, or not finite numbers with masses from 0. `name` says whose they are.
+        There are none or too many, a number is not finite, or a mass is negative. The message begins with `name`.
     """
     if bodies.ndim != 2 or bodies.shape[1] != len(COLUMNS):
         shape = " x ".join(map(str, bodies.shape)) or "a single number"
-        raise InputError(f"{name} has {shape} numbers; a body is seven: {' '.join(COLUMNS)}.")
+        raise InputError(f"{name} has {shape} numbers; a body has seven: {' '.join(COLUMNS)}.")
     if not 1 <= len(bodies) <= MAXIMUM:
-        raise InputError(f"{name} has {len(bodies)} bodies; 1 to {MAXIMUM} are simulated.")
+        raise InputError(f"{name} has {len(bodies)} bodies; 1 to {MAXIMUM} are allowed.")
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(bodies, np.float32)
     wrong = np.flatnonzero(~np.isfinite(single).all(axis=1) | (single[:, 6] < 0))
     if wrong.size:
-        raise InputError(f"{name}, body {wrong[0] + 1}: numbers are finite, and a mass is not negative.")
+        raise InputError(f"{name}, body {wrong[0] + 1}: numbers have to be finite, and the mass not negative.")
     return single
 
 
@@ -136,16 +136,16 @@ def _read_text(path: Path) -> Array:
                 continue
             rows.append(_row(fields, f"{path.name}, line {place}"))
             if len(rows) > MAXIMUM:
-                raise InputError(f"{path.name} has more than {MAXIMUM} bodies, which is as many as are simulated.")
+                raise InputError(f"{path.name} has more than {MAXIMUM} bodies, the most that a simulation allows.")
     if not rows:
-        raise InputError(f"{path.name} holds no bodies: a line with {' '.join(COLUMNS)} for each is wanted.")
+        raise InputError(f"{path.name} has no bodies: each needs a line with {' '.join(COLUMNS)}.")
     return np.array(rows, np.float32)
 
 
 def _row(fields: list[str], where: str) -> list[float]:
     if len(fields) != len(COLUMNS):
         count = f"{len(fields)} number" + ("s" if len(fields) != 1 else "")
-        raise InputError(f"{where}: {count} where a body has seven: {' '.join(COLUMNS)}.")
+        raise InputError(f"{where}: {count}, but a body has seven: {' '.join(COLUMNS)}.")
     numbers = []
     for name, field in zip(COLUMNS, fields, strict=True):
         try:
@@ -162,24 +162,24 @@ def _row(fields: list[str], where: str) -> list[float]:
 
 
 def _read_npy(path: Path) -> Array:
-    found = read_npy(path)
-    if found.dtype.kind not in "iuf":
-        raise InputError(f"{path.name} holds {str(found.dtype)[:_SHOWN]}; real numbers are wanted.")
-    return accept_bodies(found, path.name)
+    values = read_npy(path)
+    if values.dtype.kind not in "iuf":
+        raise InputError(f"{path.name} contains {str(values.dtype)[:_SHOWN]}, but bodies need real numbers.")
+    return accept_bodies(values, path.name)
 
 
 def _read_tipsy(path: Path) -> Array:
     data = opening.read_bytes(path, _MOST_BYTES)
     for order in ">", "<":
         for padding in 4, 0:
-            found = _tipsy_bodies(data, order, padding)
-            if found is not None:
-                return accept_bodies(found, path.name)
-    raise InputError(f"{path.name} is not a whole tipsy file: its header does not say how long it is.")
+            bodies = _tipsy_bodies(data, order, padding)
+            if bodies is not None:
+                return accept_bodies(bodies, path.name)
+    raise InputError(f"{path.name} is not a complete tipsy file: its length does not match its header.")
 
 
 def _tipsy_bodies(data: bytes, order: str, padding: int) -> Array | None:
-    """Return the bodies, or None where the file's length is not what a header of that kind says."""
+    """Return the bodies, or None if the file's length does not match a header of that byte order and padding."""
     kind = np.dtype([(name, order + type) for name, type in _HEADER])
     if len(data) < kind.itemsize + padding:
         return None

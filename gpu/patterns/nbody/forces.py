@@ -1,4 +1,4 @@
-"""The ladder's force kernels, and how each is launched for so many bodies on a device."""
+"""Launch configurations of the force kernels, by number of bodies and device."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gpu.warp import WARP
 FILE = "nbody.cu"
 
 AUTO = "auto"
-"""The block that suits the kernel."""
+"""The option of the parameter `block` that selects the best block size for the kernel."""
 
 _BLOCK = 256
-# Large blocks read each tile less often, and let more threads share a body.
+# Large blocks read each tile less often, and allow more threads per body.
 _SPLIT_BLOCK = 1024
 _THREADS_PER_MULTIPROCESSOR = 960
 _MOST_THREADS_PER_BODY = 128
-# What is left of a block when many threads share a body.
+# The fewest bodies per block, when many threads share a body.
 _FEWEST_BODIES_PER_BLOCK = 8
-# Parts of what a tile meets: so many that the last warps to finish leave little of the chip idle for long.
+# Parts of a tile's interactions: enough that the last warps leave little of the chip idle.
 _PAIR_PARTS = 64
 
 
@@ -35,13 +35,13 @@ class ForcePlan:
     ----------
     kernel : str
     grid, block : int
-        Blocks, and threads in each.
+        Number of blocks, and threads per block.
     defines : dict
-        Of the build.
+        Macros of the build.
     arguments : tuple
-        Behind those that all force kernels take.
+        Arguments after those of all force kernels.
     adds : bool
-        Whether accelerations are added to what is in their array, which must begin as zeros.
+        Whether the kernel adds accelerations to their array, which must be zeroed first.
     """
 
     kernel: str
@@ -53,10 +53,10 @@ class ForcePlan:
 
 
 Planner = Callable[[int, int | None, int], ForcePlan]
-"""(bodies, threads in a block or None for what suits the kernel, multiprocessors) -> ForcePlan."""
+"""(bodies, threads per block or None for the best, multiprocessors) -> ForcePlan."""
 
 
-def _one_body_a_thread(kernel: str) -> Planner:
+def _one_body_per_thread(kernel: str) -> Planner:
     def plan(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
         block = block or _BLOCK
         return ForcePlan(kernel, -(-n // block), block, {"BLOCK_SIZE": block})
@@ -65,7 +65,7 @@ def _one_body_a_thread(kernel: str) -> Planner:
 
 
 def _registers(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
-    """ForcePlan for as many bodies a thread as leave a block for nearly each multiprocessor."""
+    """Plan as many bodies per thread as leave a block for nearly every multiprocessor."""
     many = n > 4 * 512 * 0.9 * multiprocessors
     bodies_per_thread = 4 if many else 2
     block = block or (512 if many else _BLOCK)
@@ -81,13 +81,13 @@ def _split(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
 
 
 def _pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
-    """ForcePlan for warps that need no block: they take as much of a circle of tiles as keeps all of them busy."""
+    """Plan warps that work independently of blocks, each on a part of a tile's interactions around the circle."""
     bodies_per_lane = 8 if n >= 2**15 else 4 if n >= 2**12 else 2
     tiles = -(-n // (WARP * bodies_per_lane))
-    met = tiles // 2 + 1
-    tiles_per_warp = max(1, met // _PAIR_PARTS)
-    warps = tiles * -(-met // tiles_per_warp)
-    threads = 128 if n >= 2**16 else WARP  # warps share nothing; small blocks end sooner
+    partner_tiles = tiles // 2 + 1
+    tiles_per_warp = max(1, partner_tiles // _PAIR_PARTS)
+    warps = tiles * -(-partner_tiles // tiles_per_warp)
+    threads = 128 if n >= 2**16 else WARP  # warps share nothing; small blocks finish sooner
     return ForcePlan(
         "nbody_pairs",
         -(-warps * WARP // threads),
@@ -99,31 +99,31 @@ def _pairs(n: int, block: int | None, multiprocessors: int) -> ForcePlan:
 
 
 def threads_per_body(n: int, block: int, multiprocessors: int) -> int:
-    """Return how many threads share a body, so that all multiprocessors have threads enough: a power of two."""
-    wanted = multiprocessors * _THREADS_PER_MULTIPROCESSOR
-    # Where a warp's lanes share a part of the tile, they read the same body; with few bodies idle threads cost more.
-    most = min(_MOST_THREADS_PER_BODY, max(block // _FEWEST_BODIES_PER_BLOCK, 2))
+    """Return the number of threads per body, a power of two, so that all multiprocessors have enough threads."""
+    target = multiprocessors * _THREADS_PER_MULTIPROCESSOR
+    # The lanes of a warp read different bodies if they share one; but for few bodies, idle threads cost more.
+    limit = min(_MOST_THREADS_PER_BODY, max(block // _FEWEST_BODIES_PER_BLOCK, 2))
     shared_by = 1
-    while shared_by < most and shared_by * n < wanted:
+    while shared_by < limit and shared_by * n < target:
         shared_by *= 2
     return shared_by
 
 
 PLANS: dict[str, Planner] = {
-    "naive": _one_body_a_thread("nbody_naive"),
-    "tiled": _one_body_a_thread("nbody_tiled"),
+    "naive": _one_body_per_thread("nbody_naive"),
+    "tiled": _one_body_per_thread("nbody_tiled"),
     "registers": _registers,
     "split": _split,
     "pairs": _pairs,
 }
-"""By the variant's name."""
+"""Planners by variant name."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """How bodies are moved: the length of a step, that of the softening, and the threads of a block.
+    """Time step, softening length, and threads per block of a simulation.
 
-    `block` None is what suits the kernel.
+    `block` None selects the best for the kernel.
     """
 
     time_step: float
@@ -132,7 +132,7 @@ class Motion:
 
 
 def motion_of(params: Params) -> Motion:
-    """Return how the parameters say that bodies are moved."""
+    """Return the motion that the parameters specify."""
     return Motion(params["dt"], params["softening"], None if params["block"] == AUTO else int(params["block"]))
 
 
@@ -146,9 +146,9 @@ class Forces:
         A key of `PLANS`.
     n : int
     block : int or None
-        Threads in a block, where the variant lets one choose; None for what suits it.
+        Threads per block, for variants with a free block size; None for the best.
     among : int or None
-        How many bodies pull, where the first n of them are all whose accelerations are wanted.
+        Number of bodies that exert gravity, if accelerations are needed only for the first n of them.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Forces:
         self._kernel: Kernel = engine.build(FILE, self._plan.defines).kernel(self._plan.kernel)
 
     def launch(self, bodies: Buffer, accelerations: Buffer, softening_squared: np.float32) -> None:
-        """Compute the accelerations at the bodies' places; both buffers are float32, of shape (n, 4) or (among, 4)."""
+        """Compute the bodies' accelerations; both buffers are float32, of shape (n, 4) or (among, 4)."""
         plan = self._plan
         if plan.adds:
             self._engine.fill(accelerations, 0)

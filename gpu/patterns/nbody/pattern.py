@@ -1,4 +1,4 @@
-"""N-body: gravity between all pairs of bodies, and what it makes of them in time."""
+"""N-body simulation: gravity between all pairs of bodies, and their motion over time."""
 
 from __future__ import annotations
 
@@ -65,12 +65,13 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of float32 sums: of n terms, and of what makes a term.
+    """Bound the rounding error of float32 sums of n terms, and of each term.
 
-    A term goes through some 30 roundings, with a reciprocal root that is good to 2 units. Those of a sum are as often
-    up as down: together they pass 8 sqrt(n) with a probability of 2 exp(-8 * 8 / 2), which is 1e-14 (Higham and Mary,
-    A New Approach to Probabilistic Rounding Error Analysis, 2019, th. 2.4). Terms that are too small for that beside
-    their sum, as those of a galaxy's many light bodies, are counted for themselves.
+    A term goes through about 30 roundings, including a reciprocal root with an error of up to 2 units. The roundings of
+    a sum are up and down with equal probability: their total exceeds 8 sqrt(n) with a probability of 2 exp(-8 * 8 / 2),
+    or 1e-14 (Higham and Mary, A New Approach to Probabilistic Rounding Error Analysis, 2019, th. 2.4). That does not
+    hold for terms that are very small relative to their sum, such as a galaxy's many light bodies; they have a separate
+    bound.
     """
     bodies = inputs["bodies"]
     _, magnitudes, lost = accelerations(bodies, probes(len(bodies)), params["softening"])
@@ -84,9 +85,9 @@ def _cost(inputs: Inputs, params: Params) -> Cost:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """All bodies at once, one interaction after the other: 19 operations in 9 statements, of which one does 6.
+    """Return work and span: bodies in parallel, interactions in sequence, with 19 operations in 9 steps of at most 6.
 
-    The field counts 20: it takes the reciprocal root for two. Steps of time add what is linear in n, and is left out.
+    The usual count is 20 operations, with two for the reciprocal root. The linear cost of time steps is left out.
     """
     passes = params["steps"] + 1
     return Textbook(operations=19 * n**2 * passes, steps=9 * n * passes, peak=6 * n)
@@ -97,7 +98,7 @@ def _work(inputs: Inputs, params: Params) -> Work:
 
 
 def make_input(params: Params, seed: int) -> Inputs:
-    """Make the bodies of a preset, and what they are colored by."""
+    """Generate the bodies of a preset, and their origins for coloring."""
     bodies = generate(params["preset"], params["bodies"], seed)
     return {"bodies": bodies, "origins": origins_of(params["preset"], bodies)}
 
@@ -106,18 +107,18 @@ def _accept(inputs: Inputs, params: Params) -> None:
     accept_bodies(inputs["bodies"], "The input")
 
 
-def _few(inputs: Inputs) -> Inputs:
-    """Cut bodies down to what can be watched: some of each part."""
+def _subsample(inputs: Inputs) -> Inputs:
+    """Select a few evenly spread bodies, so that every step can be followed."""
     bodies = inputs["bodies"]
-    some = np.arange(min(len(bodies), _STEPPED_BODIES)) * len(bodies) // min(len(bodies), _STEPPED_BODIES)
-    return {name: np.ascontiguousarray(values[some]) for name, values in inputs.items()}
+    chosen = np.arange(min(len(bodies), _STEPPED_BODIES)) * len(bodies) // min(len(bodies), _STEPPED_BODIES)
+    return {name: np.ascontiguousarray(values[chosen]) for name, values in inputs.items()}
 
 
 PATTERN = Pattern(
     name="nbody",
     order=6,
     title="N-body",
-    summary="Galaxies of bodies that pull each other.",
+    summary="Gravity between all pairs of bodies.",
     kernels=FILE,
     helpers={
         FILE: ("nbody_potential", "nbody_moments"),
@@ -125,8 +126,8 @@ PATTERN = Pattern(
         CHUNKS_FILE: ("nbody_gather",),
     },
     distributed=DistributedProgram(
-        local="Each device computes what pulls its own bodies, and moves them.",
-        exchange="In each step the places of all bodies are gathered by every device.",
+        local="Each device computes the accelerations of its own bodies, and moves them.",
+        exchange="In each time step every device gathers the positions of all bodies.",
         fix_up="",
         plan=plan,
         divided=("bodies", "origins"),
@@ -138,7 +139,7 @@ PATTERN = Pattern(
             name="preset",
             label="Example",
             role=Role.SOURCE,
-            help="What it begins with.",
+            help="The initial bodies.",
             options=tuple(GENERATORS),
             titles=("Two galaxies", "Plummer sphere", "Uniform cube", "Cold collapse", "Solar system", "Figure eight"),
             default="galaxies",
@@ -147,7 +148,7 @@ PATTERN = Pattern(
             name="bodies",
             label="Bodies",
             role=Role.SIZE,
-            help="How many bodies are made.",
+            help="Number of bodies to generate.",
             unit="bodies",
             default=4096,
             minimum=1,
@@ -159,7 +160,7 @@ PATTERN = Pattern(
             name="steps",
             label="Steps",
             role=Role.STEPS,
-            help="Steps of time that a run takes; 0 computes the accelerations alone.",
+            help="Number of time steps of a run; 0 computes only the accelerations.",
             default=0,
             minimum=0,
             maximum=1_000_000,
@@ -168,7 +169,7 @@ PATTERN = Pattern(
             name="dt",
             label="Time step",
             role=Role.TIME_STEP,
-            help="Simulated time of a step, in units where G is 1.",
+            help="Simulated time per step, in units where G is 1.",
             default=0.005,
             minimum=1e-6,
             maximum=10.0,
@@ -177,7 +178,7 @@ PATTERN = Pattern(
             name="softening",
             label="Softening",
             role=Role.SOFTENING,
-            help="The length below which gravity fades, so that bodies pass through each other.",
+            help="Length below which gravity is reduced, so that close encounters stay smooth.",
             default=0.03,
             minimum=0.0,
             maximum=10.0,
@@ -186,7 +187,7 @@ PATTERN = Pattern(
             name="block",
             label="Block",
             role=Role.BLOCK,
-            help="Threads in a block, where the kernel lets one choose; auto is what suits it.",
+            help="Threads per block, for kernels with a free block size; auto selects the best.",
             unit="threads",
             options=(AUTO, *(str(2**power) for power in range(3, 11))),
             default=AUTO,
@@ -197,31 +198,31 @@ PATTERN = Pattern(
             "naive",
             "Naive",
             run=_host_program("naive"),
-            idea="One thread a body adds up the pull of all bodies, read from global memory.",
-            limit="A load for each interaction.",
+            idea="One thread per body sums the accelerations by all bodies, read from global memory.",
+            limit="A global load for each interaction.",
             kernels=("nbody_naive", *_LEAPFROG),
         ),
         Variant(
             "tiled",
             "Tiled in shared memory",
             run=_host_program("tiled"),
-            idea="A block fetches a tile of bodies once for all its threads.",
+            idea="Shared-memory tiling: a block loads each tile of bodies once for all its threads.",
             limit="A shared load for each interaction.",
             kernels=("nbody_tiled", *_LEAPFROG),
         ),
         Variant(
             "registers",
-            "Several bodies a thread",
+            "Several bodies per thread",
             run=_host_program("registers"),
-            idea="A body that is read from shared memory pulls several bodies, which a thread holds in registers.",
-            limit="Few bodies make too few threads to fill the chip.",
+            idea="Register tiling: each body read from shared memory acts on several bodies in a thread's registers.",
+            limit="A small number of bodies has too few threads to fill the chip.",
             kernels=("nbody_registers", *_LEAPFROG),
         ),
         Variant(
             "split",
-            "Several threads a body",
+            "Several threads per body",
             run=_host_program("split"),
-            idea="Where bodies are few, threads share one: each takes a part of every tile.",
+            idea="For a small number of bodies, several threads share one: each processes a part of every tile.",
             limit="Thirteen instructions for each interaction.",
             kernels=("nbody_split", *_LEAPFROG),
         ),
@@ -229,8 +230,8 @@ PATTERN = Pattern(
             "pairs",
             "Each pair once",
             run=_host_program("pairs"),
-            idea="What pulls one body pulls the other back; sums for bodies of another warp go around among the lanes.",
-            limit="Seventeen instructions for two interactions; sums in any order, which shows in their last bits.",
+            idea="Action equals reaction: each pair is computed once, and partial sums rotate among the lanes.",
+            limit="Seventeen instructions for two interactions; the order of sums varies, and with it their last bits.",
             kernels=("nbody_pairs", *_LEAPFROG),
             threads=lambda params: PLANS["pairs"](params["bodies"], None, 1).block,
         ),
@@ -247,26 +248,26 @@ PATTERN = Pattern(
     make_input=make_input,
     textbook=_textbook,
     step_params={"preset": "cube", "bodies": _STEPPED_BODIES, "steps": 0, "block": "8"},
-    step_input=_few,
+    step_input=_subsample,
     presets=(
         Preset(
             "Two galaxies",
-            "Two disc galaxies meet; tides draw their discs out into tails and bridges before they merge.",
+            "Two disc galaxies collide; tides pull their discs into tails and bridges before they merge.",
             {"preset": "galaxies", "bodies": 4096},
         ),
         Preset(
             "Plummer sphere",
-            "A star cluster in equilibrium: bodies move, the whole stays as it is.",
+            "A star cluster in equilibrium: bodies move, but their distribution does not change.",
             {"preset": "plummer", "bodies": 4096},
         ),
         Preset(
             "Cold collapse",
-            "A sphere of bodies almost at rest falls into itself, and what is left after the bounce settles.",
+            "A sphere of bodies almost at rest collapses, rebounds, and settles.",
             {"preset": "collapse", "bodies": 4096},
         ),
         Preset(
             "Uniform cube",
-            "A cube of bodies at rest: its corners reach the middle last.",
+            "A cube of bodies at rest: its corners reach the center last.",
             {"preset": "cube", "bodies": 4096},
         ),
         Preset(
@@ -276,7 +277,7 @@ PATTERN = Pattern(
         ),
         Preset(
             "Figure eight",
-            "Three equal bodies that follow each other along one curve, once in 6.326.",
+            "Three equal bodies follow each other along one curve, with a period of 6.326.",
             {"preset": "figure-eight", "dt": 0.005, "softening": 0.0},
         ),
     ),

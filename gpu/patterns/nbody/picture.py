@@ -1,4 +1,4 @@
-"""Pictures of bodies by the splat kernels: the camera, the palettes, the light."""
+"""Pictures of bodies by the splat kernels: camera, palettes and brightness."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ COLORS = ("speed", "origin")
 LARGEST_SIDE = 8192
 
 REACH = 16.0
-"""Pixels around a place within which a body is meant."""
+"""Radius in pixels around the pointer within which a body is selected."""
 _BLOCK = 256
 _FOCAL = 1.2
 """Focal length over half of the picture's shorter side: a field of view of 80 degrees."""
 _NEAREST = 0.02
-"""What is nearer than this part of the camera's distance is not seen."""
+"""Near clipping distance, relative to the camera's distance."""
 _UNIT = 16 * 255
-"""The light of one body in the middle of its disc, in one color."""
+"""The light of one body at the center of its disc, per color channel."""
 _ORIGINS = ((255, 150, 60), (70, 140, 255), (255, 80, 110), (100, 230, 130), (215, 120, 255), (250, 225, 90))
-# From slow to fast, as stars from cool to hot.
+# From slow to fast, like star colors from cool to hot.
 _SPEEDS = ((120, 30, 20), (255, 90, 30), (255, 170, 80), (255, 225, 170), (150, 190, 255), (70, 120, 255))
 
 
 def view_matrix(camera: Camera) -> Array:
-    """Return the rows right, up, forward, each with its shift: float32, shape (3, 4)."""
+    """Return the view matrix with the rows right, up and forward and their shifts: float32, shape (3, 4)."""
     cosine, sine = np.cos(camera.yaw), np.sin(camera.yaw)
     low, high = np.cos(camera.pitch), np.sin(camera.pitch)
     right = np.array([cosine, sine, 0.0])
@@ -46,13 +46,13 @@ def view_matrix(camera: Camera) -> Array:
 
 
 def disc_size(n: int) -> int:
-    """Return the power of two that a body's disc has in pixels as its radius: few bodies are drawn larger."""
+    """Return the binary logarithm of a body's radius in pixels; with few bodies, each is larger."""
     return 3 if n <= 16 else 2 if n <= 256 else 1 if n <= 2**16 else 0
 
 
 @cache
 def palette(color: str) -> Array:
-    """Return 256 colors, red in the lowest byte: uint32."""
+    """Return a palette of 256 colors, red in the lowest byte: uint32."""
     if color == "origin":
         colors = np.resize(np.array(_ORIGINS, np.uint32), (256, 3))
     else:
@@ -60,45 +60,45 @@ def palette(color: str) -> Array:
         channels = [np.interp(np.arange(256), anchors, channel) for channel in np.array(_SPEEDS).T]
         colors = np.rint(np.stack(channels, axis=1)).astype(np.uint32)
     packed: Array = np.ascontiguousarray(colors @ np.array([1, 2**8, 2**16], np.uint32), np.uint32)
-    packed.setflags(write=False)  # the next to ask gets the same
+    packed.setflags(write=False)  # the cache returns the same array again
     return packed
 
 
 def check(camera: Camera, width: int, height: int, color: str, exposure: float) -> None:
-    """Raise InputError where there is no such picture."""
+    """Raise InputError if a picture's settings are invalid."""
     if color not in COLORS:
         raise InputError(f"Bodies are colored by {' or '.join(COLORS)}, not by {color!r}.")
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
-        raise InputError(f"A picture has 1 to {LARGEST_SIDE} pixels a side, not {width} x {height}.")
+        raise InputError(f"A picture has 1 to {LARGEST_SIDE} pixels per side, not {width} x {height}.")
     numbers = (camera.yaw, camera.pitch, camera.distance, *camera.target, exposure)
     if not np.isfinite(numbers).all() or camera.distance <= 0 or exposure < 0:
-        raise InputError("A camera's numbers are finite, its distance is above 0, and the exposure is not below 0.")
+        raise InputError("The camera's numbers have to be finite, its distance above 0, and the exposure at least 0.")
 
 
 def nearest_body(bodies: Array, camera: Camera, width: int, height: int, x: float, y: float) -> int:
-    """Return the body that is seen nearest to a place of a picture; -1 where none is within `REACH` pixels.
+    """Return the index of the visible body nearest to a position in a picture; -1 if none is within `REACH` pixels.
 
     Parameters
     ----------
     bodies : array, shape (n, 3 or more)
-        Their places in the first three columns.
+        Positions in the first three columns.
     camera : Camera
     width, height : int
     x, y : float
-        In pixels from the picture's top left.
+        In pixels from the picture's top left corner.
     """
     rows = view_matrix(camera).astype(np.float64)
     right, up, depth = rows[:, :3] @ bodies[:, :3].T.astype(np.float64) + rows[:, 3:]
-    seen = np.flatnonzero(depth > _NEAREST * camera.distance)
-    scale = _FOCAL * min(width, height) / 2 / depth[seen]
-    away = np.hypot(right[seen] * scale + width / 2 - x, -up[seen] * scale + height / 2 - y)
-    if not seen.size or away.min() > REACH:
+    visible = np.flatnonzero(depth > _NEAREST * camera.distance)
+    scale = _FOCAL * min(width, height) / 2 / depth[visible]
+    distances = np.hypot(right[visible] * scale + width / 2 - x, -up[visible] * scale + height / 2 - y)
+    if not visible.size or distances.min() > REACH:
         return -1
-    return int(seen[away.argmin()])
+    return int(visible[distances.argmin()])
 
 
 class Painter:
-    """Draws pictures of bodies, and keeps its memory on the device for the next of the same size.
+    """Draws pictures of bodies, and reuses its device memory for pictures of the same size.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Painter:
         self._picture: Buffer | None = None
 
     def close(self) -> None:
-        """Give the device's memory back."""
+        """Free the device's memory."""
         for buffer in (self._light, self._picture):
             if buffer is not None:
                 self._engine.free(buffer)
@@ -141,7 +141,7 @@ class Painter:
         color : {"speed", "origin"}
         exposure : float
         speed_scale : float
-            The speed that has the palette's last color.
+            The speed for the palette's last color.
         """
         check(camera, width, height, color, exposure)
         n, count = bodies.shape[0], width * height
@@ -178,7 +178,7 @@ class Painter:
         return self._engine.download(picture)
 
     def _buffers(self, shape: tuple[int, int, int]) -> tuple[Buffer, Buffer]:
-        """Return the sums of light and the picture, of that shape."""
+        """Return the buffers for light and picture, of that shape."""
         if self._light is None or self._picture is None or self._picture.shape != shape:
             self.close()
             self._light = self._engine.allocate(shape, np.uint32)
@@ -187,5 +187,5 @@ class Painter:
 
 
 def body_light(n: int, pixels: int) -> float:
-    """Return how bright one body is: the more bodies for each pixel, the less."""
+    """Return the brightness of one body, which decreases with the number of bodies per pixel."""
     return float(np.clip(0.12 * (pixels / max(n, 1)) ** 0.5, 0.02, 3.0))

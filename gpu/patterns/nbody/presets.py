@@ -1,4 +1,4 @@
-"""What a simulation of bodies begins with: generators, each from a seed. G is 1; units are each one's own."""
+"""Generators of initial bodies, from a seed. G is 1; each preset has its own units."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLANETS = (
 
 
 def cube(n: int, rng: _G) -> Array:
-    """Return bodies at rest, spread evenly over a cube with edges of 2; their masses add up to 1."""
+    """Return bodies at rest, uniformly distributed in a cube with an edge of 2; their total mass is 1."""
     return _bodies(rng.uniform(-1, 1, (n, 3)), np.zeros((n, 3)))
 
 
@@ -41,20 +41,20 @@ def plummer(n: int, rng: _G) -> Array:
     places = _directions(n, rng) * radii[:, np.newaxis]
     fractions = np.zeros(n)
     left = np.arange(n)
-    while left.size:  # rejection: the fraction q of the escape speed has the density q^2 (1 - q^2)^(7/2)
-        tried = rng.uniform(0, 1, left.size)
-        taken = rng.uniform(0, 0.1, left.size) < tried**2 * (1 - tried**2) ** 3.5
-        fractions[left[taken]] = tried[taken]
-        left = left[~taken]
+    while left.size:  # rejection sampling of the fraction q of the escape speed, with density q^2 (1 - q^2)^(7/2)
+        candidates = rng.uniform(0, 1, left.size)
+        accepted = rng.uniform(0, 0.1, left.size) < candidates**2 * (1 - candidates**2) ** 3.5
+        fractions[left[accepted]] = candidates[accepted]
+        left = left[~accepted]
     escape = 2**0.5 * (1 + radii**2) ** -0.25
     return _bodies(places, _directions(n, rng) * (fractions * escape)[:, np.newaxis])
 
 
 def galaxies(n: int, rng: _G) -> Array:
-    """Return two disc galaxies that fall towards each other: the first two thirds of the bodies, and the others.
+    """Return two disc galaxies that fall toward each other: the first two thirds of the bodies, and the rest.
 
-    In each, a third of the bodies is a halo and bulge (a Plummer sphere with 85 % of the mass), and the others a cold
-    exponential disc in it. Mass 1 and disc scale length 0.35 for the larger one.
+    In each, a third of the bodies form a halo and bulge (a Plummer sphere with 85 % of the mass), and the others a cold
+    exponential disc in it. The larger one has mass 1 and a disc scale length of 0.35.
     """
     larger = _larger(n)
     first = _galaxy(larger, 1.0, 1.0, rng)
@@ -65,26 +65,26 @@ def galaxies(n: int, rng: _G) -> Array:
         rotation = _rotation(tilt, turn).astype(np.float32)
         galaxy[:, :3] = galaxy[:, :3] @ rotation.T
         galaxy[:, 3:6] = galaxy[:, 3:6] @ rotation.T
-    # A parabolic orbit that passes at about the discs' size.
-    apart, closest = 5.0, 0.8
-    speed = (2 * 1.5 / apart) ** 0.5
-    across = speed * (closest / apart) ** 0.5
+    # A parabolic orbit with a closest distance of about the discs' size.
+    distance, closest = 5.0, 0.8
+    speed = (2 * 1.5 / distance) ** 0.5
+    across = speed * (closest / distance) ** 0.5
     along = (speed**2 - across**2) ** 0.5
     for galaxy, share in ((first, -0.5 / 1.5), (second, 1.0 / 1.5)):
-        galaxy[:, 0] += share * apart
+        galaxy[:, 0] += share * distance
         galaxy[:, 3] -= share * along
         galaxy[:, 4] += share * across
     return np.concatenate([first, second])
 
 
 def collapse(n: int, rng: _G) -> Array:
-    """Return a sphere of radius 1 and mass 1 that is denser within, almost at rest: it falls into itself."""
+    """Return a sphere of radius 1 and mass 1, denser at the center and almost at rest, so that it collapses."""
     radii = rng.uniform(0, 1, n) ** 0.5
     return _bodies(_directions(n, rng) * radii[:, np.newaxis], rng.normal(0, 0.05, (n, 3)))
 
 
 def solar(n: int, rng: _G) -> Array:
-    """Return the sun and eight planets, with their masses and orbits of the year 2000, in the sun's rest.
+    """Return the sun and eight planets, with their masses and orbits in the year 2000, relative to the sun.
 
     Units: the sun's mass, the astronomical unit, and a year over 2 pi (58.13 days).
     """
@@ -93,7 +93,7 @@ def solar(n: int, rng: _G) -> Array:
 
 
 def figure_eight(n: int, rng: _G) -> Array:
-    """Return three bodies of mass 1 that follow each other along a figure eight, once in 6.3259.
+    """Return three bodies of mass 1 that follow each other along a figure eight, with a period of 6.3259.
 
     Source: Chenciner, Montgomery, A Remarkable Periodic Solution of the Three-Body Problem in the Case of Equal Masses,
     Annals of Mathematics 152 (2000), with Simo's initial values.
@@ -112,13 +112,13 @@ GENERATORS: dict[str, Callable[[int, _G], Array]] = {
     "solar": solar,
     "figure-eight": figure_eight,
 }
-"""(n, random generator) -> float32, shape (n, 7), by the preset's name; the last two have a number of their own."""
+"""(n, random generator) -> float32, shape (n, 7), by preset; the last two ignore n and have a fixed number."""
 
 OF_ANY_NUMBER = ("galaxies", "plummer", "cube", "collapse")
 
 
 def generate(preset: str, n: int, seed: int) -> Array:
-    """Return a preset's bodies: float32, shape (n, 7), in columns x y z vx vy vz m; at rest as a whole.
+    """Return a preset's bodies: float32, shape (n, 7), in columns x y z vx vy vz m; their center of mass is at rest.
 
     The same number and seed give the same bodies.
     """
@@ -131,7 +131,7 @@ def generate(preset: str, n: int, seed: int) -> Array:
 
 
 def origins_of(preset: str, bodies: Array) -> Array:
-    """Return what a preset's bodies are colored by: which galaxy, which planet, or else how far out they begin."""
+    """Return the color index of a preset's bodies: galaxy, planet, or quarter by distance from the center."""
     n = len(bodies)
     if preset == "galaxies":
         return (np.arange(n) >= _larger(n)).astype(np.uint8)
@@ -141,7 +141,7 @@ def origins_of(preset: str, bodies: Array) -> Array:
 
 
 def shells(bodies: Array) -> Array:
-    """Return which quarter of the bodies each is in, from the middle out: uint8, shape (n,)."""
+    """Return the quarter of each body by distance from the center: uint8, shape (n,)."""
     distances = np.linalg.norm(bodies[:, :3].astype(np.float64) - bodies[:, :3].mean(axis=0, dtype=np.float64), axis=1)
     ranks = np.empty(len(bodies), np.int64)
     ranks[np.argsort(distances, kind="stable")] = np.arange(len(bodies))
@@ -149,33 +149,33 @@ def shells(bodies: Array) -> Array:
 
 
 def _larger(n: int) -> int:
-    """Return how many of n bodies the larger galaxy has."""
+    """Return the number of bodies in the larger of two galaxies."""
     return max(1, 2 * n // 3)
 
 
 def _bodies(places: Array, velocities: Array, mass: float = 1.0) -> Array:
-    """Return bodies that share a mass evenly."""
+    """Return bodies of equal mass with a total of `mass`."""
     masses = np.full((len(places), 1), mass / len(places))
     return np.concatenate([places, velocities, masses], axis=1).astype(np.float32)
 
 
 def _directions(n: int, rng: _G) -> Array:
-    """Return unit vectors, evenly over the sphere."""
+    """Return uniformly distributed unit vectors."""
     heights, angles = rng.uniform(-1, 1, n), rng.uniform(0, 2 * np.pi, n)
     flat = np.sqrt(1 - heights**2)
     return np.stack([flat * np.cos(angles), flat * np.sin(angles), heights], axis=1)
 
 
 def _galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
-    """Return a disc in a Plummer halo, at rest, its axis along z."""
+    """Return a disc in a Plummer halo, centered and at rest, with its axis along z."""
     halo = plummer(max(1, n // 3), rng)
     discs = n - len(halo)
     core = 0.6
     halo[:, :3] *= core
-    halo[:, 3:6] *= core**-0.5  # of a halo that has all of the mass: the disc pulls it too
+    halo[:, 3:6] *= core**-0.5  # velocities for a halo with the total mass, since the disc attracts it too
     halo_mass = 0.85 if discs else 1.0
     halo[:, 6] *= halo_mass
-    # An exponential disc: a radius is a sum of two exponential variates. What is past five scale lengths goes inside.
+    # An exponential disc: a radius is a sum of two exponential variates; beyond five scale lengths it wraps inside.
     radii = np.maximum(rng.gamma(2.0, 0.35, discs) % 1.75, 0.05)
     angles = rng.uniform(0, 2 * np.pi, discs)
     within_disc = 1 - (1 + radii / 0.35) * np.exp(-radii / 0.35)
@@ -196,7 +196,7 @@ def _galaxy(n: int, mass: float, size: float, rng: _G) -> Array:
 
 
 def _rotation(tilt: float, turn: float) -> Array:
-    """Return the matrix that turns around x by `tilt`, then around z by `turn`."""
+    """Return the matrix that rotates around x by `tilt`, then around z by `turn`."""
     around_x = np.array([[1, 0, 0], [0, np.cos(tilt), -np.sin(tilt)], [0, np.sin(tilt), np.cos(tilt)]])
     around_z = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
     product: Array = around_z @ around_x
@@ -206,7 +206,7 @@ def _rotation(tilt: float, turn: float) -> Array:
 def _orbit(
     mass: float, axis: float, eccentricity: float, inclination: float, longitude: float, perihelion: float, node: float
 ) -> Array:
-    """Return a planet around a sun of mass 1: x y z vx vy vz m; angles are in degrees."""
+    """Return a planet in orbit around a sun of mass 1: x y z vx vy vz m; angles are in degrees."""
     mean = np.radians(longitude - perihelion)
     anomaly = mean
     for _ in range(50):  # Kepler's equation

@@ -1,4 +1,4 @@
-"""A simulation of bodies whose state stays on the device, from step to step."""
+"""Simulation of bodies, with their state on the device between steps."""
 
 from __future__ import annotations
 
@@ -19,50 +19,51 @@ Array = npt.NDArray[Any]
 
 _BLOCK = 256
 MOMENTS_BLOCK = _BLOCK
-"""Threads of the blocks that `moments` is measured by, a body each."""
+"""Threads per block of the kernels of `moments`, one body per thread."""
 _SUMS = 8
-"""What a block adds up of its bodies: kinetic energy, momentum, angular momentum, potential energy."""
+"""Sums per block: kinetic energy, momentum (3), angular momentum (3), potential energy."""
 
 
 def places_and_velocities(bodies: Array) -> tuple[Array, Array]:
-    """Return bodies, shape (n, 7), as kernels take them: x y z m, and vx vy vz 0; both float32 of shape (n, 4)."""
+    """Split bodies of shape (n, 7) for kernels: x y z m, and vx vy vz 0; both float32 of shape (n, 4)."""
     places, velocities = np.zeros((2, len(bodies), 4), np.float32)
     places[:, :3], places[:, 3], velocities[:, :3] = bodies[:, :3], bodies[:, 6], bodies[:, 3:6]
     return places, velocities
 
 
 def moments(engine: Engine, places: Buffer, velocities: Buffer, sums: Buffer, softened_by: np.float32) -> Array:
-    """Measure on the device what gravity keeps of the bodies that have velocities, the first ones of all with places.
+    """Measure energy, momentum and angular momentum on the device.
 
-    Only the blocks' sums, in float64, are downloaded.
+    They are those of the bodies with velocities, the first ones of all bodies with positions. Only the blocks' float64
+    sums are downloaded.
 
     Returns
     -------
     array of float64, shape (8,)
-        Kinetic energy, momentum, angular momentum, and the potential energy of each pair at both of its bodies.
+        Kinetic energy, momentum, angular momentum, and potential energy, which counts each pair twice.
     """
-    own, every = np.int32(velocities.shape[0]), np.int32(places.shape[0])
+    own, total = np.int32(velocities.shape[0]), np.int32(places.shape[0])
     module = engine.build(FILE, {"BLOCK_SIZE": _BLOCK})
     grid, block = (sums.shape[0], 1, 1), (_BLOCK, 1, 1)
-    engine.launch(module.kernel("nbody_potential"), grid, block, places, sums, every, softened_by)
+    engine.launch(module.kernel("nbody_potential"), grid, block, places, sums, total, softened_by)
     engine.launch(module.kernel("nbody_moments"), grid, block, places, velocities, sums, own)
-    total: Array = engine.download(sums).sum(axis=0)
-    return total
+    result: Array = engine.download(sums).sum(axis=0)
+    return result
 
 
 def allocate_moments(engine: Engine, bodies: int) -> Buffer:
-    """Return room for what `moments` measures of so many bodies."""
+    """Allocate the buffer that `moments` needs for a number of bodies."""
     return engine.allocate((-(-bodies // _BLOCK), _SUMS), np.float64)
 
 
 def energy(moments: Array) -> float:
-    """Return the total energy."""
+    """Return the total energy from `moments`."""
     total: float = moments[0] + moments[7] / 2
     return total
 
 
 def conserved(moments: Array, first_energy: float) -> Conserved:
-    """Return what was measured by its names, beside the energy that there was at first."""
+    """Return the conserved quantities from `moments`, with the energy's drift from its first value."""
     kinetic, *vectors, twice = moments.tolist()
     total = energy(moments)
     drift = (total - first_energy) / abs(first_energy) if first_energy else 0.0
@@ -70,23 +71,23 @@ def conserved(moments: Array, first_energy: float) -> Conserved:
 
 
 def speed_scale(bodies: Array, radius: float) -> float:
-    """Return the speed that has the palette's last color: twice that on a circle at the half-mass radius."""
+    """Return the speed for the palette's last color: twice that of a circular orbit at the half-mass radius."""
     masses = float(bodies[:, 6].sum(dtype=np.float64))
     scale: float = 2 * (max(masses, 1e-30) / radius) ** 0.5
     return scale
 
 
 class BodySimulation:
-    """Bodies that move by leapfrog, kick-drift-kick.
+    """Bodies that move by leapfrog integration (kick-drift-kick).
 
     Parameters
     ----------
     engine : Engine
-        Keeps the state; `close` gives it back.
+        The engine with the state, which `close` frees.
     bodies : array of float32, shape (n, 7)
         In columns x y z vx vy vz m.
     origins : array of uint8, shape (n,), or None
-        What bodies are colored by; None goes by how far out they are.
+        Color indices; None for quarters by distance from the center.
     """
 
     def __init__(self, engine: Engine, bodies: Array, origins: Array | None = None) -> None:
@@ -107,24 +108,24 @@ class BodySimulation:
         self._first_energy: tuple[np.float32, float] | None = None
 
     def close(self) -> None:
-        """Give the device's memory back."""
+        """Free the device's memory."""
         self._painter.close()
         for buffer in (self._bodies, self._velocities, self._accelerations, self._origins, self._sums):
             self._engine.free(buffer)
 
     def accelerations(self, variant: str, softening: float, block: int | None = None) -> Array:
-        """Return the accelerations where the bodies are: float32, shape (n, 3)."""
+        """Return the current accelerations: float32, shape (n, 3)."""
         self._accelerate(Forces(self._engine, variant, self.count, block), softening_squared(softening))
         return self._engine.download(self._accelerations)[:, :3]
 
     def advance(self, variant: str, steps: int, motion: Motion) -> Iterator[int]:
-        """Do so many steps, and yield how many are done after each."""
+        """Run time steps, and yield the number of completed ones after each."""
         forces = Forces(self._engine, variant, self.count, motion.block)
         squared = softening_squared(motion.softening)
-        moved = motion.block or _BLOCK
-        module = self._engine.build(FILE, {"BLOCK_SIZE": moved})
+        block = motion.block or _BLOCK
+        module = self._engine.build(FILE, {"BLOCK_SIZE": block})
         kick_drift, kick = module.kernel("leapfrog_kick_drift"), module.kernel("leapfrog_kick")
-        grid, threads, count = (-(-self.count // moved), 1, 1), (moved, 1, 1), np.int32(self.count)
+        grid, threads, count = (-(-self.count // block), 1, 1), (block, 1, 1), np.int32(self.count)
         half, whole = np.float32(motion.time_step / 2), np.float32(motion.time_step)
         if steps and self._softened_by != squared:
             self._accelerate(forces, squared)
@@ -151,12 +152,12 @@ class BodySimulation:
         self._softened_by = squared
 
     def bodies(self) -> Array:
-        """Return the bodies as they are now: float32, shape (n, 7), in columns x y z vx vy vz m."""
+        """Return the current bodies: float32, shape (n, 7), in columns x y z vx vy vz m."""
         places, velocities = self._engine.download(self._bodies), self._engine.download(self._velocities)
         return np.concatenate([places[:, :3], velocities[:, :3], places[:, 3:]], axis=1)
 
     def conserved(self, softening: float) -> Conserved:
-        """Measure what should not change, on the device."""
+        """Measure the conserved quantities on the device."""
         squared = softening_squared(softening)
         measured = moments(self._engine, self._bodies, self._velocities, self._sums, squared)
         if self._first_energy is None or self._first_energy[0] != squared:
@@ -185,7 +186,7 @@ class BodySimulation:
         conserved: Conserved | None,
         measuring_ms: float = 0.0,
     ) -> BodyFigures:
-        """Return the figures after so many steps that took the device so long."""
+        """Return the figures after `steps` time steps, which took `kernel_ms` milliseconds on the device."""
         return figures_of(
             self.count,
             self.time,

@@ -1,1 +1,1 @@
-"""Reduction: the declaration, and what it is measured beside."""
+"""Reduction: declaration and benchmarks."""

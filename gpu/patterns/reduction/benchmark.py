@@ -1,4 +1,4 @@
-"""What reduction is measured on, and beside whom."""
+"""Benchmarks of reduction: cases and peers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpu.declaration.benchmark import (
 )
 from gpu.declaration.pattern import Inputs, Params
 
-# Numba reads the switch when it is imported: a process of its own.
+# A separate process, because Numba reads NUMBA_ENABLE_CUDASIM when it is imported.
 _NUMBA = """
 import os, sys, time
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
@@ -58,8 +58,8 @@ print(1e3 * (time.perf_counter() - start), np.isclose(partial.sum(), data.sum(),
 """
 
 
-def _in_numbas_simulator(count: int, seed: int) -> tuple[float, str]:
-    """Return the milliseconds that Numba's simulator takes, which runs each thread as one of Python's: once."""
+def _measure_numba_simulator(count: int, seed: int) -> tuple[float, str]:
+    """Return the milliseconds of one run in Numba's simulator, which runs each CUDA thread as a Python thread."""
     command = [sys.executable, "-c", _NUMBA, str(seed), str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -83,7 +83,7 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer | SelfTimed]:
     values = inputs["values"].astype(np.float32)
     yield Peer("NumPy sum", values.sum)
     who = "Numba's CUDA simulator (2^16 elements)"
-    yield SelfTimed(who, partial(_in_numbas_simulator, 2**16), "numba", 2**16 / values.size)
+    yield SelfTimed(who, partial(_measure_numba_simulator, 2**16), "numba", 2**16 / values.size)
 
 
 def _timed(power: int, block: int = 256) -> Case:

@@ -47,15 +47,15 @@ from gpu.patterns.reduction.benchmark import BENCHMARK
 _FILE = "reduction.cu"
 _C_TYPES = {"int32": "int", "float32": "float"}
 
-# A grid that walks over the array is as large as keeps the device busy, and never so small that a thread's own sum
-# grows long: `_tolerance` counts on both bounds.
+# A grid-stride grid is large enough to keep the device busy, with a minimum that limits the length of a thread's sum;
+# `_tolerance` relies on both bounds.
 _BLOCKS_PER_MULTIPROCESSOR = 8
 _FEWEST_BLOCKS, _MOST_BLOCKS = 128, 2048
 
-# The last rung's own: how many 16-byte loads a thread has under way, and blocks for each multiprocessor.
+# For the peak variant: 16-byte loads in flight per thread, and blocks per multiprocessor.
 _PEAK_LOADS = 4
 _PEAK_BLOCKS_PER_MULTIPROCESSOR = 4
-# Of many elements larger blocks, which leave fewer partial results, are faster: by a hundredth on an H200.
+# For many elements, larger blocks with fewer partial results are faster, by 1 % on an H200.
 _PEAK_BLOCK_OF_MANY = 512
 _MANY = 2**21
 
@@ -65,7 +65,7 @@ _UFUNCS = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": np.m
 
 
 def identity(operator: str, dtype: str) -> Array:
-    """Return what leaves every finite value as it is when they are combined: the result for no elements."""
+    """Return the identity of an operator, which is the result for no elements: an array of one element."""
     limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
     neutral = {"sum": 0, "product": 1, "min": limits.max, "max": limits.min}
     return np.array([neutral[operator]], dtype)
@@ -84,15 +84,15 @@ def _build(engine: Engine, params: Params, block: int) -> Module:
 def _blocks(
     engine: Engine, params: Params, n: int, per_block: int, per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR
 ) -> int:
-    """Return how many blocks walk over n elements, as asked for, or as many as fit where one takes `per_block`."""
+    """Return the number of blocks for n elements: the parameter `blocks`, or enough with `per_block` elements each."""
     if params["blocks"]:
         return int(params["blocks"])
-    most = max(_FEWEST_BLOCKS, min(_MOST_BLOCKS, engine.device.multiprocessors * per_multiprocessor))
-    return max(1, min(-(-n // per_block), most))
+    limit = max(_FEWEST_BLOCKS, min(_MOST_BLOCKS, engine.device.multiprocessors * per_multiprocessor))
+    return max(1, min(-(-n // per_block), limit))
 
 
 def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
-    """Launch a kernel in which a block folds as many elements as it can hold, until one is left."""
+    """Return a host program that launches a kernel with one partial result per block until one is left."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = int(params["block"])
@@ -108,9 +108,9 @@ def _in_passes(kernel_name: str, elements_a_thread: int) -> HostProgram:
             data, n = partial, blocks
             if n == 1:
                 break
-            yield _left(engine, data)
+            yield _partials_progress(engine, data)
         yield Progress(0.9, "reduced")
-        return {"result": _take(engine, data)}
+        return {"result": _download_and_free(engine, data)}
 
     return run
 
@@ -128,13 +128,13 @@ def _on_one_thread(engine: Engine, inputs: Inputs, params: Params) -> Generator[
     engine.launch(kernel, (1, 1, 1), (1, 1, 1), data, total, np.int32(data.shape[0]))
     engine.free(data)
     yield Progress(0.9, "reduced")
-    return {"result": _take(engine, total)}
+    return {"result": _download_and_free(engine, total)}
 
 
 def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgram:
-    """Launch a kernel of any grid, then the same on one block for the partial results.
+    """Return a host program that launches a kernel on a grid, and again on one block for the partial results.
 
-    `shared_elements` is how many elements of shared memory each thread brings with the launch.
+    `shared_elements` is the number of elements of dynamic shared memory per thread.
     """
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
@@ -158,9 +158,9 @@ def _in_two_launches(kernel_name: str, *, shared_elements: int = 0) -> HostProgr
             data, n = partial, blocks
             if n == 1:
                 break
-            yield _left(engine, data)
+            yield _partials_progress(engine, data)
         yield Progress(0.9, "reduced")
-        return {"result": _take(engine, data)}
+        return {"result": _download_and_free(engine, data)}
 
     return run
 
@@ -177,7 +177,7 @@ def _in_one_launch_with_atomics(kernel_name: str) -> HostProgram:
         engine.launch(kernel, (_blocks(engine, params, n, block), 1, 1), (block, 1, 1), data, total, np.int32(n))
         engine.free(data)
         yield Progress(0.9, "reduced")
-        return {"result": _take(engine, total)}
+        return {"result": _download_and_free(engine, total)}
 
     return run
 
@@ -189,7 +189,7 @@ def _in_one_launch(
     elements_a_thread: int = 1,
     blocks_per_multiprocessor: int = _BLOCKS_PER_MULTIPROCESSOR,
 ) -> HostProgram:
-    """Launch a kernel in which the block that ends last folds the others' results."""
+    """Return a host program with one launch, in which the last block to finish combines all partial results."""
 
     def run(engine: Engine, inputs: Inputs, params: Params) -> Generator[Progress, None, Outputs]:
         block = threads(params)
@@ -198,19 +198,19 @@ def _in_one_launch(
         blocks = _blocks(engine, params, data.shape[0], block * elements_a_thread, blocks_per_multiprocessor)
         yield Progress(0.1, "uploaded")
         total, partial = _launch_once(engine, kernel, data, blocks, block)
-        yield _left(engine, partial)
+        yield _partials_progress(engine, partial)
         for buffer in (data, partial):
             engine.free(buffer)
         yield Progress(0.9, "reduced")
-        return {"result": _take(engine, total)}
+        return {"result": _download_and_free(engine, total)}
 
     return run
 
 
 def _launch_once(engine: Engine, kernel: Kernel, data: Buffer, blocks: int, block: int) -> tuple[Buffer, Buffer]:
-    """Return the total and the blocks' partial results, the caller's to free."""
+    """Return the total and the blocks' partial results, which the caller has to free."""
     total = engine.allocate((1,), data.dtype)
-    tickets = engine.upload(np.zeros(1, np.uint32))  # once: a launch leaves it so that the next can begin
+    tickets = engine.upload(np.zeros(1, np.uint32))  # uploaded once, as each launch resets it for the next
     partial = engine.allocate((blocks,), data.dtype)
     engine.launch(kernel, (blocks, 1, 1), (block, 1, 1), data, partial, total, tickets, np.int32(data.shape[0]))
     engine.free(tickets)
@@ -218,17 +218,17 @@ def _launch_once(engine: Engine, kernel: Kernel, data: Buffer, blocks: int, bloc
 
 
 def peak_total(engine: Engine, data: Buffer, operator: str, block: int) -> Array:
-    """Reduce what lies on the device by the last rung; return the total, one element of that type.
+    """Reduce data on the device by the peak variant; return the total, an array of one element.
 
     Parameters
     ----------
     engine : Engine
     data : Buffer
-        Shape (n,), int32 or float32. It stays as it is.
+        Shape (n,), int32 or float32; not modified.
     operator : str
         sum, product, min or max.
     block : int
-        Threads in a block, where there are few elements.
+        Threads per block, for few elements.
     """
     n = data.shape[0]
     params = {"dtype": data.dtype.name, "operator": operator, "block": block, "n": n, "blocks": 0}
@@ -237,7 +237,7 @@ def peak_total(engine: Engine, data: Buffer, operator: str, block: int) -> Array
     blocks = _blocks(engine, params, n, 4 * _PEAK_LOADS * threads, _PEAK_BLOCKS_PER_MULTIPROCESSOR)
     total, partial = _launch_once(engine, kernel, data, blocks, threads)
     engine.free(partial)
-    return _take(engine, total)
+    return _download_and_free(engine, total)
 
 
 def reduce_chunk(worker: OnWorker, piece: Piece) -> Array:
@@ -246,7 +246,7 @@ def reduce_chunk(worker: OnWorker, piece: Piece) -> Array:
 
 
 def reduce_totals(worker: OnWorker, totals: list[Array]) -> Array:
-    """Reduce what chunks come to, as if these were elements."""
+    """Reduce the totals of chunks by the same variant."""
     return worker.run({"values": np.concatenate(totals)})["result"]
 
 
@@ -255,11 +255,11 @@ def _plan(tasks: Tasks) -> dict[str, Parts]:
     return {"result": Parts((as_tree(tasks, reduce_totals, totals),))}
 
 
-def _left(engine: Engine, partial: Buffer) -> Progress:
+def _partials_progress(engine: Engine, partial: Buffer) -> Progress:
     return Progress(0.8, f"{partial.shape[0]} partial results left", partials=lambda: engine.download(partial))
 
 
-def _take(engine: Engine, buffer: Buffer) -> Array:
+def _download_and_free(engine: Engine, buffer: Buffer) -> Array:
     result = engine.download(buffer)
     engine.free(buffer)
     return result
@@ -271,7 +271,7 @@ def _pieces(values: Array) -> Iterator[Array]:
 
 
 def _reference(inputs: Inputs, params: Params) -> Array:
-    """Combine in float64; whole numbers exactly, modulo 2^32 as int32 wraps around."""
+    """Reduce in float64; int32 exactly, modulo 2^32 as it wraps around."""
     operator, dtype = params["operator"], params["dtype"]
     ufunc, values = _UFUNCS[operator], typed(inputs, params)
     wraps = operator in ("sum", "product")
@@ -282,17 +282,18 @@ def _reference(inputs: Inputs, params: Params) -> Array:
         values, total = values.view(np.uint32), total.view(np.uint32)
     with np.errstate(over="ignore", under="ignore"):
         for piece in _pieces(values):
-            folded = ufunc.reduce(piece.astype(total.dtype, copy=False), dtype=total.dtype)
-            total[:] = ufunc(total, folded, dtype=total.dtype)
+            partial = ufunc.reduce(piece.astype(total.dtype, copy=False), dtype=total.dtype)
+            total[:] = ufunc(total, partial, dtype=total.dtype)
     return total.view(np.int32) if dtype == "int32" else total
 
 
 def _tolerance(inputs: Inputs, params: Params) -> float:
-    """Bound the rounding of float32 sums and products; all else is exact.
+    """Bound the rounding error of float32 sums and products; all other results are exact.
 
-    A sum is off by at most `gamma` of the additions that an element takes part in, times the magnitudes. These are at
-    most a thread's own elements, then the blocks' number (by atomics, in a row), then the two trees. A product of k
-    factors other than 1 and -1 has at most k roundings, in any order: together they are no further from 1 than e^(k u).
+    A sum's error is at most `gamma` of the number of additions on an element's path, times the sum of magnitudes. That
+    number is at most a thread's elements, plus the number of blocks (for sequential atomics), plus the two trees. A
+    product of k factors other than 1 and -1 has at most k roundings in any order, whose relative error is less than
+    e^(k u) - 1.
     """
     values, operator = typed(inputs, params), params["operator"]
     n = values.size
@@ -302,25 +303,25 @@ def _tolerance(inputs: Inputs, params: Params) -> float:
         factors = sum(int(np.count_nonzero(np.abs(piece) != 1)) for piece in _pieces(values))
         return math.expm1(factors * UNIT) * abs(float(_reference(inputs, params)[0]))
     block = int(params["block"])
-    blocks, asked = -(-n // block), params["blocks"]
-    alone = -(-n // (block * min(blocks, asked or _FEWEST_BLOCKS)))
-    additions = alone + (asked or min(blocks, _MOST_BLOCKS)) + 4 * _PEAK_LOADS + 32
+    blocks, chosen = -(-n // block), params["blocks"]
+    per_thread = -(-n // (block * min(blocks, chosen or _FEWEST_BLOCKS)))
+    additions = per_thread + (chosen or min(blocks, _MOST_BLOCKS)) + 4 * _PEAK_LOADS + 32
     depth = min(n - 1, additions)
     magnitude = sum(float(np.abs(piece).sum(dtype=np.float64)) for piece in _pieces(values))
     return gamma(depth) * magnitude
 
 
 def _present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Return what a window shows, with what equal pieces come to, by the CPU: a kernel may keep no such results."""
+    """Return the arrays that a window shows, with totals of equal pieces from the CPU, as kernels may keep none."""
     values = typed(inputs, params)
-    shown = present(inputs, params, outputs["result"])
+    arrays = present(inputs, params, outputs["result"])
     if not _PIECES < values.size <= READ_OUT:
-        return shown
+        return arrays
     starts = np.arange(_PIECES, dtype=np.int64) * values.size // _PIECES
     wide = np.float64 if params["dtype"] == "float32" else np.int64
     with np.errstate(over="ignore", under="ignore"):
         pieces = _UFUNCS[params["operator"]].reduceat(values.astype(wide), starts)
-    return {**shown, "pieces": pieces.astype(params["dtype"])}
+    return {**arrays, "pieces": pieces.astype(params["dtype"])}
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
@@ -337,7 +338,7 @@ def _sequential(params: Params, n: int) -> int:
 
 
 def _textbook(params: Params, n: int) -> Textbook:
-    """A balanced tree: each operation leaves one element less, each step half of them."""
+    """Return work and span of a balanced tree: each operation removes one element, each step half of them."""
     return Textbook(operations=max(n - 1, 0), steps=max(n - 1, 0).bit_length(), peak=n // 2)
 
 
@@ -345,7 +346,7 @@ PATTERN = Pattern(
     name="reduction",
     order=3,
     title="Reduction",
-    summary="One value from many, such as their sum.",
+    summary="Combine an array into one value.",
     kernels=_FILE,
     presentation=ArrayPresentation(folds=True, words=lambda params: (params["operator"],)),
     parameters=(
@@ -355,7 +356,7 @@ PATTERN = Pattern(
         Choice(
             name="operator",
             label="Operator",
-            help="What two elements are combined by.",
+            help="The operator that combines two elements.",
             options=tuple(_UFUNCS),
             default="sum",
         ),
@@ -364,7 +365,7 @@ PATTERN = Pattern(
         Integer(
             name="blocks",
             label="Blocks",
-            help="How many blocks walk over the array, in variants whose grid may have any size.",
+            help="Number of blocks, for variants with a grid of any size.",
             default=0,
             minimum=0,
             maximum=65535,
@@ -375,8 +376,8 @@ PATTERN = Pattern(
         on_one_thread(
             _on_one_thread,
             "reduce_one_thread",
-            idea="Without threads: the second half is combined with the first, then the same with half as many.",
-            limit="n - 1 operations, one after the other, though half of them could be done at once.",
+            idea="Sequential: the second half is combined with the first, then again with half as many elements.",
+            limit="n - 1 operations, one after the other, though half of them are independent.",
             work=lambda inputs, params: _sequential(params, inputs["values"].size),
             textbook=_sequential,
         ),
@@ -384,8 +385,8 @@ PATTERN = Pattern(
             "neighbored",
             "Neighbored pairs",
             run=_in_passes("reduce_neighbored", 1),
-            idea="Neighbors are combined, then pairs of pairs: the stride doubles, in place in global memory.",
-            limit="1/2, then 3/4, then 7/8 of the threads idle inside every warp.",
+            idea="Combine neighbors, then pairs of pairs: the stride doubles, in place in global memory.",
+            limit="Divergence: 1/2, then 3/4, then 7/8 of each warp's lanes idle.",
             kernels=("reduce_neighbored",),
             textbook=_textbook,
         ),
@@ -393,8 +394,8 @@ PATTERN = Pattern(
             "neighbored-less",
             "Neighbored pairs, less divergence",
             run=_in_passes("reduce_neighbored_less", 1),
-            idea="The first threads do all the work, so the other warps retire as a whole.",
-            limit="Neighboring threads read further apart at every step, from global memory.",
+            idea="The first threads do all the work, so that whole warps finish early.",
+            limit="The distance between neighboring threads' accesses to global memory doubles in every step.",
             kernels=("reduce_neighbored_less",),
             textbook=_textbook,
         ),
@@ -402,8 +403,8 @@ PATTERN = Pattern(
             "shared",
             "Two loads, shared memory",
             run=_in_passes("reduce_shared", 2),
-            idea="Each thread loads two elements side by side; the rest happens in shared memory.",
-            limit="Every warp has idle lanes again: t % stride decides who works.",
+            idea="Each thread loads two neighboring elements; the tree is in shared memory.",
+            limit="Divergence again: t % stride selects the active lanes.",
             kernels=("reduce_shared",),
             textbook=_textbook,
         ),
@@ -411,8 +412,8 @@ PATTERN = Pattern(
             "interleaved",
             "Interleaved pairs",
             run=_in_passes("reduce_interleaved", 2),
-            idea="The stride halves, and the first threads work: no warp is divided until its last steps.",
-            limit="A block ends after two elements a thread, and half of the threads only load.",
+            idea="The stride halves, and the first threads work: no divergence until the last warp.",
+            limit="A block processes only two elements per thread, and half of its threads only load.",
             kernels=("reduce_interleaved",),
             textbook=_textbook,
         ),
@@ -420,8 +421,8 @@ PATTERN = Pattern(
             "two-blocks",
             "Unrolled by two blocks",
             run=_in_passes("reduce_two_blocks", 2),
-            idea="A thread combines its element with that of the block behind as it loads: nobody only loads.",
-            limit="A block ends after two elements a thread.",
+            idea="Each thread combines two elements one block apart as it loads them: no thread only loads.",
+            limit="A block processes only two elements per thread.",
             kernels=("reduce_two_blocks",),
             textbook=_textbook,
         ),
@@ -429,8 +430,8 @@ PATTERN = Pattern(
             "grid-stride",
             "Grid stride, two launches",
             run=_in_two_launches("reduce_grid_stride", shared_elements=1),
-            idea="A grid of any size walks over the array: each thread adds many elements before the tree begins.",
-            limit="A barrier for every step of the tree, also where one warp alone works.",
+            idea="Grid stride: a grid of any size; each thread adds many elements before the tree begins.",
+            limit="A barrier in every step of the tree, even when only one warp works.",
             kernels=("reduce_grid_stride",),
             textbook=_textbook,
         ),
@@ -438,8 +439,8 @@ PATTERN = Pattern(
             "last-warp",
             "Last warp unrolled",
             run=_in_two_launches("reduce_last_warp", shared_elements=1),
-            idea="The last 32 threads are one warp, which waits for itself with __syncwarp.",
-            limit="A counter and a comparison between the steps above.",
+            idea="The last 32 threads are one warp, which __syncwarp synchronizes without a block barrier.",
+            limit="Loop overhead: a counter and a comparison in each of the other steps.",
             kernels=("reduce_last_warp",),
             textbook=_textbook,
         ),
@@ -447,8 +448,8 @@ PATTERN = Pattern(
             "unrolled",
             "Fully unrolled",
             run=_in_two_launches("reduce_unrolled"),
-            idea="The compiler knows the block's size, and no loop is left of the tree.",
-            limit="Lanes of one warp talk through shared memory.",
+            idea="The block size is a compile-time constant, so that the compiler unrolls the whole tree.",
+            limit="The lanes of a warp communicate through shared memory.",
             kernels=("reduce_unrolled",),
             textbook=_textbook,
         ),
@@ -456,17 +457,17 @@ PATTERN = Pattern(
             "shuffle",
             "Warp shuffle",
             run=_in_two_launches("reduce_shuffle"),
-            idea="Lanes read each other's registers; shared memory holds one value a warp.",
+            idea="Warp shuffles read other lanes' registers; shared memory has one value per warp.",
             limit="A second launch for the partial results.",
             kernels=("reduce_shuffle",),
             textbook=_textbook,
         ),
         Variant(
             "atomic",
-            "One launch: an atomic a block",
+            "One launch: one atomic per block",
             run=_in_one_launch_with_atomics("reduce_atomic"),
-            idea="Each block adds its partial result to the total by an atomic.",
-            limit="Blocks come in any order: the last digits of a float sum differ from run to run.",
+            idea="Each block adds its partial result to the total by an atomic operation.",
+            limit="Blocks finish in any order: the last digits of a float sum differ from run to run.",
             kernels=("reduce_atomic",),
             textbook=_textbook,
         ),
@@ -474,8 +475,8 @@ PATTERN = Pattern(
             "last-block",
             "One launch: the last block",
             run=_in_one_launch("reduce_last_block"),
-            idea="The block that ends last, by its ticket, folds the partial results, always in the same order.",
-            limit="A thread waits for one element before it asks for the next.",
+            idea="The last block to finish, by an atomic ticket, combines the partial results in a fixed order.",
+            limit="A thread waits for each load before it issues the next.",
             kernels=("reduce_last_block",),
             textbook=_textbook,
         ),
@@ -488,20 +489,20 @@ PATTERN = Pattern(
                 elements_a_thread=4 * _PEAK_LOADS,
                 blocks_per_multiprocessor=_PEAK_BLOCKS_PER_MULTIPROCESSOR,
             ),
-            idea="Loads of 16 bytes, several asked for before the first is used, in one launch.",
-            limit="The memory's bandwidth.",
+            idea="16-byte loads, several in flight per thread, in one launch.",
+            limit="Memory bandwidth.",
             kernels=("reduce_peak",),
             threads=_peak_threads,
             textbook=_textbook,
         ),
         Variant(
             "volatile",
-            "Last warp by volatile alone",
+            "Last warp, only volatile",
             run=_in_two_launches("reduce_volatile", shared_elements=2),
-            idea="What old programs do: no __syncwarp, since the lanes of a warp are trusted to run in lockstep.",
-            limit="Since Volta they need not.",
+            idea="As in old programs: no __syncwarp, assuming that the lanes of a warp run in lockstep.",
+            limit="Since Volta that is not guaranteed.",
             kernels=("reduce_volatile",),
-            cautionary="Nothing holds the lanes of the last warp together: one may read what another has changed.",
+            cautionary="The lanes of the last warp are not synchronized: one may read what another has changed.",
             textbook=_textbook,
             lifted_by="last-warp",
         ),
@@ -519,7 +520,7 @@ PATTERN = Pattern(
     sequential=_sequential,
     distributed=DistributedProgram(
         local="Each device reduces its chunk to one value.",
-        exchange="The chunks' values are reduced in a tree, as blocks' values are.",
+        exchange="A reduction tree combines the chunks' values, as it does blocks' values.",
         fix_up="",
         plan=_plan,
         streaming=Streaming(_plan),
@@ -529,28 +530,28 @@ PATTERN = Pattern(
     presets=(
         Preset(
             "Rounding of float sums",
-            "Each float32 addition rounds, so the order decides the last digits. Go through the variants, and compare "
+            "Each float32 addition is rounded, so the order determines the last digits. Try the variants, and compare "
             "their values and errors.",
             {"input": "random", "n": 2**20, "operator": "sum", "dtype": "float32"},
             variant="neighbored",
         ),
         Preset(
             "A race: volatile is not enough",
-            "The last warp does without __syncwarp. It relies on lanes that march together: the simulator's checkers "
-            "flag it, and in the Step tab, where Two orders lets lanes part, another order gives another sum. "
-            "Without volatile, what stays in registers does so too.",
+            "The last warp has no __syncwarp and relies on lanes in lockstep: the simulator's checkers report a race, "
+            "and in the Step tab's Two orders, a schedule with independent lanes gives a different sum. Without "
+            "volatile, so does one with values cached in registers.",
             {"input": "ramp", "n": 64, "operator": "sum", "dtype": "int32", "block": "64"},
             variant="volatile",
         ),
         Preset(
             "int32 wraps around",
-            "The product of the first odd numbers passes 2^32 many times; whole numbers wrap, on the GPU as in C.",
+            "The product of the first odd numbers exceeds 2^32 many times; integers wrap around, on the GPU as in C.",
             {"input": "ramp", "n": 32, "operator": "product", "dtype": "int32"},
         ),
         Preset(
             "3 1 7 0 4 1 6 3 by neighbors",
-            "Eight numbers come to 25 in three steps: half of the eight threads idle in the first, 3/4 in "
-            "the second, 7/8 in the third, beside the 24 lanes that so small a block leaves idle in its warp.",
+            "Eight numbers are reduced to 25 in three steps: half of the eight threads idle in the first, 3/4 in "
+            "the second, 7/8 in the third. The other 24 lanes of the warp always idle, as the block is so small.",
             {"input": "typed", "values": "3 1 7 0 4 1 6 3", "dtype": "int32", "block": "8"},
             variant="neighbored",
         ),
@@ -563,8 +564,8 @@ PATTERN = Pattern(
         ),
         Preset(
             "Two stages: 3 blocks over 1000 elements",
-            "A grid of any size: each of the three blocks walks over the array and leaves one partial sum, and one "
-            "block adds the three. Take other blocks, or the least, the greatest or the product.",
+            "A grid of any size: each of three blocks adds elements by grid stride and writes one partial sum, and one "
+            "block adds the three. Try other numbers of blocks, or minimum, maximum or product.",
             {"input": "ramp", "n": 1000, "operator": "sum", "dtype": "int32", "block": "32", "blocks": 3},
             variant="grid-stride",
         ),

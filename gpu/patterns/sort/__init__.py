@@ -1,1 +1,1 @@
-"""Sort: the declaration, keys, and host programs."""
+"""Sort: declaration, keys, host programs, and benchmarks."""

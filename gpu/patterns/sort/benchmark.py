@@ -1,4 +1,4 @@
-"""What the sorts are measured on, and beside whom."""
+"""Benchmarks of sorting: cases and peers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gpu.declaration.benchmark import Benchmark, Beside, Case, CudaProgram, Peer
 from gpu.declaration.pattern import Inputs, Params
 
 _FAST = {20: (), 24: ("bitonic", "merge", "radix", "onesweep", "peak"), 28: ("radix", "onesweep", "peak")}
-"""By the power of two of how many keys there are: the variants that do not take for ever; none stands for all."""
+"""By the binary logarithm of the number of keys: the variants that finish in reasonable time; () for all."""
 
 
 def _on_gpu(power: int, result: str, variants: tuple[str, ...], dtype: str = "uint32") -> Case:
     n, pairs, bits = 2**power, result == "places", dtype.removeprefix("uint")
 
     def torch(torch: Any, seed: int) -> Iterator[Peer]:
-        if not pairs:  # its places have 64 bits
-            kind, most = getattr(torch, f"int{bits}"), 2 ** (int(bits) - 1)
-            keys = torch.randint(-most, most - 1, (n,), dtype=kind, device="cuda")
+        if not pairs:  # PyTorch's indices have 64 bits
+            kind, limit = getattr(torch, f"int{bits}"), 2 ** (int(bits) - 1)
+            keys = torch.randint(-limit, limit - 1, (n,), dtype=kind, device="cuda")
             yield Peer(f"PyTorch {torch.__version__}, int{bits}, with places", partial(torch.sort, keys))
 
     def cupy(cupy: Any, seed: int) -> Iterator[Peer]:
@@ -45,7 +45,7 @@ _CUB = {
     ("uint64", False): "sort-64",
     ("uint64", True): "sort-pairs-64",
 }
-"""What is asked of cub.cu, by the keys' type and whether values go along."""
+"""The operation argument of cub.cu, by the keys' type and whether they have values."""
 
 _TIMED: dict[int, tuple[str, ...]] = {
     12: (),
@@ -67,11 +67,11 @@ def _peers(inputs: Inputs, params: Params) -> Iterator[Peer]:
 
 
 def _vectors() -> str:
-    """Return what NumPy sorts with where it sorts by networks in vectors, which is several times as fast."""
-    found = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))
-    if "AVX512" in found or "X86_V4" in found:
+    """Return the vector instructions of NumPy's sort, which make it several times as fast; "" for none."""
+    extensions = " ".join(np.show_config(mode="dicts")["SIMD Extensions"].get("found", []))
+    if "AVX512" in extensions or "X86_V4" in extensions:
         return " (AVX-512)"
-    return " (AVX2)" if "AVX2" in found or "X86_V3" in found else ""
+    return " (AVX2)" if "AVX2" in extensions or "X86_V3" in extensions else ""
 
 
 BENCHMARK = Benchmark(

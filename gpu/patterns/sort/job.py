@@ -1,4 +1,4 @@
-"""One run of a sort: what its launches have in common."""
+"""A sort job: the context that all launches of one run share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gpu.patterns.sort.keys import drawn
 FILE = "sort.cu"
 SAMPLE_FILE = "sort_sample.cu"
 
-# So many keys are a picture.
+# Number of sampled keys for a picture.
 _SAMPLED = 512
 
 
 @dataclass(frozen=True)
 class Data:
-    """Keys on the device, and the places where they were; one element where no places are asked for."""
+    """Keys on the device, and their original positions; one element if positions are not requested."""
 
     keys: Buffer
     places: Buffer
@@ -29,19 +29,19 @@ class Data:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a sort.
+    """The context of one run of a sort.
 
     Parameters
     ----------
     engine : Engine
     defines : mapping of str to int or str
-        The macros that all kernels take.
+        Macros for all kernels.
     n : int
-        How many keys there are, at least 1.
+        Number of keys, at least 1.
     bits : int
-        So many low bits of the keys' order differ; of many keys any may.
+        Number of low bits in which the keys' ranks may differ; for many keys, all bits.
     digit_bits : int
-        So many of them a radix pass takes.
+        Number of bits per radix pass.
     """
 
     engine: Engine
@@ -52,23 +52,23 @@ class Job:
 
     @property
     def block(self) -> int:
-        """Threads in a block."""
+        """Threads per block."""
         return int(self.defines["BLOCK_SIZE"])
 
     def build(self, file: str = FILE, **more: int) -> Module:
-        """Build a kernel file for the keys at hand."""
+        """Build a kernel file for this job's keys."""
         return self.engine.build(file, {**self.defines, **more})
 
     def launch(self, module: Module, kernel: str, blocks: int, *arguments: Argument) -> None:
-        """Launch a kernel of a module on so many blocks."""
+        """Launch a kernel of a module on a number of blocks."""
         self.engine.launch(module.kernel(kernel), (blocks, 1, 1), (self.block, 1, 1), *arguments)
 
     def progress(self, data: Data, done: float, message: str) -> Progress:
-        """Return how far the launches are, in 0..1, with what the keys look like."""
+        """Return the progress of the launches, in 0..1, with a sample of the keys."""
         return Progress(0.1 + 0.8 * min(done, 1.0), message, partial(self.sample, data.keys))
 
     def sample(self, keys: Buffer) -> Array:
-        """Return a few hundred of the keys, spread evenly."""
+        """Return a few hundred evenly spread keys."""
         count = min(self.n, _SAMPLED)
         sample = self.engine.allocate((count,), keys.dtype)
         numbers = np.int32(self.n), np.int32(count)
@@ -78,12 +78,12 @@ class Job:
         return drawn(values)
 
     def empty_like(self, data: Data) -> Data:
-        """Allocate as much as `data` is."""
+        """Allocate uninitialized keys and positions of the same sizes as `data`."""
         keys, places = data.keys, data.places
         return Data(self.engine.allocate(keys.shape, keys.dtype), self.engine.allocate(places.shape, places.dtype))
 
     def free(self, data: Data) -> None:
-        """Give keys and places back."""
+        """Free keys and positions."""
         self.engine.free(data.keys)
         self.engine.free(data.places)
 
@@ -93,5 +93,5 @@ Sort = Callable[[Job, Data], Sorting]
 
 
 def both(data: Data, to: Data) -> tuple[Buffer, Buffer, Buffer, Buffer]:
-    """Return what a kernel takes that moves keys and places."""
+    """Return the arguments of a kernel that moves keys and positions."""
     return data.keys, data.places, to.keys, to.places

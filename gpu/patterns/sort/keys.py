@@ -1,4 +1,4 @@
-"""The keys that are sorted: how they are made, the order they have, and how a window shows them."""
+"""Sort keys: generation, order, and presentation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOVED = 64
 
 
 def make_input(params: Params, seed: int) -> Inputs:
-    """Make the keys that `input`, `n` and `dtype` ask for; InputError where they ask for a file."""
+    """Generate keys as the parameters `input`, `n` and `dtype` specify; raise InputError if the source is a file."""
     refuse_missing_file(params)
     if params["input"] == TYPED:
         return {"values": numbers_of(params["values"])}
@@ -27,13 +27,14 @@ def make_input(params: Params, seed: int) -> Inputs:
 
 
 def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
-    """Make n keys.
+    """Generate n keys.
 
     Parameters
     ----------
     kind : str
-        One of `KINDS`: of "few" values; all "equal"; "nearly" sorted, but for one of 64 exchanged with any other;
-        "zipf", where few values have most of the keys; "worked", the keys of a worked example, again and again.
+        One of `KINDS`: "few" for few different values; "equal" for one value; "nearly" for sorted keys of which one in
+        64 is exchanged with another; "zipf" for a distribution in which few values are most frequent; "worked" for
+        the repeated keys of a worked example.
     n : int
     dtype : str
         One of `DTYPES`.
@@ -42,7 +43,7 @@ def make_keys(kind: str, n: int, dtype: str, seed: int) -> Array:
     Returns
     -------
     array of shape (n,)
-        Many random keys are of any size; as few as somebody reads have two digits.
+        Random keys have two digits if there are few enough to read them; otherwise they span the whole type.
     """
     rng = np.random.default_rng(seed)
     if kind == "zipf":
@@ -77,21 +78,20 @@ def _random(n: int, dtype: str, rng: np.random.Generator) -> Array:
 
 
 def rank(keys: Array, *, descending: bool = False) -> Array:
-    """Return unsigned numbers in the order in which the keys are sorted.
+    """Map keys to unsigned ranks, whose ascending order is the sort order of the keys.
 
-    Floats are in the order of their bits: -infinity, ..., -0, 0, ..., infinity. NaN, whatever its bits, comes last,
-    also where the order is descending.
+    Floats have the order -infinity, ..., -0, 0, ..., infinity. NaN comes last in both orders, whatever its bits.
 
     Parameters
     ----------
     keys : array of shape (n,)
-        Of one of `DTYPES`.
+        One of the types `DTYPES`.
     descending : bool
 
     Returns
     -------
     array of shape (n,)
-        uint32 or uint64, as many bits as a key has.
+        uint32 or uint64, as wide as a key.
     """
     word, sign = _word(keys.dtype)
     if keys.dtype.kind == "u":
@@ -106,7 +106,7 @@ def rank(keys: Array, *, descending: bool = False) -> Array:
 
 
 def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> Array:
-    """Return the keys of that type which have these ranks: undo `rank`, but for NaN's bits."""
+    """Map ranks to keys of a type, the inverse of `rank` except for NaN's bits."""
     rising = ~ranks if descending else ranks
     sign = _word(dtype)[1]
     if dtype.kind == "u":
@@ -118,26 +118,26 @@ def unrank(ranks: Array, dtype: np.dtype[Any], *, descending: bool = False) -> A
 
 
 def _word(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
-    """Return the unsigned type that is as wide, and the bit of it where a sign stands."""
+    """Return the unsigned type of the same width, and its sign bit."""
     word = np.dtype(f"u{dtype.itemsize}")
     return word, word.type(1 << 8 * dtype.itemsize - 1)
 
 
 def present(inputs: Inputs, params: Params, outputs: Outputs) -> Outputs:
-    """Return what a window shows: the keys before and after. What is not finite stands at the end of what is."""
+    """Return the keys before and after for a window, with values that are not finite clipped to the finite range."""
     before, after = drawn(typed(inputs, params)), drawn(outputs["keys"])
-    shown = {"input": outline(before), "output": outline(after), "elements": np.array(before.size)}
-    return {**shown, **present_many(before, after)}
+    arrays = {"input": outline(before), "output": outline(after), "elements": np.array(before.size)}
+    return {**arrays, **present_many(before, after)}
 
 
 def drawn(keys: Array) -> Array:
-    """Return keys as bars can show them: what is not finite, or too large for a difference, stands at the end."""
+    """Clip keys for bars: values that are not finite, or whose differences would overflow, to the finite range."""
     if keys.dtype.kind != "f":
         return keys
     numbers = keys[np.isfinite(keys)]
-    most = np.finfo(keys.dtype).max / 4
+    limit = np.finfo(keys.dtype).max / 4
     low, high = (numbers.min(), numbers.max()) if numbers.size else (0, 0)
-    if numbers.size == keys.size and -most <= low and high <= most:
+    if numbers.size == keys.size and -limit <= low and high <= limit:
         return keys
-    low, high = max(low, -most), min(high, most)
+    low, high = max(low, -limit), min(high, limit)
     return np.clip(np.where(np.isnan(keys), high, keys), low, high).astype(keys.dtype)

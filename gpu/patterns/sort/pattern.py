@@ -1,4 +1,4 @@
-"""Sort: keys in order, with the places where they were."""
+"""Sort of keys, optionally with their original positions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _reference(inputs: Inputs, params: Params) -> Array:
     keys = typed(inputs, params)
     ranks = rank(keys, descending=params["order"] == "descending")
     if ranks.dtype == np.uint32:
-        # The place in the lower half makes every number another one: NumPy's fastest sort is stable then.
+        # With the position in the lower half all numbers differ, so that NumPy's fastest sort is stable.
         numbers = ranks.astype(np.uint64) << np.uint64(32) | np.arange(keys.size, dtype=np.uint64)
         numbers.sort()
         places = (numbers & np.uint64(2**32 - 1)).astype(np.int64)
@@ -42,32 +42,32 @@ def _reference(inputs: Inputs, params: Params) -> Array:
 
 
 def _comparable(params: Params, result: Array) -> Array:
-    """Return places as they are, and of keys their ranks, in which -0 is not 0 and every NaN the same."""
+    """Return positions unchanged, and the ranks of keys, which distinguish -0 from 0 but not NaNs."""
     return result if params["result"] == "places" else rank(result)
 
 
 def _cost(inputs: Inputs, params: Params) -> Cost:
-    """Count each key read once and written once, and each place."""
+    """Return the minimum traffic: each key, and each position if requested, is read and written once."""
     size = inputs["values"].size * (np.dtype(params["dtype"]).itemsize + 4 * (params["result"] == "places"))
     return Cost(bytes_read=size, bytes_written=size, flops=0)
 
 
 def _selection(params: Params, n: int) -> int:
-    """Each key is compared with all behind it."""
+    """Return the comparisons of selection sort: each key with all after it."""
     return n * (n - 1) // 2
 
 
 def _odd_even(params: Params, n: int) -> Textbook:
-    """Phases by turns compare 0 and 1, 2 and 3, ... and 1 and 2, 3 and 4, ..., as many as there are keys."""
+    """Return work and span of odd-even transposition: n phases, alternating pairs 0-1, 2-3, ... and 1-2, 3-4, ..."""
     if n < 2:
         return Textbook(0, 0, 0)
     return Textbook(operations=n * (n - 1) // 2, steps=n if n > 2 else 1, peak=n // 2)
 
 
 def _bitonic(params: Params, n: int) -> Textbook:
-    """Of a power of two n log2(n) (log2(n) + 1) / 4 comparators, else without those that lead beyond the end."""
+    """Return work and span: n log2(n) (log2(n) + 1) / 4 comparators for a power of two, else only those within n."""
     rounds = max(n - 1, 0).bit_length()
-    stages = [2**power for most in range(rounds) for power in range(most, -1, -1)]
+    stages = [2**power for first in range(rounds) for power in range(first, -1, -1)]
     comparators = [n // (2 * stride) * stride + max(n % (2 * stride) - stride, 0) for stride in stages]
     return Textbook(sum(comparators), len(stages), max(comparators, default=0))
 
@@ -76,7 +76,7 @@ PATTERN = Pattern(
     name="sort",
     order=7,
     title="Sort",
-    summary="Keys in order, from least to greatest.",
+    summary="Order keys from smallest to largest.",
     kernels=FILE,
     presentation=ArrayPresentation(),
     parameters=(
@@ -86,14 +86,14 @@ PATTERN = Pattern(
         Choice(
             name="order",
             label="Order",
-            help="Which key comes first: the least or the greatest. NaN comes last.",
+            help="Which key comes first: the smallest or the largest. NaN comes last.",
             options=("ascending", "descending"),
             default="ascending",
         ),
         Choice(
             name="result",
             label="Result",
-            help="Keys: the keys alone. Places: the values that the keys carry, the place where each was.",
+            help="Keys: only the sorted keys. Places: also sort values, here each key's original position.",
             options=("keys", "places"),
             default="keys",
         ),
@@ -101,7 +101,7 @@ PATTERN = Pattern(
         Choice(
             name="bits",
             label="Digit",
-            help="Bits of a key that the radix sorts take in a pass.",
+            help="Bits of a key per pass of the radix sorts.",
             unit="bits",
             options=("1", "2", "4", "8"),
             default="8",
@@ -113,7 +113,7 @@ PATTERN = Pattern(
             program("one-thread"),
             "sort_one_thread",
             title="On one thread: selection",
-            idea="Without threads: the least key of those that are left takes the first place that is left.",
+            idea="Sequential: the smallest remaining key moves to the first remaining position.",
             limit="n (n - 1) / 2 comparisons, one after the other.",
             work=lambda inputs, params: _selection(params, inputs["values"].size),
             textbook=_selection,
@@ -123,8 +123,8 @@ PATTERN = Pattern(
             "odd-even",
             "Odd-even transposition",
             run=program("odd-even"),
-            idea="Neighbors are put in order, in even and odd phases; after n phases all keys are.",
-            limit="A key moves one place a phase: n phases, n (n - 1) / 2 comparisons.",
+            idea="Even and odd phases order alternating pairs of neighbors; after n phases all keys are sorted.",
+            limit="A key moves one position per phase: n phases, n (n - 1) / 2 comparisons.",
             kernels=("sort_odd_even",),
             comparable=_comparable,
             textbook=_odd_even,
@@ -134,8 +134,8 @@ PATTERN = Pattern(
             "bitonic",
             "Bitonic network",
             run=program("bitonic"),
-            idea="Sorted halves are merged by comparisons whose places do not depend on the keys.",
-            limit="About n log2(n) squared / 4 comparisons; strides beyond a section are a pass over memory each.",
+            idea="A sorting network merges sorted halves; its comparisons do not depend on the keys.",
+            limit="About n log2(n) squared / 4 comparisons; each stride beyond a section is a pass over memory.",
             kernels=("sort_bitonic", "sort_bitonic_step", "sort_bitonic_merge"),
             comparable=_comparable,
             textbook=_bitonic,
@@ -144,8 +144,8 @@ PATTERN = Pattern(
             "warp-radix",
             "Warp radix",
             run=program("warp-radix"),
-            idea="A pass splits 32 keys by one bit, the lowest first: a warp's vote counts them and ranks each.",
-            limit="32 keys; all longer runs are merges.",
+            idea="Each pass splits 32 keys by one bit, the lowest first: a warp ballot gives each key its rank.",
+            limit="Only 32 keys; longer runs have to be merged.",
             kernels=("sort_warp_radix", "sort_merge_path"),
             threads=whole_warps,
             comparable=_comparable,
@@ -154,8 +154,8 @@ PATTERN = Pattern(
             "block-radix",
             "Block radix",
             run=program("block-radix"),
-            idea="The votes of all warps of a block split a whole section by one bit.",
-            limit="32 passes with two barriers each, and still merges.",
+            idea="The ballots of all warps of a block split a whole section by one bit.",
+            limit="32 passes with two barriers each, and then still merges.",
             kernels=("sort_block_radix", "sort_merge_path"),
             threads=whole_warps,
             comparable=_comparable,
@@ -164,8 +164,8 @@ PATTERN = Pattern(
             "radix",
             "Radix, digit by digit",
             run=program("radix"),
-            idea="Tiles count their digits, a scan of the counts says where each begins, and keys go there in order.",
-            limit="Three kernels a pass, which read each key twice; neighboring lanes write all over memory.",
+            idea="Tiles count their digits, a scan gives each digit's start, and a stable scatter moves the keys.",
+            limit="Three kernels per pass, which read each key twice; scattered, uncoalesced writes.",
             kernels=("sort_radix_count", "sort_radix_scatter"),
             threads=whole_warps,
             comparable=_comparable,
@@ -173,10 +173,10 @@ PATTERN = Pattern(
         ),
         Variant(
             "quicksort",
-            "Quicksort that launches itself",
+            "Quicksort with child launches",
             run=program("quicksort"),
-            idea="A block parts its keys by a pivot, and launches a grid for either half; few keys it sorts by itself.",
-            limit="The first levels are work of a few blocks, and a launch costs as much as thousands of comparisons.",
+            idea="A block partitions its keys by a pivot, and launches a child grid per half; it sorts small parts.",
+            limit="The first levels keep few blocks busy, and a launch costs as much as thousands of comparisons.",
             kernels=("sort_quick",),
             threads=whole_warps,
             comparable=_comparable,
@@ -186,17 +186,17 @@ PATTERN = Pattern(
             "merge",
             "Merge sort, merge path",
             run=program("merge"),
-            idea="Runs are merged two by two: a block searches for each key, all blocks share the result equally.",
-            limit="A pass over memory for each doubling of the runs; threads read and write eight keys apart.",
+            idea="Sorted runs are merged in pairs; merge path divides each result equally among all blocks.",
+            limit="A pass over memory for each doubling of the runs; threads access memory eight keys apart.",
             kernels=("sort_merge", "sort_merge_path"),
             comparable=_comparable,
         ),
         Variant(
             "onesweep",
-            "Radix, one sweep a pass",
+            "Radix, one sweep per pass",
             run=program("onesweep"),
-            idea="All digits are counted at once; then a tile asks those before it where its keys go: look-back.",
-            limit="A vote for each bit of a digit, and three trips of each key to shared memory.",
+            idea="All digits are counted first; then each pass is one kernel, with decoupled look-back between tiles.",
+            limit="A warp vote for each bit of a digit, and three round trips of each key to shared memory.",
             kernels=("sort_onesweep", "sort_digit_counts"),
             threads=whole_warps,
             comparable=_comparable,
@@ -206,8 +206,8 @@ PATTERN = Pattern(
             "peak",
             "Peak: radix, by size",
             run=program("peak"),
-            idea="Few keys are sorted by one block in one launch; many go in tiles as large as shared memory holds.",
-            limit="A tile is what shared memory holds: in larger ones, runs of a digit would be longer.",
+            idea="One block sorts few keys in one launch; many keys are sorted in tiles that fill shared memory.",
+            limit="Shared memory limits the tile size: in larger tiles, runs of equal digits would be longer.",
             kernels=("sort_in_block", "sort_peak_counts", "sort_peak_pass"),
             threads=lambda params: THREADS,
             comparable=_comparable,
@@ -217,8 +217,8 @@ PATTERN = Pattern(
             "thrust",
             "Thrust (CuPy)",
             run=program("thrust"),
-            idea="What a user of CuPy has: its sort and argsort are Thrust's, which call CUB's radix sort.",
-            limit="Places have 64 bits; keys of other kinds become unsigned numbers first, and what they were after.",
+            idea="CuPy's sort and argsort, which call Thrust and so CUB's radix sort.",
+            limit="Positions have 64 bits; signed and float keys are converted to unsigned numbers and back.",
             kernels=(),
             comparable=_comparable,
             library="Thrust",
@@ -245,34 +245,34 @@ PATTERN = Pattern(
         ),
     },
     distributed=DistributedProgram(
-        local="Each device takes samples of its chunk.",
-        exchange="The samples say where buckets begin; each device sends every other its share of that one's bucket.",
-        fix_up="Each device sorts its bucket, shares side by side: equal keys stay in the order of their chunks.",
+        local="Each device samples its chunk.",
+        exchange="The samples determine the buckets; each device sends every other its keys of that one's bucket.",
+        fix_up="Each device sorts its bucket, with the chunks' keys in order: the sort is stable.",
         plan=plan,
     ),
     presets=(
         Preset(
             "Worked example: 7 14 4 1, bit by bit",
-            "Four keys of four bits, for a warp: at each bit the vote says how many have a 0, which go first, and "
-            "where each of the others goes. The Step tab shows the votes and ranks of all lanes under Variables.",
+            "Four keys of four bits, in one warp: for each bit, the ballot gives the number of keys with a 0, which "
+            "come first, and the position of each key. The Step tab shows ballots and ranks under Variables.",
             {"input": "worked", "n": 4, "dtype": "uint32", "block": "32", "bits": "1"},
             variant="warp-radix",
         ),
         Preset(
             "Runs that double",
-            "Sorted runs are merged two by two: after each pass half as many are left, twice as long.",
+            "Sorted runs are merged in pairs: after each pass there are half as many, twice as long.",
             {"input": "random", "n": 2**14, "block": "32"},
             variant="merge",
         ),
         Preset(
             "Digit by digit",
-            "The keys look unsorted until the last pass: each pass only keeps the order that those before it made.",
+            "The keys look unsorted until the last pass: each pass only preserves the order of those before it.",
             {"input": "random", "n": 2**14, "dtype": "uint32", "bits": "4"},
             variant="radix",
         ),
         Preset(
-            "Nearly sorted, and none the wiser",
-            "A network compares the same places whatever the keys are: what is nearly sorted takes it as long.",
+            "Nearly sorted, but not faster",
+            "A sorting network always compares the same positions: nearly sorted keys take as long as any others.",
             {"input": "nearly", "n": 2**14},
             variant="bitonic",
         ),

@@ -1,4 +1,4 @@
-"""The host program of the fastest sort: by one block, or in tiles, whose shape goes by how many keys there are."""
+"""The host program of the fastest sort: in one block, or in tiles of a shape that depends on the number of keys."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gpu.warp import WARP
 PEAK_FILE = "sort_peak.cu"
 
 THREADS = 256
-"""The fewest threads that a block has: one for each value of a byte."""
+"""The fewest threads per block: one for each value of a byte."""
 
-# A digit is a byte; what shared memory holds beside keys and digits; threads of a block that counts digits, such blocks
-# for each multiprocessor, and bytes that a thread counts at least.
+# A digit is a byte. Bytes of shared memory in addition to keys and digits. For the kernel that counts digits: threads
+# per block, blocks per multiprocessor, and the fewest bytes per thread.
 _BYTE = 8
 _BYTE_VALUES = 256
 _SCAN_BYTES = 64
@@ -27,16 +27,16 @@ _COUNTED_BYTES = 16
 
 @dataclass(frozen=True)
 class Tiling:
-    """How keys are shared out.
+    """A tile shape: how keys are divided among blocks and threads.
 
     Parameters
     ----------
     threads : int
-        Of a block.
+        Threads per block.
     keys : int
-        Of a thread.
+        Keys per thread.
     blocks : int
-        So many share a multiprocessor.
+        Resident blocks per multiprocessor.
     """
 
     threads: int
@@ -45,15 +45,15 @@ class Tiling:
 
     @property
     def tile(self) -> int:
-        """Keys of a block."""
+        """Keys per block."""
         return self.threads * self.keys
 
     def shared_bytes(self, key_bytes: int) -> int:
-        """Return what a block holds of shared memory, at most: a tile's keys, or its counts, and what digits need."""
+        """Return the most shared memory per block in bytes: a tile's keys or its counts, and the digits' tables."""
         return self.held_bytes(key_bytes) + 4 * _BYTE_VALUES + _SCAN_BYTES
 
     def held_bytes(self, key_bytes: int) -> int:
-        """Return how much of that a launch asks for."""
+        """Return the bytes of dynamic shared memory among these, for the launch."""
         return max(self.tile * key_bytes, 2 * _BYTE_VALUES * self.threads // WARP)
 
     def build(self, job: Job) -> Module:
@@ -62,7 +62,7 @@ class Tiling:
         return job.engine.build(PEAK_FILE, {**job.defines, **shape})
 
     def launch(self, job: Job, kernel: str, blocks: int, *arguments: Argument, shared_bytes: int = 0) -> None:
-        """Launch a kernel on so many blocks of this shape."""
+        """Launch a kernel on a number of blocks of this shape."""
         function = self.build(job).kernel(kernel)
         job.engine.launch(function, (blocks, 1, 1), (self.threads, 1, 1), *arguments, shared_bytes=shared_bytes)
 
@@ -80,18 +80,18 @@ _TILES: dict[tuple[int, bool], tuple[tuple[float, Tiling], ...]] = {
     (8, False): ((1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
     (8, True): ((1.4, Tiling(512, 16, 2)), (1.4, Tiling(256, 22, 3)), (0, Tiling(256, 8, 4))),
 }
-"""By the bytes of a key and whether places go along: tiles, and how many each multiprocessor has at least."""
+"""By key size in bytes and whether positions are sorted too: the fewest tiles per multiprocessor, and their shape."""
 
 
 def peak(job: Job, data: Data) -> Sorting:
-    """Sort few keys by one block; many in tiles, whose shape goes by how many there are."""
+    """Sort few keys in one block, and many in tiles of a shape that depends on their number."""
     pairs, key_bytes = bool(job.defines["PAIRS"]), int(data.keys.dtype.itemsize)
     passes = -(-job.bits // _BYTE)
     for shape in _IN_BLOCK:
         if job.n <= shape.tile and shape.shared_bytes(key_bytes) <= job.engine.device.shared_bytes_per_block:
             numbers = np.int32(job.n), np.int32(passes)
-            held = shape.held_bytes(key_bytes)
-            shape.launch(job, "sort_in_block", 1, data.keys, data.places, *numbers, shared_bytes=held)
+            dynamic_bytes = shape.held_bytes(key_bytes)
+            shape.launch(job, "sort_in_block", 1, data.keys, data.places, *numbers, shared_bytes=dynamic_bytes)
             yield job.progress(data, 1.0, "sorted by one block")
             return data
     device = job.engine.device
@@ -105,7 +105,7 @@ def peak(job: Job, data: Data) -> Sorting:
 
 
 def _tiles(job: Job, data: Data, shape: Tiling, passes: int) -> Sorting:
-    """Count the digits of all passes; then each pass in one launch, over tiles of a shape."""
+    """Count the digits of all passes; then run each pass in one launch, in tiles of a shape."""
     engine, n = job.engine, job.n
     tiles = -(-n // shape.tile)
     states = engine.allocate((2, tiles * _BYTE_VALUES), np.uint32)
@@ -116,11 +116,11 @@ def _tiles(job: Job, data: Data, shape: Tiling, passes: int) -> Sorting:
     cleared = np.int32(tiles * _BYTE_VALUES), np.int32(n)
     kernel = shape.build(job).kernel("sort_peak_counts")
     engine.launch(kernel, (counting, 1, 1), (_COUNTING_THREADS, 1, 1), data.keys, counts, states, *cleared)
-    other, held = job.empty_like(data), shape.held_bytes(data.keys.dtype.itemsize)
+    other, dynamic_bytes = job.empty_like(data), shape.held_bytes(data.keys.dtype.itemsize)
     for number in range(passes):
         numbers = np.int32(n), np.int32(number)
-        given = *both(data, other), counts, states, *numbers
-        shape.launch(job, "sort_peak_pass", tiles, *given, shared_bytes=held)
+        arguments = *both(data, other), counts, states, *numbers
+        shape.launch(job, "sort_peak_pass", tiles, *arguments, shared_bytes=dynamic_bytes)
         data, other = other, data
         yield job.progress(data, (number + 1) / passes, f"sorted by the lowest {number + 1} bytes")
     for buffer in (counts, states):

@@ -1,4 +1,4 @@
-"""The host programs of the sorts: which kernels a rung launches, in which order."""
+"""The host programs of the sort variants."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _C_TYPES = {
     "float64": "double",
 }
 
-# As in the kernels: the rounds of a radix tile, the keys that a thread merges.
+# As in the kernels: rounds per radix tile, and keys per thread of a merge.
 _ROUNDS = 8
 _OUTPUTS = 8
 
-# One sweep's own: keys a thread (fewer where places take registers), where that leaves so many tiles for each
-# multiprocessor; blocks that count digits.
+# For the onesweep variant: keys per thread (fewer if positions need registers), the fewest tiles per multiprocessor for
+# which to use them, and blocks per multiprocessor that count digits.
 _KEYS_A_THREAD = (24, 16, 8, 4, 2, 1)
 _PAIRS_A_THREAD = (22, 16, 8, 4, 2, 1)
 _TILES_EACH = 1.5
@@ -41,7 +41,7 @@ _COUNTING_BLOCKS_EACH = 8
 
 
 def one_thread(job: Job, data: Data) -> Sorting:
-    """Let one thread select the least key of those that are left, again and again."""
+    """Run selection sort on one thread."""
     kernel = job.build().kernel("sort_one_thread")
     job.engine.launch(kernel, (1, 1, 1), (1, 1, 1), data.keys, data.places, np.int32(job.n))
     yield job.progress(data, 1.0, "sorted")
@@ -49,7 +49,7 @@ def one_thread(job: Job, data: Data) -> Sorting:
 
 
 def odd_even(job: Job, data: Data) -> Sorting:
-    """Sort two neighboring halves of sections at a time, in as many rounds as there are halves."""
+    """Sort pairs of neighboring half sections, in as many rounds as there are half sections."""
     module = job.build()
     rounds = 1 if job.n <= 2 * job.block else -(-job.n // job.block)
     for number in range(rounds):
@@ -61,7 +61,7 @@ def odd_even(job: Job, data: Data) -> Sorting:
 
 
 def bitonic(job: Job, data: Data) -> Sorting:
-    """Sort sections; then the network's strides over all keys, the short ones of a section together."""
+    """Sort sections; then apply the network's strides to all keys, the short ones within a section in one launch."""
     n, section = job.n, 2 * job.block
     module = job.build()
     sections, both = -(-n // section), (data.keys, data.places, np.int32(n))
@@ -85,7 +85,7 @@ def bitonic(job: Job, data: Data) -> Sorting:
 
 
 def warp_radix(job: Job, data: Data) -> Sorting:
-    """Sort 32 keys at a time by their bits, and merge."""
+    """Sort runs of 32 keys by their bits, then merge the runs."""
     module = job.build()
     blocks = -(-job.n // job.block)
     job.launch(module, "sort_warp_radix", blocks, data.keys, data.places, np.int32(job.n), np.int32(job.bits))
@@ -93,7 +93,7 @@ def warp_radix(job: Job, data: Data) -> Sorting:
 
 
 def block_radix(job: Job, data: Data) -> Sorting:
-    """Sort a block's keys by their bits, and merge."""
+    """Sort one run per block by its keys' bits, then merge the runs."""
     module = job.build()
     blocks = -(-job.n // job.block)
     job.launch(module, "sort_block_radix", blocks, data.keys, data.places, np.int32(job.n), np.int32(job.bits))
@@ -101,14 +101,14 @@ def block_radix(job: Job, data: Data) -> Sorting:
 
 
 def merge(job: Job, data: Data) -> Sorting:
-    """Sort a block's keys by merges in shared memory, and merge on."""
+    """Sort one run per block by merges in shared memory, then merge the runs."""
     module = job.build()
     job.launch(module, "sort_merge", -(-job.n // job.block), data.keys, data.places, np.int32(job.n))
     return (yield from _merges(job, module, data, job.block))
 
 
 def _merges(job: Job, module: Module, data: Data, run: int) -> Sorting:
-    """Merge sorted runs two by two until one is left."""
+    """Merge pairs of sorted runs until one is left."""
     n = job.n
     section, rounds = run, (-(-n // run) - 1).bit_length()
     yield job.progress(data, 1 / (rounds + 1), f"runs of {run}")
@@ -125,7 +125,7 @@ def _merges(job: Job, module: Module, data: Data, run: int) -> Sorting:
 
 
 def radix(job: Job, data: Data) -> Sorting:
-    """Sort by a digit at a time, the lowest first: count, scan the counts, scatter."""
+    """Sort by one digit per pass, the lowest first: count, scan the counts, scatter."""
     engine, n = job.engine, job.n
     tiles = -(-n // (_ROUNDS * job.block))
     module = job.build(DIGIT_BITS=job.digit_bits)
@@ -147,22 +147,22 @@ def radix(job: Job, data: Data) -> Sorting:
 
 
 def quick(job: Job, data: Data) -> Sorting:
-    """Launch one block; the rest the device launches by itself."""
-    # Of few keys some parts are left that launch others, for somebody who watches.
+    """Launch one block, which starts child launches for the rest."""
+    # For few keys, small parts still start child launches, so that they can be followed step by step.
     small = min(job.block, max(job.n // 4, 2))
     module = job.build(QUICK_FILE, SMALL=small)
     spare = job.empty_like(data)
     numbers = np.int32(0), np.int32(job.n), np.int32(0), np.int32(0)
     job.launch(module, "sort_quick", 1, *both(data, spare), *numbers)
-    yield Progress(0.8, "parted and sorted")
+    yield Progress(0.8, "partitioned and sorted")
     job.free(spare)
     return data
 
 
 def onesweep(job: Job, data: Data) -> Sorting:
-    """Count the digits of all passes; then each pass in one launch."""
+    """Count the digits of all passes; then run each pass in one launch."""
     engine, n = job.engine, job.n
-    keys_a_thread = _keys_a_thread(job, data)
+    keys_a_thread = _keys_per_thread(job, data)
     tile = keys_a_thread * job.block
     tiles = -(-n // tile)
     module = job.build(ONESWEEP_FILE, DIGIT_BITS=job.digit_bits, KEYS_A_THREAD=keys_a_thread)
@@ -186,7 +186,7 @@ def onesweep(job: Job, data: Data) -> Sorting:
 
 
 def thrust(job: Job, data: Data) -> Sorting:
-    """Let Thrust sort the keys as the unsigned numbers that are in their order."""
+    """Sort the keys' ranks by Thrust."""
     descending, pairs = bool(job.defines["DESCENDING"]), bool(job.defines["PAIRS"])
 
     def routine(library: Any, keys: Any, places: Any) -> None:
@@ -205,8 +205,8 @@ def thrust(job: Job, data: Data) -> Sorting:
     return data
 
 
-def _keys_a_thread(job: Job, data: Data) -> int:
-    """Return how many keys a thread takes: what shared memory holds, but so few that all multiprocessors work."""
+def _keys_per_thread(job: Job, data: Data) -> int:
+    """Return the keys per thread: as many as fit in shared memory while all multiprocessors have tiles."""
     device, block, key_bytes = job.engine.device, job.block, data.keys.dtype.itemsize
     counts = 4 * 2**job.digit_bits * (block // WARP + 1) + 4 * 2 * 2**job.digit_bits
     for keys in _PAIRS_A_THREAD if job.defines["PAIRS"] else _KEYS_A_THREAD:
@@ -229,7 +229,7 @@ RUNGS: dict[str, tuple[Sort, bool]] = {
     "peak": (peak, False),
     "thrust": (thrust, False),
 }
-"""By variants' names, the launches for one key or more, and whether blocks are whole warps."""
+"""By variant name, the function that launches its kernels for at least one key, and whether blocks are whole warps."""
 
 
 def program(variant: str) -> HostProgram:
@@ -255,26 +255,26 @@ def program(variant: str) -> HostProgram:
 
 
 def sorted_on_device(variant: str, engine: Engine, data: Data, params: Params) -> Data:
-    """Sort at least one key by a rung; what is returned takes the place of `data`."""
+    """Sort at least one key by a variant; the result replaces `data`."""
     n = data.keys.shape[0]
     sorting = _sorting(variant, engine, data, engine.download(data.keys, min(n, READABLE_ELEMENTS + 1)), n, params)
     while True:
         try:
             next(sorting)
         except StopIteration as end:
-            made: Data = end.value
-            return made
+            result: Data = end.value
+            return result
 
 
 def _sorting(variant: str, engine: Engine, data: Data, keys: Array, n: int, params: Params) -> Sorting:
-    """Sort n keys; `keys` are all of them, or as many as nobody watches."""
+    """Sort n keys; `keys` are all of them, or just more than `READABLE_ELEMENTS`."""
     job = job_of(variant, engine, params, n, _differing_bits(keys))
-    yield job.progress(data, 0.0, "as they came")
+    yield job.progress(data, 0.0, "in input order")
     return (yield from RUNGS[variant][0](job, data))
 
 
 def job_of(variant: str, engine: Engine, params: Params, n: int, bits: int | None = None) -> Job:
-    """Return what a variant's launches for so many keys have in common."""
+    """Return the context of a variant's launches for n keys."""
     defines: dict[str, int | str] = {
         "KEY": _C_TYPES[params["dtype"]],
         "DESCENDING": int(params["order"] == "descending"),
@@ -286,7 +286,7 @@ def job_of(variant: str, engine: Engine, params: Params, n: int, bits: int | Non
 
 
 def _differing_bits(keys: Array) -> int:
-    """Return how many low bits of the keys' order differ, at least 1: few enough to be watched."""
+    """Return the number of low bits in which ranks differ, at least 1, for few keys; all bits for many keys."""
     if keys.size > READABLE_ELEMENTS:
         return 8 * keys.dtype.itemsize
     ranks = rank(keys)

@@ -1,4 +1,4 @@
-"""Sort over several devices: splitters out of samples of all chunks, buckets exchanged, and each sorted by itself."""
+"""Sample sort on several devices: splitters from samples, an exchange of buckets, and a local sort of each."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from gpu.warp import WARP
 
 CHUNKS_FILE = "sort_chunks.cu"
 
-# Samples of a chunk, where it has as many keys: for each bucket at least, and in all at most. Of so many samples of all
-# chunks for each bucket, a bucket has more than its share by hardly more than one over the root of their number.
+# Samples per chunk, if it has as many keys: the fewest per bucket, and the most in total. With s samples per bucket, a
+# bucket exceeds its share by a factor of about 1 + 1 / sqrt(s).
 _FEWEST_SAMPLES = 256
 _MOST_SAMPLES = 2**14
 _SAMPLED_OF = 64
-"""One key of so many is a sample, between those bounds."""
+"""Keys per sample, within those bounds."""
 
 _OUTPUT_NAMES = {"keys": "keys", "result": "places"}
 _MOST_BLOCKS = 2**16
 
-# As in the kernels: keys of a warp, and buckets that are written at a time.
+# As in the kernels: keys per warp, and buckets written per launch.
 _SECTION = 16 * WARP
 _AT_ONCE = 4
 
 
 def plan(tasks: Tasks) -> dict[str, Parts]:
-    """Name the tasks: a bucket for each chunk, and a share of each bucket from each chunk."""
+    """Add the Dask tasks: one bucket per chunk, and a share of each bucket from each chunk."""
     buckets, pairs = len(tasks.chunks), _pairs(tasks.params)
     chunks = [tasks.make(sort_sample, chunk, buckets, place=place) for place, chunk in enumerate(tasks.chunks)]
     splitters = tasks.make(sort_splitters, [each["samples"] for each in chunks], buckets)
@@ -43,21 +43,21 @@ def plan(tasks: Tasks) -> dict[str, Parts]:
         for place, each in enumerate(chunks)
     ]
     starts = tasks.make(sort_starts, [each["bounds"] for each in shares])
-    made = []
+    sorted_buckets = []
     for bucket in range(buckets):
         keys = [each[f"keys {bucket}"] for each in shares]
         places = [each[f"places {bucket}"] for each in shares] if pairs else None
-        made.append(tasks.make(sort_bucket, keys, places, place=bucket))
+        sorted_buckets.append(tasks.make(sort_bucket, keys, places, place=bucket))
     if not pairs:
-        result = Parts(tuple(made), starts)
+        result = Parts(tuple(sorted_buckets), starts)
         return {"keys": result, "result": result}
-    return {name: Parts(tuple(each[part] for each in made), starts) for name, part in _OUTPUT_NAMES.items()}
+    return {name: Parts(tuple(each[part] for each in sorted_buckets), starts) for name, part in _OUTPUT_NAMES.items()}
 
 
 def sort_sample(worker: OnWorker, piece: Piece, buckets: int) -> dict[str, Any]:
-    """Bring a chunk's keys to the device, where they stay, and take samples of them.
+    """Upload a chunk's keys, which stay on the device, and sample them.
 
-    A sample is any key of as many stretches as there are samples, whatever their order: by numbers that look random.
+    The samples are stratified: a random key of each of equal ranges of positions.
     """
     engine, keys = worker.engine, typed(piece.inputs, worker.params)
     n = keys.size
@@ -67,27 +67,27 @@ def sort_sample(worker: OnWorker, piece: Piece, buckets: int) -> dict[str, Any]:
         bounds = np.arange(count + 1, dtype=np.int64) * n // count
         places = np.random.default_rng(piece.place).integers(bounds[:-1], bounds[1:]).astype(np.int32)
         job = _job(worker, n)
-        taken, sampled = engine.upload(places), engine.allocate((count,), keys.dtype)
+        indices, sampled = engine.upload(places), engine.allocate((count,), keys.dtype)
         job.launch(
             job.build(CHUNKS_FILE),
             "sort_chunk_sample",
             -(-count // job.block),
             on_device,
-            taken,
+            indices,
             sampled,
             np.int32(count),
         )
         samples["key"] = engine.download(sampled, count)
-        for buffer in (taken, sampled):
+        for buffer in (indices, sampled):
             engine.free(buffer)
         samples["chunk"], samples["place"], samples["stands_for"] = piece.place, places, np.diff(bounds)
     return {"keys": on_device, "start": np.array(piece.start), "samples": samples}
 
 
 def sort_splitters(worker: OnWorker, samples: list[Array], buckets: int) -> Array:
-    """Sort what was sampled, which is stable, and return the samples at which each bucket but the first begins.
+    """Sort the samples by a stable sort, and return those at which each bucket except the first begins.
 
-    A sample stands for the keys from it to the next one of its chunk: longer chunks have no more samples than others.
+    A sample has the weight of its range of keys, since longer chunks may not have more samples than others.
     """
     together = np.concatenate(samples)
     if not together.size:
@@ -100,22 +100,25 @@ def sort_splitters(worker: OnWorker, samples: list[Array], buckets: int) -> Arra
     for buffer in (data.keys, data.places):
         engine.free(buffer)
     before = in_order["stands_for"].cumsum() - in_order["stands_for"]
-    wanted = np.arange(1, buckets) * int(in_order["stands_for"].sum()) // buckets
-    return in_order[np.minimum(np.searchsorted(before, wanted), keys.size - 1)]
+    bounds = np.arange(1, buckets) * int(in_order["stands_for"].sum()) // buckets
+    return in_order[np.minimum(np.searchsorted(before, bounds), keys.size - 1)]
 
 
 def sort_share(
     worker: OnWorker, keys: Buffer, start: Array, splitters: Array, buckets: int, chunk: int
 ) -> dict[str, Array | Buffer]:
-    """Share a chunk's keys out; each bucket's share, in their order, stays on the device until somebody takes it."""
+    """Distribute a chunk's keys to buckets, in stable order; the shares stay on the device until they are fetched."""
     engine, n = worker.engine, keys.shape[0]
     job = _job(worker, n)
     module, sections = job.build(CHUNKS_FILE), -(-n // _SECTION)
     blocks = -(-sections * WARP // job.block)
-    # In the splitter's own chunk its place divides equal keys; in others they all go the same way.
-    froms = np.where(splitters["chunk"] == chunk, splitters["place"], np.where(splitters["chunk"] < chunk, 0, n))
-    taken = [engine.upload(np.ascontiguousarray(splitters["key"])), engine.upload(froms.astype(np.int32))]
-    at_splitters = keys, np.int32(n), *taken, np.int32(buckets)
+    # In the splitter's chunk its position divides equal keys; in other chunks they all belong to one bucket.
+    first_equal = np.where(splitters["chunk"] == chunk, splitters["place"], np.where(splitters["chunk"] < chunk, 0, n))
+    splitter_buffers = [
+        engine.upload(np.ascontiguousarray(splitters["key"])),
+        engine.upload(first_equal.astype(np.int32)),
+    ]
+    at_splitters = keys, np.int32(n), *splitter_buffers, np.int32(buckets)
     counts = engine.allocate((buckets * sections,), np.int32)
     starts, bounds = counts, np.zeros(buckets + 1, np.int64)
     if n:
@@ -135,41 +138,41 @@ def sort_share(
         bounds[:-1], bounds[-1] = engine.download(begin), n
         for buffer in (counts, begin):
             engine.free(buffer)
-    shares = [_allocated(job, length, keys) for length in np.diff(bounds).tolist()]
+    shares = [_allocate(job, length, keys) for length in np.diff(bounds).tolist()]
     for first in range(0, buckets if n else 0, _AT_ONCE):
         to = shares[first : first + _AT_ONCE]
         to += to[-1:] * (_AT_ONCE - len(to))
         numbers = np.int32(sections), np.int32(start), np.int32(first)
         memory = *(each.keys for each in to), *(each.places for each in to)
         job.launch(module, "sort_chunk_share", blocks, *at_splitters, starts, *numbers, *memory)
-    for buffer in (*taken, starts):
+    for buffer in (*splitter_buffers, starts):
         engine.free(buffer)
-    made: dict[str, Array | Buffer] = {"bounds": bounds}
+    results: dict[str, Array | Buffer] = {"bounds": bounds}
     for bucket, share in enumerate(shares):
-        made[f"keys {bucket}"] = share.keys
+        results[f"keys {bucket}"] = share.keys
         if _pairs(worker.params):
-            made[f"places {bucket}"] = share.places
+            results[f"places {bucket}"] = share.places
         else:
             engine.free(share.places)
-    return made
+    return results
 
 
 def sort_starts(worker: OnWorker, bounds: list[Array]) -> Array:
-    """Return where each bucket begins among all keys."""
+    """Return the start of each bucket in the sorted keys."""
     starts: Array = np.sum(bounds, axis=0)[:-1]
     return starts
 
 
 def sort_bucket(worker: OnWorker, keys: list[Buffer], places: list[Buffer] | None) -> Array | dict[str, Array]:
-    """Sort a bucket by the rung: its shares side by side, so that equal keys stay in the order of their chunks."""
+    """Concatenate a bucket's shares in the order of their chunks, so that the sort is stable, and sort it."""
     engine, n = worker.engine, sum(each.shape[0] for each in keys)
     job = _job(worker, n)
-    data, first = _allocated(job, n, keys[0]), 0
+    data, first = _allocate(job, n, keys[0]), 0
     for number, each in enumerate(keys):
         if count := each.shape[0]:
             blocks, numbers = min(-(-count // job.block), _MOST_BLOCKS), (np.int32(first), np.int32(count))
-            taken = each, places[number] if places is not None else data.places
-            job.launch(job.build(CHUNKS_FILE), "sort_chunk_join", blocks, *taken, data.keys, data.places, *numbers)
+            share = each, places[number] if places is not None else data.places
+            job.launch(job.build(CHUNKS_FILE), "sort_chunk_join", blocks, *share, data.keys, data.places, *numbers)
         first += count
     if n:
         data = sorted_on_device(worker.variant, engine, data, worker.params)
@@ -180,12 +183,12 @@ def sort_bucket(worker: OnWorker, keys: list[Buffer], places: list[Buffer] | Non
 
 
 def _job(worker: OnWorker, n: int) -> Job:
-    """Return what launches of the kernels here have in common, of which a warp does what it does together."""
+    """Return the context of this module's launches: their kernels need whole warps."""
     job = job_of(worker.variant, worker.engine, worker.params, n)
     return replace(job, defines={**job.defines, "BLOCK_SIZE": whole_warps(worker.params)})
 
 
-def _allocated(job: Job, count: int, keys: Buffer) -> Data:
+def _allocate(job: Job, count: int, keys: Buffer) -> Data:
     places = job.engine.allocate((count if job.defines["PAIRS"] else 1,), np.int32)
     return Data(job.engine.allocate((count,), keys.dtype), places)
 

@@ -128,7 +128,7 @@ def test_a_kernel_that_does_not_compile_is_told_and_the_others_are_timed() -> No
     engine.sources = {"nbody.cu": "#ifdef THREADS_PER_BODY\n#error none\n#endif\n" + kernel_text("nbody.cu", {})}
     case = Case("small", {"bodies": 64, "steps": 0})
     rows = {row.who: row for row in measure(engine, prepare(find_pattern("nbody"), case, 1), 1)}
-    failed = rows.pop("Several threads a body")
+    failed = rows.pop("Several threads per body")
     assert "none" in failed.remark
     assert not failed.times_ms
     assert len(rows) > 3

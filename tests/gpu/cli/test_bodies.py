@@ -98,10 +98,10 @@ def test_frames_are_pictures_of_every_step(command: Any, tmp_path: Path) -> None
         (("--bodies", "0"), "--bodies is a whole number from 1"),
         (("--preset", "moon"), "--preset is one of galaxies"),
         (("--preset", "solar", "--bodies", "9"), "--bodies has no effect with --preset solar"),
-        (("--output", "final.txt"), "bodies go into .csv, .tipsy"),
+        (("--output", "final.txt"), "its suffix has to be one of .csv, .tipsy"),
         (("--output", "missing/final.csv"), "there is no folder missing"),
         (("--input", "missing.csv"), "There is no file missing.csv"),
-        (("--input", "bad.csv"), "bad.csv, line 2: 2 numbers where a body has seven"),
+        (("--input", "bad.csv"), "bad.csv, line 2: 2 numbers, but a body has seven"),
         (("--frames", "bad.csv"), "bad.csv cannot be made a folder: file exists"),
     ],
 )

@@ -337,8 +337,8 @@ def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch:
     done = command("run", "matmul", "--variant", "cublas", "--n", "8", "--engine", "simulator")
     assert done.code == 2
     assert done.err == (
-        "lockstep: cuBLAS cannot be called here. The simulator runs kernels from their source, and a library comes "
-        "without any. Take another variant.\n"
+        "lockstep: cuBLAS cannot be called here. The simulator runs kernels from source, and libraries do not "
+        "include theirs. Take another variant.\n"
     )
 
 
@@ -576,7 +576,7 @@ def test_run_in_an_order(command, schedule: str, right: bool):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--schedule", "lanes"), "'lanes' is no schedule: it is round-robin, shuffle:SEED"),
+        (("--schedule", "lanes"), "'lanes' is not a schedule: use round-robin, shuffle:SEED"),
         (("--schedule", "lanes:1", "--executor", "compiled"), "leave out --engine and --executor"),
         (("--schedule", "lanes:1", "--engine", "cuda"), "leave out --engine and --executor"),
     ],
@@ -611,7 +611,7 @@ def test_run_counts_numbers_of_a_file_by_ranges(command, tmp_path: Path):
     ("options", "why"),
     [
         (["--of", "levels", "--text", "x"], "--text has no effect with --of levels"),
-        (["--edges", "1,0"], "rises from number to number"),
+        (["--edges", "1,0"], "must increase"),
         (["--of", "letters", "--input", "none.txt"], "There is no file none.txt"),
         (["--of", "ranges", "--numbers", "file"], "No file of numbers is open"),
     ],

@@ -51,9 +51,9 @@ def test_what_would_take_for_ever_is_refused(name: str) -> None:
     variant = pattern.variant("one-thread")
     few, many = ({**pattern.check(each)} for each in LIMITS[name])
     assert not variant.obstacle(pattern.inputs({}, few, 0), few)
-    with closing(SimulatorEngine()) as engine, pytest.raises(InputError, match="One thread alone would do") as refused:
+    with closing(SimulatorEngine()) as engine, pytest.raises(InputError, match="One thread would execute") as refused:
         run_pattern(engine, pattern, variant, {}, many, lambda progress: None)
-    assert f"at most {MOST_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
+    assert f"the limit is {MOST_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
     assert refused.value.advice == "Take fewer elements, or another variant."
 
 

@@ -83,7 +83,7 @@ def test_a_file_must_be_given() -> None:
         ([0.0, 1e39], "float32", r"Element 1 of the input, 1e\+39, does not fit float32."),
         ([2**31], "int32", "Element 0 of the input, 2147483648, does not fit int32."),
         ([2.0, -(2.0**31) - 1], "int32", "Element 1 of the input, -2147483649.0, does not fit int32."),
-        ([1.0, 2.5], "int32", "Element 1 of the input, 2.5, is not whole, as int32 is; float32 takes it."),
+        ([1.0, 2.5], "int32", "Element 1 of the input, 2.5, is not whole, as int32 requires; float32 can hold it."),
     ],
 )
 def test_values_that_do_not_fit_are_refused(values: list[float], dtype: str, message: str) -> None:

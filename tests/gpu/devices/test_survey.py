@@ -37,7 +37,11 @@ def test_a_gpu_with_everything_is_usable():
 @pytest.mark.parametrize(
     ("facts", "reason", "remedy"),
     [
-        (NOTHING, "No NVIDIA driver is installed.", "The simulator runs every kernel without one. With a GPU: Install"),
+        (
+            NOTHING,
+            "No NVIDIA driver is installed.",
+            "The simulator runs all kernels without a GPU. With a GPU: Install",
+        ),
         (
             replace(NOTHING, on_the_bus=True),
             "There is an NVIDIA GPU, but no NVIDIA driver is installed.",
@@ -45,14 +49,14 @@ def test_a_gpu_with_everything_is_usable():
         ),
         (
             replace(NOTHING, driver_tool=True),
-            "There is an nvidia-smi, but the driver's library libcuda is not found.",
+            "nvidia-smi is installed, but the driver's library libcuda is not found.",
             "In a container, start it with `--gpus all`",
         ),
-        (Facts("darwin"), "NVIDIA has no driver for macOS.", "The simulator runs every kernel"),
+        (Facts("darwin"), "NVIDIA has no driver for macOS.", "The simulator runs all kernels"),
         (
             replace(GOOD, status=100, gpus=()),
-            "The NVIDIA driver is there, but it sees no GPU.",
-            "See what nvidia-smi -L lists; a container needs `--gpus all`.",
+            "The NVIDIA driver is installed, but it finds no GPU.",
+            "Check the output of nvidia-smi -L; a container needs `--gpus all`.",
         ),
         (
             replace(GOOD, status=100, gpus=(), visible="7"),
@@ -63,18 +67,18 @@ def test_a_gpu_with_everything_is_usable():
         (
             replace(GOOD, status=803, gpus=()),
             "The NVIDIA driver's library and its kernel module do not match (CUDA error 803).",
-            "Start the machine again",
+            "Restart the machine",
         ),
         (
             replace(GOOD, status=999, gpus=()),
             "The NVIDIA driver does not start (CUDA error 999).",
-            "See what nvidia-smi says.",
+            "Check the output of nvidia-smi.",
         ),
         (replace(GOOD, pycuda="missing"), "PyCUDA is not installed.", "Run `make setup`, or `pip install -r"),
         (
             replace(GOOD, pycuda="libcurand.so.10: cannot open shared object file"),
             "PyCUDA cannot be loaded: libcurand.so.10: cannot open shared object file.",
-            "Build it again for this driver",
+            "Rebuild it for this driver",
         ),
         (
             replace(GOOD, nvcc="", toolkit_cuda=(0, 0)),
@@ -84,7 +88,7 @@ def test_a_gpu_with_everything_is_usable():
         (
             replace(GOOD, toolkit_cuda=(0, 0)),
             "The CUDA compiler /usr/local/cuda/bin/nvcc does not run.",
-            "Install the CUDA toolkit again",
+            "Reinstall the CUDA toolkit",
         ),
         (replace(GOOD, host_compiler=False), "nvcc needs a C++ compiler, and g++ is not found.", "Install it"),
         (
@@ -99,13 +103,13 @@ def test_a_gpu_with_everything_is_usable():
         ),
         (
             replace(GOOD, gpus=(Gpu("GTX 1080", (6, 1)),)),
-            "CUDA 13.0 does not compile for its compute capability 6.1.",
+            "CUDA 13.0 does not support its compute capability 6.1.",
             "Install an older toolkit",
         ),
         (
             replace(NOTHING, complaint="the NVIDIA driver did not answer within 60 s"),
-            "Whether there is one is not known: the NVIDIA driver did not answer within 60 s.",
-            "Start the machine again, then try nvidia-smi.",
+            "The search for GPUs failed: the NVIDIA driver did not answer within 60 s.",
+            "Restart the machine, then try nvidia-smi.",
         ),
     ],
 )

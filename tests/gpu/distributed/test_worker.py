@@ -108,7 +108,7 @@ def test_a_worker_that_ends_closes_its_engine_in_its_thread(monkeypatch, status,
 
 class Refusing(LockstepEngine):
     def share(self, buffer):
-        raise LaunchError("The driver refused the run: operation not supported.")
+        raise LaunchError("The driver rejected the run: operation not supported.")
 
 
 @pytest.mark.parametrize("engine", [PlainEngine(), Refusing()], ids=["none", "refused"])

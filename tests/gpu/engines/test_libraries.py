@@ -126,13 +126,13 @@ def test_a_cupy_that_does_not_load_says_why(monkeypatch: pytest.MonkeyPatch) -> 
         return real(name, *others)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(LaunchError, match=r"CuPy does not load here: libcublas\.so\.13 is missing\."):
+    with pytest.raises(LaunchError, match=r"CuPy does not load: libcublas\.so\.13 is missing\."):
         libraries.call(lambda library: None, [], untimed)
 
 
 def test_whether_there_is_a_library_is_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert libraries.why_none().startswith("CuPy is not installed here; `pip install cupy-cuda13x`")
+    assert libraries.why_none().startswith("CuPy is not installed; run `pip install cupy-cuda13x`")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "cupy" or None)
     assert libraries.why_none() == ""
 
@@ -140,14 +140,14 @@ def test_whether_there_is_a_library_is_looked_up(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(("pattern", "variant"), LIBRARIES, ids=IDS)
 def test_a_library_is_refused_where_there_is_none_and_has_nothing_to_step(pattern, variant) -> None:
     tell = lambda progress: None  # noqa: E731
-    words = rf"{variant.library} cannot be called here\. The simulator runs kernels from their source"
+    words = rf"{variant.library} cannot be called here\. The simulator runs kernels from source"
     with pytest.raises(InputError, match=words):
         run_pattern(SimulatorEngine(), pattern, variant, {}, {}, tell)
     for act in (record, check_variant):
         with pytest.raises(InputError, match=f"{variant.library} is a library: it has no source"):
             act(pattern, variant, {}, {}, tell)
     engine = SimulatorEngine()
-    with pytest.raises(LaunchError, match="a library comes without"):
+    with pytest.raises(LaunchError, match="libraries do not include"):
         engine.call(lambda library: None)
 
 

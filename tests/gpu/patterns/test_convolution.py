@@ -249,7 +249,7 @@ def test_filters_have_sizes_of_their_own() -> None:
     "given", [{"size": 4}, {"filter": "custom", "coefficients": np.ones((4, 4))}], ids=["size", "coefficients"]
 )
 def test_an_even_filter_is_refused_with_the_reason(given: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="With an even number of rows none is in the middle"):
+    with pytest.raises(InputError, match="With an even number of rows, no row is centered"):
         find_pattern("convolution").check(given)
 
 

@@ -74,9 +74,9 @@ def test_a_level_too_many_is_no_verified_result(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("variant", "params", "message"),
     [
-        ("tiled", {"filter": "box"}, "8-bit pixels are taken by Register-tiled and Peak"),
-        ("fft", {"filter": "box"}, "8-bit pixels are taken by Register-tiled and Peak"),
-        ("peak", {"filter": "gradient"}, "the length of two results"),
+        ("tiled", {"filter": "box"}, "choose Register-tiled or Peak for 8-bit pixels"),
+        ("fft", {"filter": "box"}, "choose Register-tiled or Peak for 8-bit pixels"),
+        ("peak", {"filter": "gradient"}, "combines two results"),
         ("peak", {"filter": "box", "size": 33}, "This filter is 33 x 33"),
     ],
 )
@@ -88,5 +88,5 @@ def test_what_does_not_take_bytes_says_why(
 
 
 def test_an_image_of_16_bits_is_not_taken_as_bytes(engine: Engine) -> None:
-    with pytest.raises(InputError, match="16 bits a channel, and --pixels uint8 are of 8"):
+    with pytest.raises(InputError, match="16 bits per channel; --pixels uint8 needs 8"):
         run(engine, "convolution", "peak", np.zeros((4, 4), np.uint16), filter="box", size=3, pixels="uint8")

@@ -58,7 +58,7 @@ def test_a_bright_image_is_within_the_bound_of_sums(fast_engine: Engine, name: s
 
 
 def test_a_filter_of_one_coefficient_is_left_to_others(engine: Engine) -> None:
-    with pytest.raises(InputError, match="one coefficient scales the image"):
+    with pytest.raises(InputError, match="one coefficient only scales the image"):
         run(engine, "convolution", "fft", np.zeros((4, 4), np.uint8), filter="custom", coefficients=np.ones((1, 1)))
 
 
@@ -89,7 +89,7 @@ def test_tiles_and_parts_suit_the_filter_and_a_blocks_shared_memory(opt_in: int,
 
 @pytest.mark.parametrize("variant", ["separable", "register-tiled", "peak"])
 def test_rungs_that_are_unrolled_say_how_wide_a_filter_they_take(engine: Engine, variant: str) -> None:
-    with pytest.raises(InputError, match=r"at most\. This filter is 33 x 33"):
+    with pytest.raises(InputError, match=r"31 (rows|x 31)\. This filter is 33 x 33"):
         run(engine, "convolution", variant, np.zeros((4, 4), np.uint8), filter="box", size=33)
 
 

@@ -43,7 +43,9 @@ def test_every_kernel_belongs_to_a_variant(pattern: Pattern) -> None:
 def test_the_table_at_the_head_of_a_file_is_the_ladder(pattern: Pattern, file: str) -> None:
     """Each rung of the file has its row, in the order of the variants; other rows are what rungs launch beside."""
     head = (KERNELS / file).read_text().split("\n#")[0]
-    rows = re.findall(r"^// (\w+)(?: and$| and +\S|  +\S)", head.split("\n// rung ")[1].split("\n", 1)[1], re.MULTILINE)
+    rows = re.findall(
+        r"^// (\w+)(?: and$| and +\S|  +\S)", head.split("\n// variant ")[1].split("\n", 1)[1], re.MULTILINE
+    )
     variants = [variant for variant in pattern.variants if pattern.file_of(variant.name) == file]
     rungs = [variant.kernels[0] for variant in variants]
     assert [row for row in rows if row in rungs] == rungs

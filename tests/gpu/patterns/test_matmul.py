@@ -262,7 +262,7 @@ def test_a_matrix_that_is_given_is_a_and_the_rest_is_made_to_fit(engine: Engine)
         (np.array([[1.0, np.nan]]), "Row 0, column 1 of A, nan, is not a finite number."),
         (np.array([[1.0], [np.inf]]), "Row 1, column 0 of A, inf, is not a finite number."),
         (np.array([[1e39]]), r"Row 0, column 0 of A, 1e\+39, does not fit float32."),
-        (np.zeros((0, 3)), "A has 0 rows and 3 columns; 1 to 16384 are taken."),
+        (np.zeros((0, 3)), "A has 0 rows and 3 columns; 1 to 16384 are allowed."),
     ],
 )
 def test_what_is_no_matrix_of_float32_is_refused(engine: Engine, values: Array, message: str) -> None:
@@ -272,7 +272,7 @@ def test_what_is_no_matrix_of_float32_is_refused(engine: Engine, values: Array, 
 
 def test_factors_that_do_not_fit_are_refused(engine: Engine) -> None:
     inputs = given(3, 4, 5) | {"b": np.zeros((6, 4), np.float32)}
-    with pytest.raises(InputError, match=r"A is 3 x 5 and B 6 x 4: A has to have as many columns as B has rows\."):
+    with pytest.raises(InputError, match=r"A is 3 x 5 and B is 6 x 4: A's columns have to match B's rows\."):
         run(engine, "tiled", inputs)
 
 

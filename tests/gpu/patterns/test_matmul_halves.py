@@ -99,15 +99,15 @@ def test_a_half_that_is_not_the_nearest_one_is_not_verified() -> None:
 def test_who_does_not_take_halves_says_who_does(variant: str) -> None:
     obstacle = PATTERN.variant(variant).obstacle(given(3, 4, 5), PATTERN.check({"dtype": "float16"}))
     assert bool(obstacle) is (variant not in ("tiled", "warpgroups", "cublas"))
-    assert not obstacle or "halves are taken by Tiled, Tiles by warpgroups and cuBLAS" in obstacle
+    assert not obstacle or "choose Tiled, Tiles by warpgroups or cuBLAS for float16" in obstacle
 
 
 @pytest.mark.parametrize(
     ("inputs", "params", "message"),
     [
         ({"values": np.array([[1, 65_505.0]])}, {}, "Row 0, column 1 of A, 65505.0, does not fit float16"),
-        ({}, {"input": "ones", "n": 8, "alpha": 9000}, r"C may come to 7\.2e\+04 .* the largest half is 65504"),
-        ({}, {"input": "ones", "n": 8, "beta": 1e5}, "C may come to"),
+        ({}, {"input": "ones", "n": 8, "alpha": 9000}, r"C may reach 7\.2e\+04, .* the largest float16 is 65504"),
+        ({}, {"input": "ones", "n": 8, "beta": 1e5}, "C may reach"),
     ],
 )
 def test_what_no_half_holds_is_refused(inputs: dict[str, Array], params: dict[str, Any], message: str) -> None:
@@ -116,7 +116,7 @@ def test_what_no_half_holds_is_refused(inputs: dict[str, Array], params: dict[st
 
 
 def test_several_devices_are_told_to_take_floats() -> None:
-    with pytest.raises(InputError, match="a sum of halves would be rounded each time"):
+    with pytest.raises(InputError, match="a float16 sum would be rounded each time"):
         PATTERN.over_devices().plan(SimpleNamespace(params=PATTERN.check({"dtype": "float16"})))
 
 

@@ -131,10 +131,13 @@ def test_what_is_wrong_in_one_element_is_seen(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.array([[1.0, np.nan]]), "Row 0, column 1 of the matrix, nan, is no number."),
+        (np.array([[1.0, np.nan]]), "Row 0, column 1 of the matrix, nan, is not a number."),
         (np.array([[-1e300]]), r"Row 0, column 0 of the matrix, -1e\+300, does not fit float32."),
-        (np.zeros((3, 0)), "The matrix has 3 rows and 0 columns; 1 to 1048576 are taken."),
-        (np.broadcast_to(np.int8(0), (2**15, 2**14)), "The matrix has 536870912 elements; up to 268435456 are taken."),
+        (np.zeros((3, 0)), "The matrix has 3 rows and 0 columns; 1 to 1048576 are allowed."),
+        (
+            np.broadcast_to(np.int8(0), (2**15, 2**14)),
+            "The matrix has 536870912 elements; up to 268435456 are allowed.",
+        ),
     ],
 )
 def test_what_has_no_softmax_is_refused(engine: Engine, values: Array, message: str) -> None:

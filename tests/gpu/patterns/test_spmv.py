@@ -104,11 +104,11 @@ def test_a_file_is_the_vector_and_what_is_cut_gets_a_matrix_of_its_own() -> None
 
 def test_what_ell_would_have_to_fill_up_is_refused(engine: Engine) -> None:
     inputs = made(n=3000, matrix="power-law")
-    with pytest.raises(InputError, match=r"The longest row has \d+ entries, and ELL makes all rows as long"):
+    with pytest.raises(InputError, match=r"ELL pads all rows to the longest one, which has \d+ entries"):
         run(engine, "ell", inputs, matrix="power-law")
     with pytest.raises(InputError, match="Element 1 of the input, nan, is not a finite number"):
         run(engine, "scalar", {"values": np.array([1, np.nan])}, input="file")
-    with pytest.raises(InputError, match="The matrix has 4294967296 entries; up to 268435456 are made"):
+    with pytest.raises(InputError, match="The matrix has 4294967296 entries; up to 268435456 are allowed"):
         made(n=2**24, entries=256)
 
 

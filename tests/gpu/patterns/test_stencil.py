@@ -71,7 +71,7 @@ def test_a_neighbor_that_is_lost_is_seen(engine: Engine, lost: str) -> None:
 
 
 def test_rows_that_make_no_whole_plane_are_refused(engine: Engine) -> None:
-    for shape, rows, words in (((7, 4), 3, "7 rows are no whole number of planes of 3 rows"),):
+    for shape, rows, words in (((7, 4), 3, "7 rows are not a whole number of planes of 3 rows"),):
         with pytest.raises(InputError, match=words) as refused:
             run_pattern(
                 engine,
@@ -81,8 +81,8 @@ def test_rows_that_make_no_whole_plane_are_refused(engine: Engine) -> None:
                 {"n": 4, "rows": rows},
                 lambda progress: None,
             )
-        assert "how many rows a plane has" in refused.value.advice
-    with pytest.raises(InputError, match="The grid has 1073741824 points; up to 268435456 are made"):
+        assert "the number of rows per plane" in refused.value.advice
+    with pytest.raises(InputError, match="The grid has 1073741824 points; up to 268435456 are allowed"):
         PATTERN.inputs({}, PATTERN.check({"n": 512, "rows": 512, "planes": 4096}), 0)
     with pytest.raises(InputError, match="Row 1, column 0 of the grid, nan, is not a finite number"):
         run(engine, "naive", np.array([[[1.0], [np.nan]]]))

@@ -97,7 +97,7 @@ def test_what_is_watched_has_the_conflicts_of_the_whole() -> None:
     ("values", "message"),
     [
         (np.array([[1.0, np.nan]]), "Row 0, column 1 of the matrix, nan, is not a finite number."),
-        (np.zeros((3, 0)), "The matrix has 3 rows and 0 columns; 1 to 16384 are taken."),
+        (np.zeros((3, 0)), "The matrix has 3 rows and 0 columns; 1 to 16384 are allowed."),
     ],
 )
 def test_what_is_no_matrix_of_numbers_is_refused(engine: Engine, values: Array, message: str) -> None:

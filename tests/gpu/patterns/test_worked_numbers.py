@@ -110,7 +110,7 @@ def test_what_is_no_number_is_refused(values: str, why: str) -> None:
 
 
 def test_a_fraction_is_no_whole_number() -> None:
-    with pytest.raises(InputError, match="float32 takes it"):
+    with pytest.raises(InputError, match="float32 can hold it"):
         result(find_pattern("scan"), "naive", {"input": "typed", "values": "1 2.5", "dtype": "int32"})
     assert result(find_pattern("scan"), "naive", {"input": "typed", "values": "", "dtype": "int32"}) == []
 

@@ -142,7 +142,7 @@ def test_an_engine_whose_module_is_missing_is_told():
         _, event, leaving = line.receive()
         assert leaving
         assert isinstance(event, Failure)
-        assert event.message.startswith("The engine gpu.engines.abacus:Abacus is not installed here: No module named")
+        assert event.message.startswith("The engine gpu.engines.abacus:Abacus is not installed: No module named")
 
 
 @pytest.mark.alone

@@ -43,7 +43,7 @@ for call, error, words in (
     (lambda: module.set_constant("none", values), KernelError, "no __constant__ variable"),
     (lambda: module.set_constant("weight", values), KernelError, "40 do not fit"),
     (lambda: engine.build("own.cu"), CompileError, "use of undeclared identifier 'FACTOR'"),
-    (lambda: engine.allocate((1 << 40,), np.float32), LaunchError, "no room for an array"),
+    (lambda: engine.allocate((1 << 40,), np.float32), LaunchError, "not enough memory on the GPU for an array"),
     (lambda: engine.launch(module.kernel("weigh"), (1, 1, 1), (2000, 1, 1), out, given, np.int32(1)),
      LaunchError, "a block of 2000 threads"),
     (lambda: engine.launch(module.kernel("astray"), (1, 1, 1), (32, 1, 1), out), LaunchError, "illegal memory access"),

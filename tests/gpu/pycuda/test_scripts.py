@@ -214,7 +214,7 @@ def test_a_schedule_changes_what_a_race_gives_and_a_bad_one_is_refused(script):
     assert len(given) > 1
     ended = script(text, "--schedule", "sometimes")
     assert ended.code == 2
-    assert "'sometimes' is no schedule" in ended.complained
+    assert "'sometimes' is not a schedule" in ended.complained
 
 
 def test_memory_without_values_is_a_finding_until_somebody_wrote_it(script):

@@ -116,11 +116,11 @@ def test_given_bodies_are_simulated(ask: Any, folder: SharedFolder, tmp_path: Pa
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"width": 9000}, "1 to 8192 pixels a side, not 9000 x 60"),
+        ({"width": 9000}, "1 to 8192 pixels per side, not 9000 x 60"),
         ({"color": "mass"}, "colored by speed or origin, not by 'mass'"),
-        ({"camera": Camera(distance=0.0)}, "its distance is above 0"),
-        ({"camera": Camera(yaw=float("nan"))}, "numbers are finite"),
-        ({"exposure": -1.0}, "the exposure is not below 0"),
+        ({"camera": Camera(distance=0.0)}, "its distance above 0"),
+        ({"camera": Camera(yaw=float("nan"))}, "numbers have to be finite"),
+        ({"exposure": -1.0}, "the exposure at least 0"),
         ({"steps": -1}, "0 to 1000000 steps, not -1"),
         ({"variant": "fast"}, "no variant 'fast'; there are naive"),
         ({"params": {"dt": 0}}, "--dt is a number from"),
@@ -136,9 +136,9 @@ def test_what_cannot_be_is_refused_and_nothing_is_lost(ask: Any, wrong: dict[str
 def test_bodies_that_are_none_are_refused(ask: Any, folder: SharedFolder) -> None:
     ask(ASKED)
     for given, message in (
-        (np.zeros((3, 6), np.float32), "3 x 6 numbers; a body is seven"),
+        (np.zeros((3, 6), np.float32), "3 x 6 numbers; a body has seven"),
         (np.zeros((0, 7), np.float32), "0 bodies; 1 to 1048576"),
-        (np.full((2, 7), np.nan, np.float32), "body 1: numbers are finite"),
+        (np.full((2, 7), np.nan, np.float32), "body 1: numbers have to be finite"),
     ):
         with pytest.raises(InputError, match=message):
             ask(replace(ASKED, simulation=2, bodies=folder.put(given)))

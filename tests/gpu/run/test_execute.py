@@ -104,7 +104,7 @@ def test_no_reference_is_computed_where_none_is_asked_for(folder: SharedFolder):
 def test_a_variant_that_cannot_take_the_parameters_says_why_and_runs_nothing(folder: SharedFolder, request_type):
     image = {"image": folder.put(IMAGE), "maxval": folder.put(np.array(255))}
     request = request_type("convolution", "separable", params={"filter": "laplacian", "size": 3}, inputs=image)
-    with pytest.raises(InputError, match="does not separate into a row and a column") as raised:
+    with pytest.raises(InputError, match="is not separable into a row and a column") as raised:
         execute(NullEngine(), request, folder, nothing)
     assert raised.value.advice == "Separable needs more than Convolution does: take another variant."
 
@@ -222,7 +222,7 @@ def test_a_pattern_makes_the_input_that_it_is_not_given(folder: SharedFolder, mo
 
 
 def test_a_pattern_that_makes_no_input_says_that_it_needs_one(folder: SharedFolder):
-    with pytest.raises(InputError, match="Fake needs an image, and none was given"):
+    with pytest.raises(InputError, match="Fake needs an image; none is open"):
         execute(NullEngine(), RunPattern("fake", "only"), folder, nothing)
 
 

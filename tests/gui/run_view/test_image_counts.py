@@ -55,7 +55,7 @@ def test_numbers_of_a_file_are_counted_by_the_edges(qtbot, window, tmp_path):
     field = window.page.form.fields["edges"]
     field.box.setText("2 1")
     field.changed.emit()
-    assert "Edges rises from number to number" in window.page.form.error.text()
+    assert "Edges must increase" in window.page.form.error.text()
     settle(qtbot, window)
     assert window.bench.outcomes["histogram"] is before
 

@@ -27,7 +27,7 @@ def test_the_slider_stops_it_and_leads_anywhere(qtbot) -> None:
     qtbot.addWidget(bar)
     seen: list[int] = []
     bar.moved.connect(seen.append)
-    bar.show_passes(["as they came", "runs of 32", "the result"])
+    bar.show_passes(["in input order", "runs of 32", "the result"])
     bar.slider.sliderPressed.emit()
     assert not bar.playing
     bar.slider.setValue(1)

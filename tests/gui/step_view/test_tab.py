@@ -437,7 +437,7 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     qtbot.mouseClick(tab.panes.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
-    assert orders.titles[1].text().startswith("Lanes apart"), "one warp has one order"
+    assert orders.titles[1].text().startswith("Independent lanes"), "one warp has one order"
     one, other = orders.difference.values
     assert one != other
     qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
@@ -629,7 +629,7 @@ def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.titles[0].text() == "In lockstep → partial[0] = 2016"
-    assert orders.titles[1].text().startswith("Lanes apart, seed 1 → partial[0] = ")
+    assert orders.titles[1].text().startswith("Independent lanes, seed 1 → partial[0] = ")
     assert not orders.titles[1].text().endswith(" 2016")
     qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
     assert orders.smaller.isVisible()
@@ -647,7 +647,7 @@ def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
     monkeypatch.setattr(FakeHost, "result_of", refuse_shuffled)
     tab.panes.kinds.choose("Two orders")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
-    assert tab.orders.titles[1].text().startswith("Lanes apart")
+    assert tab.orders.titles[1].text().startswith("Independent lanes")
 
 
 def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):

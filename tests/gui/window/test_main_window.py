@@ -678,9 +678,13 @@ def test_the_status_line_says_what_ran_and_why_and_what_is_compiled(qtbot, windo
     window.jobs.ready.emit(Device("simulator", "CPU", "compiled", 1024, 49152, 1))
     assert window.status.device.text().endswith("compiled executor")
     outcome = window.bench.outcomes["convolution"]
-    report = replace(outcome.report, executor="lockstep", fallback="k has printf, which is not compiled")
+    report = replace(
+        outcome.report, executor="lockstep", fallback="k has printf, which the compiled executor does not support"
+    )
     window.bench.run_finished.emit(replace(outcome, report=report))
-    assert window.status.device.toolTip().endswith("lockstep executor: k has printf, which is not compiled")
+    assert window.status.device.toolTip().endswith(
+        "lockstep executor: k has printf, which the compiled executor does not support"
+    )
     window.bench.progressed.emit("convolution", Progress(None, "compiling convolve_tiled"))
     assert window.status.word.text() == "Compiling convolve_tiled…"
     assert window.page.view.note is None, "there is a result to look at"
@@ -874,7 +878,7 @@ def test_a_filter_that_does_not_separate_is_told_beside_it_and_when_it_is_run(qt
     window.page.form.change(filter="laplacian")
     assert card.sum.text().endswith(", does not separate")
     window.page.form.change(filter="gradient")
-    assert card.sum.text().endswith("separates  ·  sobel-x; sobel-y beside it"), "one of two is shown"
+    assert card.sum.text().endswith("separates  ·  sobel-x shown; also sobel-y"), "one of two is shown"
     window.page.form.change(filter="laplacian")
     assert "singular values are 4.45 and 0.449" in card.sum.toolTip()
     settle(qtbot, window)
@@ -1083,7 +1087,7 @@ def test_a_sobel_is_taken_at_its_own_size_and_a_size_that_is_chosen_stays(qtbot,
     form.change(filter="box")
     assert form.values["size"] == 21
     form.change(size=4)
-    assert "none is in the middle" in form.error.text()
+    assert "no row is centered" in form.error.text()
     form.change(size=5)
     settle(qtbot, window)
 

@@ -115,7 +115,7 @@ def test_bins_come_in_as_few_parts_as_a_blocks_shared_memory_allows(opt_in: int,
 
 def test_rungs_that_keep_all_bins_in_a_block_say_how_many_fit(engine: Engine) -> None:
     for variant in ("privatized", "aggregated", "written-out", "texture"):
-        with pytest.raises(InputError, match="room for 12288 bins in its shared memory, and these are 12289"):
+        with pytest.raises(InputError, match="room for 12288 bins, not 12289"):
             run(engine, variant, of="numbers", bins=12289, n=100)
 
 
@@ -130,7 +130,7 @@ def test_nothing_to_count_is_counted(engine: Engine) -> None:
         if variant != "texture":
             assert run(engine, variant, of="letters", text="").outputs["counts"].sum() == 0
             assert run(engine, variant, of="ranges", n=0).outputs["counts"].sum() == 0
-    with pytest.raises(InputError, match="from one to"):
+    with pytest.raises(InputError, match="has 1 to"):
         run(engine, "texture", of="letters", text="")
 
 
@@ -142,7 +142,7 @@ def test_a_texture_has_its_limit() -> None:
 
 
 def test_an_input_of_another_kind_is_refused(engine: Engine) -> None:
-    with pytest.raises(InputError, match="of letters counts text"):
+    with pytest.raises(InputError, match="of letters needs text"):
         run(engine, "peak", {"values": np.zeros(3, np.float32)}, of="letters")
     with pytest.raises(InputError, match="No file of numbers is open"):
         run(engine, "peak", of="ranges", numbers="file")

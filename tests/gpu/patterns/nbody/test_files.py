@@ -38,8 +38,8 @@ def test_npy_is_numpy_s(tmp_path: Path) -> None:
     write_bodies(tmp_path / "bodies.npy", bodies(5))
     np.testing.assert_array_equal(np.load(tmp_path / "bodies.npy"), bodies(5))
     for wrong, message in (
-        (np.ones((3, 4)), "3 x 4 numbers; a body is seven"),
-        (np.ones((3, 7), complex), "holds complex128; real numbers"),
+        (np.ones((3, 4)), "3 x 4 numbers; a body has seven"),
+        (np.ones((3, 7), complex), "contains complex128, but bodies need real numbers"),
     ):
         np.save(tmp_path / "wrong.npy", wrong)
         with pytest.raises(InputError, match=rf"^wrong\.npy .*{message}"):
@@ -72,17 +72,17 @@ def test_text_as_people_write_it(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds no bodies: a line with x y z vx vy vz m for each"),
-        ("x,y,z,vx,vy,vz,m\n", "holds no bodies"),
-        (TWO + "1,2,3\n", "line 3: 3 numbers where a body has seven"),
-        ("1\n", "line 1: 1 number where"),
+        ("", "has no bodies: each needs a line with x y z vx vy vz m"),
+        ("x,y,z,vx,vy,vz,m\n", "has no bodies"),
+        (TWO + "1,2,3\n", "line 3: 3 numbers, but a body has seven"),
+        ("1\n", "line 1: 1 number, but"),
         (TWO + "\n1,2,3,4,5,6,7,8\n", "line 4: 8 numbers"),
         (TWO + "1,2,3,4,5,six,7\n", "line 3: 'six' is not a number for vz"),
         (TWO + "1,2,3,4,5,,7\n", "line 3: '' is not a number for vz"),
         ("1,2,3,4,5,6,nan\n", "line 1: m is nan, which is not a finite float32"),
         ("1e39,2,3,4,5,6,7\n", "line 1: x is 1e39, which is not a finite float32"),
         ("1,2,3,4,5,6,-7\n", "line 1: the mass -7 is negative"),
-        ("1,2,3,4,5,6,0\n", "holds no body with a mass"),
+        ("1,2,3,4,5,6,0\n", "has no body with a mass"),
         ("x,y,z,vx,vy,vz,mass\n", "line 1: 'x' is not a number for x"),
     ],
 )
@@ -108,7 +108,7 @@ def test_too_many_bodies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(InputError, match="more than 3 bodies"):
         read_bodies(tmp_path / "many.csv")
     write_bodies(tmp_path / "many.tipsy", bodies(4))
-    with pytest.raises(InputError, match="has 4 bodies; 1 to 3 are simulated"):
+    with pytest.raises(InputError, match="has 4 bodies; 1 to 3 are allowed"):
         read_bodies(tmp_path / "many.tipsy")
 
 
@@ -132,7 +132,7 @@ def test_tipsy_of_other_programs(tmp_path: Path, order: str, padding: bytes) -> 
 def test_a_tipsy_file_that_is_cut_short(tmp_path: Path, cut: int) -> None:
     write_bodies(tmp_path / "whole.tipsy", bodies(3))
     (tmp_path / "cut.tipsy").write_bytes((tmp_path / "whole.tipsy").read_bytes()[:cut])
-    with pytest.raises(InputError, match=r"cut\.tipsy is not a whole tipsy file"):
+    with pytest.raises(InputError, match=r"cut\.tipsy is not a complete tipsy file"):
         read_bodies(tmp_path / "cut.tipsy")
 
 
@@ -140,13 +140,13 @@ def test_tipsy_bodies_are_numbers_too(tmp_path: Path) -> None:
     made = bodies(3)
     made[1, 2] = np.nan
     write_bodies(tmp_path / "nan.tipsy", made)
-    with pytest.raises(InputError, match=r"nan\.tipsy, body 2: numbers are finite"):
+    with pytest.raises(InputError, match=r"nan\.tipsy, body 2: numbers have to be finite"):
         read_bodies(tmp_path / "nan.tipsy")
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     for name, message in (
-        ("bodies.txt", r"bodies go into \.csv, \.tipsy, \.bin, \.npy"),
+        ("bodies.txt", r"its suffix has to be one of \.csv, \.tipsy, \.bin, \.npy"),
         ("missing/bodies.csv", "there is no folder"),
     ):
         with pytest.raises(InputError, match=message):
@@ -159,5 +159,5 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 def test_bodies_are_made_float32() -> None:
     assert accept_bodies(np.ones((2, 7)), "It").dtype == np.float32
-    with pytest.raises(InputError, match="It, body 2: numbers are finite, and a mass is not negative"):
+    with pytest.raises(InputError, match="It, body 2: numbers have to be finite, and the mass not negative"):
         accept_bodies(np.array([[0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0, -1]]), "It")

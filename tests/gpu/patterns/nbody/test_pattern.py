@@ -265,5 +265,5 @@ def test_probes_are_different_bodies_and_not_too_many() -> None:
 
 
 def test_bodies_that_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match="3 numbers; a body is seven"):
+    with pytest.raises(InputError, match="3 numbers; a body has seven"):
         run(SimulatorEngine("lockstep"), "naive", np.zeros(3, np.float32))

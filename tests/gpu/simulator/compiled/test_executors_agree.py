@@ -366,7 +366,7 @@ def test_what_is_not_compiled_says_so_and_runs_in_lockstep() -> None:
         module.compiled("k").prepare((1, 1, 1), (32, 1, 1))
     for executor, reason in (
         ("auto", "every access of an edited kernel is checked"),
-        ("compiled", "k has printf, which is not compiled"),
+        ("compiled", "k has printf, which the compiled executor does not support"),
     ):
         engine = engines.create("simulator", executor)
         engine.sources = {"mine.cu": text}

@@ -251,7 +251,7 @@ def test_the_ladders_with_lanes_apart_and_with_registers(in_turn: SimulatorEngin
     "text", ["", "shuffle", "shuffle:", "shuffle:-1", "shuffle:1.5", "Shuffle:1", "random:1", "shuffle:٣"]
 )
 def test_what_is_no_schedule(text: str) -> None:
-    with pytest.raises(InputError, match="is no schedule: it is round-robin, shuffle:SEED, lanes:SEED or cached:SEED"):
+    with pytest.raises(InputError, match="is not a schedule: use round-robin, shuffle:SEED, lanes:SEED or cached:SEED"):
         run(build(REDUCTION), text, np.zeros(32, np.float32), 32, 128)
 
 
