@@ -52,7 +52,7 @@ class RecordedStepTab(StepTab):
         super().__init__(saved_recording(path, checked), self._texts, jobs)
         self._texts.setParent(self)
         # Another order would have to be run.
-        self.panes.kinds.buttons["Two orders"].hide()
+        self.panes.kinds.buttons["Schedules"].hide()
 
     def _fail(self, failure: Failure) -> None:
         if self.models is None:

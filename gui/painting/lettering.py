@@ -1,15 +1,15 @@
-"""Short texts that are painted again and again, laid out once each."""
+"""Repeatedly painted short texts, each laid out only once."""
 
 from __future__ import annotations
 
 from PyQt6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PyQt6.QtGui import QFont, QPainter, QStaticText, QTransform
 
-_KEPT = 4096
+_MAX_TEXTS = 4096
 
 
 class Lettering:
-    """Texts in one font.
+    """A cache of laid-out texts in one font.
 
     Parameters
     ----------
@@ -21,31 +21,31 @@ class Lettering:
         self._laid: dict[str, tuple[QStaticText, QSizeF]] = {}
 
     def center(self, painter: QPainter, box: QRectF, text: str) -> None:
-        """Paint a text in the middle of a box with the painter's pen; the painter has this font."""
+        """Paint a text centered in a box with the painter's pen; the painter must already use this font."""
         laid, size = self._laid.get(text) or self._lay(text)
         at = QPointF(box.x() + (box.width() - size.width()) / 2, box.y() + (box.height() - size.height()) / 2)
         painter.drawStaticText(at, laid)
 
     def left(self, painter: QPainter, box: QRectF, text: str) -> None:
-        """Paint a text at the left of a box, halfway down."""
+        """Paint a text at the left of a box, vertically centered."""
         laid, size = self._laid.get(text) or self._lay(text)
         painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), laid)
 
     def right(self, painter: QPainter, box: QRectF, text: str) -> None:
-        """Paint a text at the right of a box, from its top."""
+        """Paint a text at the top right of a box."""
         laid, size = self._laid.get(text) or self._lay(text)
         painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), laid)
 
     def width(self, text: str) -> float:
-        """Return how wide a text is."""
+        """Return a text's width in pixels."""
         return (self._laid.get(text) or self._lay(text))[1].width()
 
     def _lay(self, text: str) -> tuple[QStaticText, QSizeF]:
-        made = QStaticText(text)
-        made.setTextFormat(Qt.TextFormat.PlainText)
-        made.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
-        made.prepare(QTransform(), self.font)
-        if len(self._laid) >= _KEPT:
+        layout = QStaticText(text)
+        layout.setTextFormat(Qt.TextFormat.PlainText)
+        layout.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
+        layout.prepare(QTransform(), self.font)
+        if len(self._laid) >= _MAX_TEXTS:
             self._laid.clear()
-        self._laid[text] = (made, made.size())
+        self._laid[text] = (layout, layout.size())
         return self._laid[text]

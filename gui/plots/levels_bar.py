@@ -1,4 +1,4 @@
-"""How often values of each size come, beside a plot whose value axis they share."""
+"""Horizontal histogram of an array's values, beside the array's plot and sharing its value axis."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gui.widgets.basic import as_count, as_figure
 
 
 class LevelsBar(QWidget):
-    """A bar to the right for each range of values, as long as it has values.
+    """A horizontal bar for each range of values, as long as the range's count.
 
     Parameters
     ----------
     plot : ArrayPlot
-        Whose heights the ranges stand at.
+        The plot whose value axis is shared.
     """
 
     def __init__(self, plot: ArrayPlot) -> None:
@@ -39,17 +39,17 @@ class LevelsBar(QWidget):
         self.counts, self.edges = counts, edges
         most = int(counts.argmax())
         self.setAccessibleName("Distribution of the values")
-        self.setAccessibleDescription(f"{len(counts)} ranges; most often {self.told(most)}")
+        self.setAccessibleDescription(f"{len(counts)} ranges; most frequent: {self.told(most)}")
         self.update()
 
     def told(self, number: int) -> str:
-        """Return what there is to say of a range."""
+        """Return a range's bounds, count and share as text."""
         low, high = self.edges[number : number + 2].tolist()
         share = 100 * self.counts[number] / max(int(self.counts.sum()), 1)
         return f"{as_figure_of(low)} … {as_figure_of(high)}: {as_count(int(self.counts[number]))} ({share:.1f} %)"
 
     def range_at(self, y: float) -> int | None:
-        """Return the range that is drawn at a height, where one is."""
+        """Return the number of the range drawn at a height, or None."""
         place = int(np.searchsorted(self.edges, self._value_at(y), "right")) - 1
         return place if 0 <= place < len(self.counts) else None
 
@@ -77,7 +77,7 @@ class LevelsBar(QWidget):
         painter.setPen(QColor(theme.muted))
         painter.setFont(code_font(look().small_px))
         below = QRectF(0, heights[0] + 2, self.width() - 2, look().px(18))
-        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, "how often")
+        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, "count")
         painter.end()
 
     def changeEvent(self, event: QEvent | None) -> None:
@@ -94,5 +94,5 @@ class LevelsBar(QWidget):
 
 
 def as_figure_of(value: float) -> str:
-    """Return a number of either sign as people read it."""
+    """Return a number of either sign in a short, readable form."""
     return f"-{as_figure(-value)}" if value < 0 else as_figure(value)

@@ -1,4 +1,4 @@
-"""How many warps a multiprocessor holds, by the threads of a block: bars, colored by what ends first."""
+"""Bar plot of resident warps over threads per block, colored by the limiting resource."""
 
 from __future__ import annotations
 
@@ -17,20 +17,30 @@ LIMITED_BY = ("registers", "shared memory", "warps", "blocks")
 
 
 class OccupancyPlot(Plot):
-    """The plot. Its bars stand at multiples of 32 threads, the one that is chosen strong."""
+    """Resident warps for block sizes in multiples of 32 threads; the selected block size is highlighted."""
 
     def __init__(self) -> None:
-        super().__init__("Warps at once by the threads of a block", keys=False)
+        super().__init__("Resident warps over threads per block", keys=False)
         self.setMinimumSize(200, 110)
         self.box.setMouseEnabled(x=False, y=False)
         self.held: dict[int, Occupancy] = {}
-        """By threads of a block."""
+        """Occupancy by threads per block."""
         self._threads = 0
         self._most = 64
         self._drawn: list[object] = []
 
     def show_held(self, held: dict[int, Occupancy], threads: int, most: int) -> None:
-        """Show what a multiprocessor holds of blocks of each size, of which one is chosen; at most so many warps."""
+        """Show the occupancy of each block size.
+
+        Parameters
+        ----------
+        held : dict of int to Occupancy
+            Occupancy by threads per block.
+        threads : int
+            The selected block size.
+        most : int
+            Warps that a multiprocessor holds at most.
+        """
         self.held, self._threads, self._most = held, threads, most
         self._draw()
 
@@ -59,8 +69,8 @@ class OccupancyPlot(Plot):
         self.plot.showGrid(x=False, y=True, alpha=0.14)
         for axis in (self.left, self.bottom):
             dress(axis, tickFont=code_font(max(10, look().small_px - 1)))
-        label_axis(self.left, "warps at once")
-        label_axis(self.bottom, "threads of a block")
+        label_axis(self.left, "resident warps")
+        label_axis(self.bottom, "threads per block")
         self.left.setWidth(look().px(60))
         self._draw()
 
@@ -70,5 +80,5 @@ class OccupancyPlot(Plot):
 
 
 def limit_color(limit: str) -> QColor:
-    """Return the color of what ends first."""
+    """Return the color of a limiting resource."""
     return warp_color(look().theme, LIMITED_BY.index(limit) if limit in LIMITED_BY else len(LIMITED_BY))

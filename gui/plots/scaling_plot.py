@@ -1,4 +1,4 @@
-"""Speed over the number of workers, beside the ideal: as many times as fast as there are."""
+"""Plot of the speedup over the number of workers, with the ideal linear speedup."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from gui.plots.plot import Plot, label_axis
 
 
 class ScalingPlot(Plot):
-    """The plot: a dot a number of workers, and a dashed line for the ideal."""
+    """One dot per number of workers, and a dashed line for linear speedup."""
 
     def __init__(self) -> None:
-        super().__init__("Speed against the number of workers", FigureAxis("left"))
+        super().__init__("Speedup over the number of workers", FigureAxis("left"))
         self.setMinimumSize(200, 160)
         self.box.setMouseEnabled(x=False, y=False)
         self.speeds: dict[int, float] = {}
-        """How many times as fast as one worker, by their number."""
+        """Speedup over one worker, by number of workers."""
         self._most = 1
         self._ideal = self.plot.plot([], [])
         self._drawn = self.plot.plot([], [])
 
     def begin(self, most: int) -> None:
-        """Forget all dots; there will be some for up to so many workers."""
+        """Remove all dots; `most` is the largest number of workers to come."""
         self._most, self.speeds = most, {}
         self.mark(None)
         self.restyle()
         self.fit()
 
     def show_speeds(self, speeds: dict[int, float]) -> None:
-        """Show how many times as fast as one worker each number of them is."""
+        """Show the speedup over one worker for each number of workers."""
         self.speeds = dict(sorted(speeds.items()))
         self.restyle()
         self.fit()
@@ -57,7 +57,7 @@ class ScalingPlot(Plot):
         self.plot.showGrid(x=True, y=True, alpha=0.14)
         for axis in (self.left, self.bottom):
             dress(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=1, autoExpandTextSpace=True)
-        label_axis(self.left, "times as fast as one worker")
+        label_axis(self.left, "speedup over one worker")
         label_axis(self.bottom, "workers")
         self.left.setWidth(look().px(60))
         ideal = pg.mkPen(theme.muted, width=1.5, style=Qt.PenStyle.DashLine)

@@ -385,11 +385,11 @@ def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     page = simulated.page
     compare = page.stack.indexOf(page.compare)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels of a side"
+    assert page.compare.curves.accessibleName() == "Throughput over the number of pixels of a side"
     page.tabs.setCurrentIndex(0)
     page.form.change(of="ranges", n=100)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput against the number of elements"
+    assert page.compare.curves.accessibleName() == "Throughput over the number of elements"
 
 
 def test_what_was_set_otherwise_is_said_as_a_form_says_it():

@@ -104,7 +104,7 @@ def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
     assert step.panes.kinds.chosen == "Arrays"
     memory = step.panes.memory
     student.until(lambda: memory.panels)
-    cell, places = memory._arranged()
+    cell, places = memory._arrangement()
     for element in (0, 3):
         at = next(place for panel, place in zip(memory.panels, places, strict=True) if panel.title.startswith("c"))
         student.click(

@@ -38,7 +38,7 @@ def test_every_phase_has_its_picture_its_lines_and_its_counts(stepping, tmp_path
     assert "Brent-Kung" in text
     assert "16 elements" in text
     # 4 steps up and 3 down: 15 and 11 operations, 26 in all.
-    for words in ("4 steps", "15 operations", "3 steps", "11 operations", "In all: 7 steps", "26 operations"):
+    for words in ("4 steps", "15 operations", "3 steps", "11 operations", "Total: 7 steps", "26 operations"):
         assert words in text
     assert str(int(models.layout.rows[0].value.sum())) in text
     made = next(row for row in models.layout.rows if row.made.any())

@@ -168,7 +168,7 @@ def test_an_element_of_an_array_is_lit_too(qtbot, window, tab, lecture):
     press(qtbot, window, Qt.Key.Key_End)
     memory = tab.panes.memory
     panel = memory.panels[0]
-    x, y = memory._arranged()[1][0]
+    x, y = memory._arrangement()[1][0]
     inside = QPointF(x + 3, y + memory._title_height() + 3)
     place = memory.place_at(inside)
     assert place.topLeft() == QPointF(x, y + memory._title_height())

@@ -37,7 +37,7 @@ def test_the_tree_unfolds_and_a_click_goes_to_where_a_grid_begins(qtbot, steppin
         assert all(a <= b for a, b in zip(before, after, strict=True))
     assert all(Counter(each)[_RUNS] <= 1 for each in states), "one after the other, as the simulator runs them"
     tab.player.go(tab.player.end)
-    assert view.accessibleDescription() == f"{len(view.grids)} of {len(view.grids)} grids launched, 11 ended"
+    assert view.accessibleDescription() == f"{len(view.grids)} of {len(view.grids)} grids launched, 11 finished"
     number = len(view.grids) - 1
     at = view.box(number).center().toPoint()
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=at)
