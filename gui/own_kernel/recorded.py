@@ -71,7 +71,7 @@ class RecordedStepTab(StepTab):
         file = next((file for file in models.files if recording.text(file)), "")
         if file:
             kernel = recording.launches[0].trace.kernel
-            self.stepped = self._asked = saved_recording(self._path, self._checked, file, kernel)
+            self.stepped = self._requested = saved_recording(self._path, self._checked, file, kernel)
             self._file = file
             self.source.show_source(file, kernel)
         super()._take(request, models)

@@ -1,4 +1,4 @@
-"""Repeatedly painted short texts, each laid out only once."""
+"""Repeatedly painted short texts, each layout out only once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_TEXTS = 4096
 
 
 class Lettering:
-    """A cache of laid-out texts in one font.
+    """A cache of layout-out texts in one font.
 
     Parameters
     ----------
@@ -18,34 +18,34 @@ class Lettering:
 
     def __init__(self, font: QFont) -> None:
         self.font = font
-        self._laid: dict[str, tuple[QStaticText, QSizeF]] = {}
+        self._layouts: dict[str, tuple[QStaticText, QSizeF]] = {}
 
     def center(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text centered in a box with the painter's pen; the painter must already use this font."""
-        laid, size = self._laid.get(text) or self._lay(text)
+        layout, size = self._layouts.get(text) or self._lay_out(text)
         at = QPointF(box.x() + (box.width() - size.width()) / 2, box.y() + (box.height() - size.height()) / 2)
-        painter.drawStaticText(at, laid)
+        painter.drawStaticText(at, layout)
 
     def left(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text at the left of a box, vertically centered."""
-        laid, size = self._laid.get(text) or self._lay(text)
-        painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), laid)
+        layout, size = self._layouts.get(text) or self._lay_out(text)
+        painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), layout)
 
     def right(self, painter: QPainter, box: QRectF, text: str) -> None:
         """Paint a text at the top right of a box."""
-        laid, size = self._laid.get(text) or self._lay(text)
-        painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), laid)
+        layout, size = self._layouts.get(text) or self._lay_out(text)
+        painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), layout)
 
     def width(self, text: str) -> float:
         """Return a text's width in pixels."""
-        return (self._laid.get(text) or self._lay(text))[1].width()
+        return (self._layouts.get(text) or self._lay_out(text))[1].width()
 
-    def _lay(self, text: str) -> tuple[QStaticText, QSizeF]:
+    def _lay_out(self, text: str) -> tuple[QStaticText, QSizeF]:
         layout = QStaticText(text)
         layout.setTextFormat(Qt.TextFormat.PlainText)
         layout.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
         layout.prepare(QTransform(), self.font)
-        if len(self._laid) >= _MAX_TEXTS:
-            self._laid.clear()
-        self._laid[text] = (layout, layout.size())
-        return self._laid[text]
+        if len(self._layouts) >= _MAX_TEXTS:
+            self._layouts.clear()
+        self._layouts[text] = (layout, layout.size())
+        return self._layouts[text]

@@ -24,48 +24,48 @@ class PixmapStore:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.bytes = 0
-        self._kept: OrderedDict[tuple[int, Hashable], QPixmap] = OrderedDict()
+        self._pixmaps: OrderedDict[tuple[int, Hashable], QPixmap] = OrderedDict()
         # Painters may be garbage-collected on any thread, but pictures must be freed on the window's thread.
-        self._gone: deque[int] = deque()
+        self._released: deque[int] = deque()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._pixmaps)
 
     def __contains__(self, key: tuple[int, Hashable]) -> bool:
-        return key in self._kept
+        return key in self._pixmaps
 
     def find(self, key: tuple[int, Hashable]) -> QPixmap | None:
         """Return the picture of a key and mark it as most recently used."""
-        picture = self._kept.get(key)
+        picture = self._pixmaps.get(key)
         if picture is not None:
-            self._kept.move_to_end(key)
+            self._pixmaps.move_to_end(key)
         return picture
 
     def keep(self, key: tuple[int, Hashable], picture: QPixmap) -> None:
         """Insert a picture, replacing any with the same key, and evict others beyond the byte limit."""
-        while self._gone:
-            self.drop_all_of(self._gone.popleft())
+        while self._released:
+            self.drop_all_of(self._released.popleft())
         self.drop(key)
-        self._kept[key] = picture
+        self._pixmaps[key] = picture
         self.bytes += _bytes_of(picture)
         while self.bytes > self.most_bytes:
-            _, oldest = self._kept.popitem(last=False)
+            _, oldest = self._pixmaps.popitem(last=False)
             self.bytes -= _bytes_of(oldest)
 
     def drop(self, key: tuple[int, Hashable]) -> None:
         """Remove a picture if it is cached."""
-        dropped = self._kept.pop(key, None)
+        dropped = self._pixmaps.pop(key, None)
         if dropped is not None:
             self.bytes -= _bytes_of(dropped)
 
     def drop_all_of(self, painter: int) -> None:
         """Remove all pictures of a painter."""
-        for key in [key for key in self._kept if key[0] == painter]:
+        for key in [key for key in self._pixmaps if key[0] == painter]:
             self.drop(key)
 
     def mark_gone(self, painter: int) -> None:
         """Schedule a painter's pictures for removal at the next insertion; may be called on any thread."""
-        self._gone.append(painter)
+        self._released.append(painter)
 
 
 _SHARED_STORE = PixmapStore(_MOST_BYTES)

@@ -44,8 +44,8 @@ def texts(values: Array, room: int) -> list[str]:
     For example -148 in four characters would become "-1e2", which is too imprecise to be useful.
     """
     # Values repeat often, so texts are cached; 0.0 and -0.0 are not: they are equal but have different texts.
-    shown = [_cached_text(value, room) if value else as_text(value, room) for value in values.tolist()]
-    return [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]
+    formatted = [_cached_text(value, room) if value else as_text(value, room) for value in values.tolist()]
+    return [text if "e" not in text or room >= _LEAST_POWER else "" for text in formatted]
 
 
 def thread_name(block: int, thread: int, *, several_blocks: bool) -> str:

@@ -104,9 +104,9 @@ class ArrayPlot(Plot):
 
     def fit(self) -> None:
         """Show every element."""
-        most = max(self._room, 1)
-        self.box.setLimits(xMin=-0.02 * most - 0.5, xMax=1.02 * most - 0.5)
-        self.box.setXRange(-0.5, most - 0.5, padding=0.01)
+        length = max(self._room, 1)
+        self.box.setLimits(xMin=-0.02 * length - 0.5, xMax=1.02 * length - 0.5)
+        self.box.setXRange(-0.5, length - 0.5, padding=0.01)
 
     def show_range(self, first: float, last: float) -> None:
         """Show the range of indices from `first` to `last`."""

@@ -47,18 +47,18 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
             super().setRange(mn, mx)
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> Any:
-        whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
-        return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)
+        is_whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
+        return [as_count(round(value)) for value in values] if is_whole else super().tickStrings(values, scale, spacing)
 
     def tickSpacing(self, low: float, high: float, size: float) -> list[tuple[float, float]]:
         levels: list[tuple[float, float]] = super().tickSpacing(low, high, size)
         # pyqtgraph ignores the size of the numbers: on a short axis they would overlap.
         lines = 1.3 if self.orientation == "left" else 0.62 * (len(as_count(max(abs(low), abs(high)))) + 2)
-        least = lines * look().small_px * abs(high - low) / max(size, 1.0)
-        if not levels or levels[0][0] >= least:
+        min_step = lines * look().small_px * abs(high - low) / max(size, 1.0)
+        if not levels or levels[0][0] >= min_step:
             return levels
-        power = 10.0 ** math.floor(math.log10(least))
-        return [(next(step * power for step in (1, 2, 5, 10) if step * power >= least), 0)]
+        power = 10.0 ** math.floor(math.log10(min_step))
+        return [(next(step * power for step in (1, 2, 5, 10) if step * power >= min_step), 0)]
 
     def updateAutoSIPrefix(self) -> None:
         """Do nothing: pyqtgraph would divide large numbers by 10^9 even when the SI prefix is disabled."""

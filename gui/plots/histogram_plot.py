@@ -92,10 +92,10 @@ class HistogramPlot(Plot):
         if self.reference is not None and self.reference.shape == self.counts.shape:
             self._draw(self.reference, behind=True)
         self._draw(self.counts, behind=False)
-        shown = self.counts if self.reference is None else np.concatenate([self.counts, self.reference])
-        top = self._height(np.array([max(1, int(shown.max()))]))[0]
+        counts = self.counts if self.reference is None else np.concatenate([self.counts, self.reference])
+        top = self._height(np.array([max(1, int(counts.max()))]))[0]
         self.plot.setYRange(0, float(top) * 1.06, padding=0.0)
-        self._label_heights(int(shown.max()))
+        self._label_heights(int(counts.max()))
 
     def _height(self, counts: Array) -> Array:
         # log(1 + n) is also defined for empty bins.

@@ -37,9 +37,9 @@ class LevelsBar(QWidget):
     def show_counts(self, counts: Array, edges: Array) -> None:
         """Show counts of shape (ranges,) between edges of shape (ranges + 1,)."""
         self.counts, self.edges = counts, edges
-        most = int(counts.argmax())
+        largest = int(counts.argmax())
         self.setAccessibleName("Distribution of the values")
-        self.setAccessibleDescription(f"{len(counts)} ranges; most frequent: {self.told(most)}")
+        self.setAccessibleDescription(f"{len(counts)} ranges; most frequent: {self.told(largest)}")
         self.update()
 
     def told(self, number: int) -> str:
@@ -66,12 +66,12 @@ class LevelsBar(QWidget):
             return
         painter, theme = QPainter(self), look().theme
         heights = [self._height_of(float(edge)) for edge in self.edges]
-        most, room = max(int(self.counts.max()), 1), self.width() - 10
+        max_count, room = max(int(self.counts.max()), 1), self.width() - 10
         color = mixed(theme.accent, theme.surface, 0.7)
         painter.setPen(Qt.PenStyle.NoPen)
         for count, low, high in zip(self.counts.tolist(), heights[:-1], heights[1:], strict=True):
             gap = 1 if low - high > 4 else 0
-            painter.fillRect(QRectF(6, high, room * count / most, max(low - high - gap, 1)), color)
+            painter.fillRect(QRectF(6, high, room * count / max_count, max(low - high - gap, 1)), color)
         painter.setPen(QColor(theme.border))
         painter.drawLine(QPointF(5, heights[-1]), QPointF(5, heights[0]))
         painter.setPen(QColor(theme.muted))

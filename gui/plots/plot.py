@@ -117,8 +117,8 @@ class Plot(QWidget):
             self.picked.emit(self.index)
         elif self.count and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             start = self.count // 2 if self.index is None else self.index
-            by = 1 if event.key() == Qt.Key.Key_Right else -1
-            self.read(min(max(start + by, 0), self.count - 1))
+            direction = 1 if event.key() == Qt.Key.Key_Right else -1
+            self.read(min(max(start + direction, 0), self.count - 1))
         else:
             super().keyPressEvent(event)
 

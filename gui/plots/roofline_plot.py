@@ -150,18 +150,19 @@ class RooflinePlot(Plot):
         font = code_font(look().small_px)
         metrics, radius = QFontMetricsF(font), look().px(15) / 2
         spots = []
-        for each in self.dots:
-            height = math.log10(each.rate)
-            spots.append((pixel(math.log10(each.at_memory), height), pixel(math.log10(each.at_cache), height)))
-        occupied = [QRectF(at - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)) for two in spots for at in two]
+        for dot in self.dots:
+            height = math.log10(dot.rate)
+            spots.append((pixel(math.log10(dot.at_memory), height), pixel(math.log10(dot.at_cache), height)))
+        circle = QSizeF(2 * radius, 2 * radius)
+        occupied = [QRectF(at - QPointF(radius, radius), circle) for spot in spots for at in spot]
         # A line connects a dot's two spots.
-        occupied += [QRectF(one, two).normalized().adjusted(0, -1, 0, 1) for one, two in spots]
+        occupied += [QRectF(start, end).normalized().adjusted(0, -1, 0, 1) for start, end in spots]
         for item in self._roofs_at:
             size, anchor = metrics.size(0, item.toPlainText()), item.anchor
             at = pixel(item.pos().x(), item.pos().y())
             occupied.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
-        texts = [str(each.number + 1) for each in self.dots]
-        sizes = [QSizeF(metrics.horizontalAdvance(each) + look().px(5), metrics.height() * 0.9) for each in texts]
+        texts = [str(dot.number + 1) for dot in self.dots]
+        sizes = [QSizeF(metrics.horizontalAdvance(text) + look().px(5), metrics.height() * 0.9) for text in texts]
         places = places_beside([at + QPointF(radius, 0) for at, _ in spots], sizes, occupied, pixels)
         for dot, text, place, (at, _) in zip(self.dots, texts, places, spots, strict=True):
             self.names[dot.number] = place
@@ -169,8 +170,8 @@ class RooflinePlot(Plot):
             middle = place.center()
             if abs(middle.y() - at.y()) > 1:
                 ends = (at, QPointF(place.left() - 2, middle.y()))
-                xs = [left + each.x() / across for each in ends]
-                ys = [high - each.y() / down for each in ends]
+                xs = [left + end.x() / across for end in ends]
+                ys = [high - end.y() / down for end in ends]
                 self._name(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(color, width=1), antialias=True))
             item = pg.TextItem(text, color=color.name(), anchor=(0.5, 0.5))
             item.setFont(font)

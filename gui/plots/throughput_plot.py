@@ -114,8 +114,8 @@ class ThroughputPlot(Plot):
 
     def _where(self, figures: dict[int, float]) -> tuple[Array, Array]:
         # A value may be 0, which a logarithmic scale cannot show.
-        shown = [each for each in sorted(figures.items()) if each[1] > 0 or not self._logarithmic]
-        return np.log2([size for size, _ in shown]), np.array([figure for _, figure in shown])
+        points = [each for each in sorted(figures.items()) if each[1] > 0 or not self._logarithmic]
+        return np.log2([size for size, _ in points]), np.array([figure for _, figure in points])
 
     def _draw_modeled(self, number: int) -> None:
         places, heights = self._where(self.modeled[number])

@@ -141,9 +141,9 @@ class Panes(QWidget):
         lines = WrappingLayout(across=20, down=2)
         lines.setContentsMargins(0, 2, 0, 2)
         for items in ((self.kinds,), (pairs, self.state)):
-            together = QWidget()
-            together.setLayout(row(*items))
-            lines.addWidget(together)
+            group = QWidget()
+            group.setLayout(row(*items))
+            lines.addWidget(group)
         kinds = QWidget()
         kinds.setLayout(lines)
         self._tools = QWidget()
@@ -268,7 +268,7 @@ class Panes(QWidget):
         room = self.right.height() - look().px(_OF_CODE) - self._strip.sizeHint().height() * has_problem
         for card in self._of_recording:
             if card is self.counters:
-                for rows in (rows for least, rows in _COUNTED if lines >= least):
+                for rows in (rows for min_lines, rows in _COUNTED if lines >= min_lines):
                     self.counters.show_rows(rows)
                     if card.sizeHint().height() + 8 <= room:
                         break

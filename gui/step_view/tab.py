@@ -176,9 +176,9 @@ class StepTab(QWidget):
 
     def corner(self) -> QWidget:
         """Return the widget for the page's tab bar: the settings and export buttons."""
-        made = QWidget()
-        made.setLayout(row(self.chosen, self.panes.export))
-        return made
+        widget = QWidget()
+        widget.setLayout(row(self.chosen, self.panes.export))
+        return widget
 
     # --- recording
 
@@ -623,10 +623,10 @@ class StepTab(QWidget):
         models, player = self.models, self.player
         if models is None or not self.isVisible():
             return
-        for other in (moment + direction, player.border(direction), player.border(-direction)):
-            if 0 <= other <= player.end:
-                yield self.snapshot(other)
-                while self.shows_flow and not self.panes.flow.prepare(other):
+        for next_moment in (moment + direction, player.border(direction), player.border(-direction)):
+            if 0 <= next_moment <= player.end:
+                yield self.snapshot(next_moment)
+                while self.shows_flow and not self.panes.flow.prepare(next_moment):
                     yield None
         files = [self._document_name(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
         while not self.source.prepare(tuple(files)):
@@ -667,8 +667,8 @@ class StepTab(QWidget):
 
         assert self.models is not None
         warps = now.lanes.state.shape[1]
-        found = tiles_at(self.models.recording, moment)
-        self.panes.tiles.show_tiles(found, now.block, now.thread, now.block * warps + now.thread // WARP)
+        product = tiles_at(self.models.recording, moment)
+        self.panes.tiles.show_tiles(product, now.block, now.thread, now.block * warps + now.thread // WARP)
 
     # --- selecting
 

@@ -163,8 +163,8 @@ class IntegerField(ParameterField):
     def _from_slider(self, position: int) -> None:
         low, high, step = self._bounds.minimum, self._bounds.maximum, self._bounds.step
         if self._ratios and position:
-            least = self._least_ratio
-            exact = least * (high / least) ** (position / _SLIDER_STEPS)
+            low_ratio = self._least_ratio
+            exact = low_ratio * (high / low_ratio) ** (position / _SLIDER_STEPS)
             # Powers of two are the usual choice, so the slider snaps to them.
             power = 2 ** round(math.log2(exact))
             exact = power if low <= power <= high and abs(math.log(exact / power)) < 0.06 else exact

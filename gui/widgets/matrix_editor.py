@@ -195,11 +195,11 @@ class MatrixEditor(QTableView):
         """Make the cells as large as fit, square or up to 1.45 times as wide as high, and center the grid."""
         rows = self._model.rowCount()
         side = max(2, min(self.width(), self.height()) // rows)
-        wide = max(side, min(self.width() // rows, round(side * 1.45)))
+        width = max(side, min(self.width() // rows, round(side * 1.45)))
         for index in range(rows):
-            self.setColumnWidth(index, wide)
+            self.setColumnWidth(index, width)
             self.setRowHeight(index, side)
-        spare_x, spare_y = self.width() - wide * rows, self.height() - side * rows
+        spare_x, spare_y = self.width() - width * rows, self.height() - side * rows
         self.setViewportMargins(max(0, spare_x // 2), max(0, spare_y // 2), 0, 0)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:

@@ -47,10 +47,10 @@ class ValueGrid:
         self._cells = Pixmaps()
         font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
         self._lettering = Lettering(font)
-        wide = QFontMetricsF(font).horizontalAdvance("0")
-        room = int((cell - 3) / wide)
+        digit_width = QFontMetricsF(font).horizontalAdvance("0")
+        room = int((cell - 3) / digit_width)
         # Long values, which fill their cells, need a margin.
-        self._room = max(1, room if room <= _SHORT else int((cell - wide) / wide))
+        self._room = max(1, room if room <= _SHORT else int((cell - digit_width) / digit_width))
 
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
         """Paint an array, dark for the smaller of `values`, light for the larger, with marks on accessed cells."""
@@ -72,9 +72,9 @@ class ValueGrid:
         painter = QPainter(self._picture)
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
         places = np.flatnonzero(changed.reshape(-1))
-        known = panel.known.reshape(-1)[places]
+        has_value = panel.known.reshape(-1)[places]
         shown_texts = [text if is_known else "" for text, is_known in
-                 zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
+                 zip(texts(panel.values.reshape(-1)[places], self._room), has_value.tolist(), strict=True)]  # fmt: skip
         colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
         tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
         looks = list(zip(colors, shown_texts, light, strict=True))
@@ -106,10 +106,10 @@ class ValueGrid:
         places = places[panel.known.reshape(-1)[places]]
         on_light = are_light(laid_over(self._shades.colors.reshape(-1), marks)[places])
         painter.setFont(self._lettering.font)
-        for color, here in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
+        for color, cells in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
             painter.setPen(QColor(color))
-            shown = texts(panel.values.reshape(-1)[here], self._room)
-            for place, text in zip(here.tolist(), shown, strict=True):
+            shown_texts = texts(panel.values.reshape(-1)[cells], self._room)
+            for place, text in zip(cells.tolist(), shown_texts, strict=True):
                 row, column = divmod(place, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
                 self._lettering.center(painter, box, text)

@@ -52,9 +52,9 @@ class Panel:
         shape = wrapped(self.shape, width)
         if shape == self.shape:
             return self
-        values, known = np.zeros(shape, self.values.dtype), np.zeros(shape, bool)
-        values.reshape(-1)[: self.values.size], known.reshape(-1)[: self.known.size] = self.values, self.known
-        return replace(self, values=values, known=known, pitch=0)
+        values, has_value = np.zeros(shape, self.values.dtype), np.zeros(shape, bool)
+        values.reshape(-1)[: self.values.size], has_value.reshape(-1)[: self.known.size] = self.values, self.known
+        return replace(self, values=values, known=has_value, pitch=0)
 
     def places(self, elements: Array) -> Array:
         """Return the row-major cell of each array element, or -1 if it is not shown."""
@@ -117,8 +117,8 @@ def panels(
         if len(shape) > 2:
             # Of several planes, show the one that is accessed.
             plane = int(np.prod(shape[-2:]))
-            mine = [touch.elements for touch in touches if touch.number == array.number and touch.elements.size]
-            index = int(mine[0][0]) // plane if mine else 0
+            own_elements = [touch.elements for touch in touches if touch.number == array.number and touch.elements.size]
+            index = int(own_elements[0][0]) // plane if own_elements else 0
             first, plane_title = index * plane, f"  plane {index}" if values.size > plane else ""
             values, has_value, shape = values[first : first + plane], has_value[first : first + plane], shape[-2:]
         rows, columns = (1, values.size) if len(shape) < 2 else shape

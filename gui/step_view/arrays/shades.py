@@ -83,8 +83,8 @@ class Shades:
         self.light = are_light(self.colors)
         if before is None or before.values.dtype != panel.values.dtype:
             return np.ones(panel.shape, bool)
-        other = (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
-        changed: Array = (self.colors != old) | (before.known != panel.known) | other
+        values_differ = (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+        changed: Array = (self.colors != old) | (before.known != panel.known) | values_differ
         return changed
 
 
@@ -94,8 +94,8 @@ def laid_over(colors: Array, marks: Sequence[Mark], *, frames: bool = False) -> 
     Where marks of one kind overlap, the last one is visible.
     """
     result: Array = colors.copy()
-    for _, alike in groupby(marks, lambda mark: (mark.writes, mark.strong)):
-        group = list(alike)
+    for _, same_kind in groupby(marks, lambda mark: (mark.writes, mark.strong)):
+        group = list(same_kind)
         over = [mark.frame if frames else mark.filling for mark in group]
         share = over[0].alphaF()
         cells = np.concatenate([mark.cells for mark in group])

@@ -42,13 +42,13 @@ def _shelves(
         x = y = _GAP
         low = 0
         places = []
-        for (rows, columns), least in zip(shapes, titles, strict=True):
-            wide, high = max(columns * cell, least), rows * cell + title
-            if x > _GAP and x + wide > width - _GAP:
+        for (rows, columns), title_width in zip(shapes, titles, strict=True):
+            grid_width, grid_height = max(columns * cell, title_width), rows * cell + title
+            if x > _GAP and x + grid_width > width - _GAP:
                 x, y, low = _GAP, y + low + _GAP // 2, 0
             places.append((x, y))
-            x, low = x + wide + _GAP, max(low, high)
-            if wide > width - 2 * _GAP:
+            x, low = x + grid_width + _GAP, max(low, grid_height)
+            if grid_width > width - 2 * _GAP:
                 low = height
         if y + low <= height - 4:
             return cell, tuple(places)
@@ -120,9 +120,9 @@ class MemoryView(QWidget):
         self.touches = touched(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
         if launch.number not in self._given:
-            given = self._given[launch.number] = self.models.given(launch.number)
+            before = self._given[launch.number] = self.models.given(launch.number)
             # The final values determine the range of shades, so that a shade means the same at every step.
-            for panel in panels(trace, launch.shapes, len(trace.events), block, [], given):
+            for panel in panels(trace, launch.shapes, len(trace.events), block, [], before):
                 self._widen(launch.number, panel)
         visible = panels(trace, launch.shapes, step, block, self.touches, self._given[launch.number])
         wrap = _best_wrap(*self._frame(visible))
@@ -290,9 +290,9 @@ class MemoryView(QWidget):
         for touch in self.touches:
             if touch.number == panel.number:
                 hits = np.flatnonzero(touch.elements == panel.element(place))
-                several = self.models.several_blocks
+                several_blocks = self.models.several_blocks
                 pairs = zip(touch.blocks[hits[:4]].tolist(), touch.threads[hits[:4]].tolist(), strict=True)
-                names = [thread_name(*pair, several_blocks=several) for pair in pairs]
+                names = [thread_name(*pair, several_blocks=several_blocks) for pair in pairs]
                 if names:
                     more = f" and {hits.size - 4} more" if hits.size > 4 else ""
                     lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")

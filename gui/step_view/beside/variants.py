@@ -94,9 +94,9 @@ class VariantSide(QWidget):
     def share_room(self, lines: float) -> None:
         """Hide the less important parts in a view whose height is `lines` lines of text."""
         self._lines = lines
-        for least, name in _FIRST_TO_GO:
+        for min_lines, name in _FIRST_TO_GO:
             applies = name != "banks" or (self.models is not None and "shared" in self.models.spaces)
-            getattr(self, name).setVisible(lines >= least and applies)
+            getattr(self, name).setVisible(lines >= min_lines and applies)
 
     def show_moment(self, moment: int) -> None:
         """Show the variant at a moment."""
@@ -150,8 +150,8 @@ class CountsBeside(QWidget):
         """Highlight the smaller of the two totals of each count."""
         for figure, (_, count, _) in _FIGURES.items():
             first, second = (count(each) for each in totals)
-            for place, (mine, theirs) in enumerate(((first, second), (second, first))):
-                better = mine is not None and theirs is not None and mine < theirs
+            for place, (own, others) in enumerate(((first, second), (second, first))):
+                better = own is not None and others is not None and own < others
                 restyle(self.cells[place, figure], "tone", "best" if better else "")
 
     def clear(self) -> None:
@@ -191,15 +191,15 @@ class VariantsView(QWidget):
         head = row(label("versus", "caption"), self.other, label("aligned", "caption"), self.align, self.state)
         head.setContentsMargins(14, 0, 14, 0)
         head.setStretch(4, 1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(4)
-        whole.addLayout(head)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(4)
+        page.addLayout(head)
         both = row(*self.sides, spacing=4)
         for place in (0, 1):
             both.setStretch(place, 1)
-        whole.addLayout(both, 1)
-        whole.addWidget(self.counts)
+        page.addLayout(both, 1)
+        page.addWidget(self.counts)
         self.other.activated.connect(lambda _: self._record())
         self.align.picked.connect(lambda _: self._align())
         self.stepper.loaded.connect(self._take)
@@ -257,8 +257,8 @@ class VariantsView(QWidget):
             return
         ends = (first.recording.moments, second.recording.moments)
         alignment = by_phase(first.phases, second.phases, ends) if self.align.chosen == BY_PHASE else None
-        mine, theirs = ([segment.first for segment in models.segments] for models in (first, second))
-        self.alignment = alignment or by_barrier(mine, theirs, ends)
+        own_starts, other_starts = ([segment.first for segment in models.segments] for models in (first, second))
+        self.alignment = alignment or by_barrier(own_starts, other_starts, ends)
         self.counts.compare([models.tally.at(end) for models, end in zip((first, second), ends, strict=True)])
         self.show_moment(self._moment)
 
@@ -266,9 +266,9 @@ class VariantsView(QWidget):
         """Show the first variant at a moment, and the other one at the aligned moment."""
         self._moment = moment
         moments = (moment, self.alignment.other(moment) if self.alignment is not None else 0)
-        for place, (side, own) in enumerate(zip(self.sides, moments, strict=True)):
+        for place, (side, own_moment) in enumerate(zip(self.sides, moments, strict=True)):
             if side.models is None:
                 continue
-            side.show_moment(own)
+            side.show_moment(own_moment)
             tally, end = side.models.tally, side.models.recording.moments
-            self.counts.show_counts(place, side.title.text().partition("  ·  ")[0], tally.at(own), tally.at(end))
+            self.counts.show_counts(place, side.title.text().partition("  ·  ")[0], tally.at(own_moment), tally.at(end))

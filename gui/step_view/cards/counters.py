@@ -105,13 +105,13 @@ class FigureTable:
             self.grid.setColumnMinimumWidth(column, width)
             self.grid.setColumnStretch(column, int(width > 0))
         has_rows = not rows.isdisjoint(self.heads)
-        shown = {name for name, width in zip(self.figures, widths, strict=False) if width and has_rows}
+        visible = {name for name, width in zip(self.figures, widths, strict=False) if width and has_rows}
         for row, head in self.heads.items():
             head.setVisible(row in rows)
         for name, caption in self.names.items():
-            caption.setVisible(name in shown)
+            caption.setVisible(name in visible)
         for (row, name), cell in self.cells.items():
-            cell.setVisible(row in rows and name in shown)
+            cell.setVisible(row in rows and name in visible)
 
 
 class CountersCard(Card):
@@ -170,8 +170,8 @@ class CountersCard(Card):
     def _preferred_widths(self) -> tuple[int, list[int], list[int]]:
         """Return the width of the row names, and the column widths of both tables."""
         work, use = self.work.widths(), self.use.widths()
-        least = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
-        work[0] = max(work[0], least) if "textbook" in self._rows else work[0]
+        min_width = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
+        work[0] = max(work[0], min_width) if "textbook" in self._rows else work[0]
         return max(self.work.words, self.use.words), work, use
 
     def minimumSizeHint(self) -> QSize:

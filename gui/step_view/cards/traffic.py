@@ -33,10 +33,10 @@ class BankRow(QWidget):
 
     def show_threads(self, threads: Array | None) -> None:
         """Show the number of distinct words accessed in each bank; None if shared memory is not accessed."""
-        shown = np.zeros(WARP, int) if threads is None else np.asarray(threads)
-        if np.array_equal(shown, self.threads):
+        counts = np.zeros(WARP, int) if threads is None else np.asarray(threads)
+        if np.array_equal(counts, self.threads):
             return
-        self.threads = shown
+        self.threads = counts
         self.setToolTip(
             ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
             or "no bank conflicts"
@@ -113,13 +113,13 @@ class AddressBars(QWidget):
         font = code_font(max(9, look().small_px - 1))
         painter.setFont(font)
         metric = QFontMetricsF(font)
-        shown = self.addresses[: self._bars if len(self.addresses) <= self._bars else self._bars - 1]
-        names = [_name(each) for each in shown]
+        visible = self.addresses[: self._bars if len(self.addresses) <= self._bars else self._bars - 1]
+        names = [_name(each) for each in visible]
         left = min(max(map(metric.horizontalAdvance, names)), 0.4 * self.width()) + look().px(8)
-        right = metric.horizontalAdvance("0" * len(str(shown[0].threads.size))) + look().px(8)
-        lane = min((self.width() - left - right) / shown[0].threads.size, _WIDEST_LANE)
+        right = metric.horizontalAdvance("0" * len(str(visible[0].threads.size))) + look().px(8)
+        lane = min((self.width() - left - right) / visible[0].threads.size, _WIDEST_LANE)
         center = Qt.AlignmentFlag.AlignVCenter
-        for row, (each, name) in enumerate(zip(shown, names, strict=True)):
+        for row, (each, name) in enumerate(zip(visible, names, strict=True)):
             top = row * height
             painter.setPen(QColor(theme.muted))
             elided = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
@@ -132,11 +132,11 @@ class AddressBars(QWidget):
             painter.setPen(QColor(theme.text))
             end = left + each.threads.size * lane
             painter.drawText(QRectF(end + look().px(5), top, right, height), center, str(each.threads.size))
-        if len(shown) < len(self.addresses):
-            rest = self.addresses[len(shown) :]
+        if len(visible) < len(self.addresses):
+            rest = self.addresses[len(visible) :]
             lanes = sum(each.threads.size for each in rest)
             painter.setPen(QColor(theme.faint))
-            box = QRectF(0, len(shown) * height, self.width(), height)
+            box = QRectF(0, len(visible) * height, self.width(), height)
             painter.drawText(box, center, f"{len(rest)} more addresses, {lanes} lanes")
         painter.end()
 

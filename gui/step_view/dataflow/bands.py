@@ -61,7 +61,7 @@ def bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Ba
     if not starts.size:
         return []
     start, end = edges.column[order], row.column[edges.cell[order]]
-    extents = [least.reduceat(each, starts).tolist() for each in (start, end) for least in (np.minimum, np.maximum)]
+    extents = [extreme.reduceat(each, starts).tolist() for each in (start, end) for extreme in (np.minimum, np.maximum)]
     heads = keys[:2, starts].tolist()
     lines = (np.split(each, starts[1:]) for each in (start, end))
     return [Band(*each) for each in zip(*heads, *extents, *lines, strict=True)]
@@ -92,7 +92,7 @@ class BandGroup(NamedTuple):
     x1: Array
 
 
-def band_groups(number: int, found: Sequence[Band], sizes: Metrics) -> list[BandGroup]:
+def band_groups(number: int, bands_to_row: Sequence[Band], sizes: Metrics) -> list[BandGroup]:
     """Return the groups in which the bands to row `number` are painted at the given sizes.
 
     Bands with enough space between their lines are drawn as lines, consecutive ones of a warp as one group.
@@ -103,8 +103,8 @@ def band_groups(number: int, found: Sequence[Band], sizes: Metrics) -> list[Band
         return band.warp, band.row >= number - 1, is_sparse
 
     groups = []
-    for look, several in groupby(found, look_of):
-        same_look = list(several)
+    for look, consecutive in groupby(bands_to_row, look_of):
+        same_look = list(consecutive)
         if look[2]:
             rows = np.repeat([band.row for band in same_look], [band.start.size for band in same_look])
             columns = zip(*((band.start, band.end) for band in same_look), strict=True)

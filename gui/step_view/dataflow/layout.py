@@ -192,14 +192,14 @@ class DataflowLayout:
         column = np.empty_like(cell)
         start = source_row.copy()
         for origin in np.unique(source_row):
-            here = source_row == origin
-            columns = self.rows[origin].column[source_cell[here]]
-            column[here] = columns
+            from_origin = source_row == origin
+            columns = self.rows[origin].column[source_cell[from_origin]]
+            column[from_origin] = columns
             latest = last_of_storage.get(self.rows[origin].storage, -1)
             if origin < latest < number:
                 # A later row of the same array may still show the value: start the line at the latest such row.
                 is_unchanged = self._is_unchanged(self.rows[latest], columns)
-                start[here] = np.where(is_unchanged, latest, origin)
+                start[from_origin] = np.where(is_unchanged, latest, origin)
         return self._with_letters(number, row, LaidOutEdges(cell, start, column))
 
     def _with_letters(self, number: int, row: Cells, edges: LaidOutEdges) -> LaidOutEdges:
@@ -229,9 +229,9 @@ class DataflowLayout:
 
     def with_symbols(self, symbols: Symbols | None) -> DataflowLayout:
         """Return a copy that shows symbols instead of values, or values if `symbols` is None."""
-        other = copy(self)
-        other.symbols = symbols
-        return other
+        result = copy(self)
+        result.symbols = symbols
+        return result
 
     @property
     def longest(self) -> int:

@@ -69,12 +69,12 @@ class FlowLines:
         x0, x1 = lines.x0[behind], lines.x1[behind]
         # Lines that start below the row belong to the next one, and must not affect this row's picture.
         crossing = (lines.start[behind] < number) & (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left)
-        here = np.flatnonzero(crossing) + behind.start
-        is_done = (lines.look[here] != KEPT) & lines.filled[here] & done[lines.target[here]]
+        visible = np.flatnonzero(crossing) + behind.start
+        is_done = (lines.look[visible] != KEPT) & lines.filled[visible] & done[lines.target[visible]]
         warps = int(lines.warp.max(initial=0)) + 1
-        keys = np.where(is_done, DONE, lines.look[here]) * warps + lines.warp[here]
+        keys = np.where(is_done, DONE, lines.look[visible]) * warps + lines.warp[visible]
         for key in np.unique(keys).tolist():
-            group = here[keys == key]
+            group = visible[keys == key]
             look, warp = divmod(key, warps)
             yield look, warp, lines_between(lines.x0[group], lines.y0[group], lines.x1[group], lines.y1[group])
 

@@ -111,9 +111,9 @@ class FlowPainter:
         """Return the thread names that a row's operations show, one per cell."""
         if number not in self._thread_names:
             row = self.layout.rows[number]
-            several = self.several_blocks
+            several_blocks = self.several_blocks
             self._thread_names[number] = [
-                f"{block}.{thread}" if several else str(thread)
+                f"{block}.{thread}" if several_blocks else str(thread)
                 for block, thread in zip(row.block.tolist(), row.thread.tolist(), strict=True)
             ]
         return self._thread_names[number]
@@ -196,8 +196,8 @@ class FlowPainter:
             color = QColor(warp_color(self.theme, each.warp))
             color.setAlphaF((0.75, 0.2, 0.1)[kind] if each.is_lines else (0.2, 0.06)[kind])
             if each.is_lines:
-                here = (np.minimum(each.x0, each.x1) <= right + 1) & (np.maximum(each.x0, each.x1) >= left - 1)
-                self._draw_lines(painter, QPen(color, 1), each.x0[here], each.y0[here], each.x1[here], y1)
+                visible = (np.minimum(each.x0, each.x1) <= right + 1) & (np.maximum(each.x0, each.x1) >= left - 1)
+                self._draw_lines(painter, QPen(color, 1), each.x0[visible], each.y0[visible], each.x1[visible], y1)
                 continue
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(color)
@@ -285,11 +285,11 @@ class FlowPainter:
     def _plan(self, number: int, cells: Array) -> Written:
         row, sizes = self.layout.rows[number], self.sizes
         tallest = round(min(self.look.text_px, 0.8 * sizes.cell))
-        least = min(max(self.look.small_px - 2, 9), tallest)
+        min_px = min(max(self.look.small_px - 2, 9), tallest)
         return written(
             row, cells, self._full_texts(number), lambda cell: self.cell_rect(number, cell),
             (0.0, self.layout.width(sizes)), self._warps_of(row, cells), lambda warp: self._warp_name(row, warp),
-            range(tallest, _SMALLEST_TEXT, -1), least, self._advance, covering=sizes.column >= AGGREGATED,
+            range(tallest, _SMALLEST_TEXT, -1), min_px, self._advance, covering=sizes.column >= AGGREGATED,
         )  # fmt: skip
 
     def _full_texts(self, number: int) -> list[str]:
@@ -315,12 +315,12 @@ class FlowPainter:
         block, within = divmod(warp, self.warps[row.launch])
         return f"warp {block}.{within}" if self.several_blocks else f"warp {within}"
 
-    def _uncovered(self, number: int, plan: Written, kept: list[int]) -> list[int]:
+    def _uncovered(self, number: int, plan: Written, cells: list[int]) -> list[int]:
         """Return the unchanged cells that no placed text overlaps."""
         covered = np.zeros(int(self.layout.width(self.sizes)) + 2, bool)
         for box in (*plan.boxes.values(), *(each[0] for each in plan.together)):
             covered[int(box.left()) : int(box.right()) + 1] = True
-        rects = ((cell, self.cell_rect(number, cell)) for cell in kept)
+        rects = ((cell, self.cell_rect(number, cell)) for cell in cells)
         return [cell for cell, rect in rects if not covered[int(rect.left()) : int(rect.right()) + 1].any()]
 
     def _paint_written(
@@ -364,10 +364,10 @@ class FlowPainter:
             return plans
         for start in np.unique(edges.row[leads_here]).tolist():
             columns = self.layout.rows[start].column
-            here = np.searchsorted(columns, np.unique(edges.column[leads_here & (edges.row == start)]))
-            here = here[here < columns.size]
-            if here.size and self.written(start) is not None:
-                plans.append((start, here, self._plan(start, here)))
+            sources = np.searchsorted(columns, np.unique(edges.column[leads_here & (edges.row == start)]))
+            sources = sources[sources < columns.size]
+            if sources.size and self.written(start) is not None:
+                plans.append((start, sources, self._plan(start, sources)))
         return plans
 
     def _paint_bright_plans(self, painter: QPainter, number: int, cells: Array) -> None:
@@ -398,14 +398,14 @@ class FlowPainter:
         if not names:
             return
         lettering = self._names
-        high = QFontMetricsF(lettering.font).height()
+        height = QFontMetricsF(lettering.font).height()
         painter.setFont(lettering.font)
         painter.setPen(QColor(self.theme.muted))
         for cell, name in enumerate(names):
             rect = self.cell_rect(number, cell)
-            wide = lettering.width(name)
-            left = rect.left() if cell == len(names) - 1 else rect.center().x() - wide / 2
-            box = QRectF(left, rect.top() - high - 1, wide, high)
+            width = lettering.width(name)
+            left = rect.left() if cell == len(names) - 1 else rect.center().x() - width / 2
+            box = QRectF(left, rect.top() - height - 1, width, height)
             # Hide the lines to the cells behind the name.
             painter.fillRect(box, QColor(self.theme.surface))
             lettering.center(painter, box, name)
@@ -452,9 +452,9 @@ class FlowPainter:
             return self._ovals[number]
         ovals, radius = self._ovals.setdefault(number, []), self._circle
         for cell, name in enumerate(self.whos(number)):
-            middle, wide = self.circle_at(number, cell), self.small.width(name)
-            half = min(max(radius, wide / 2 + 3), self.sizes.column / 2 - 0.5)
-            ovals.append((QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius), wide <= 2 * half))
+            middle, width = self.circle_at(number, cell), self.small.width(name)
+            half = min(max(radius, width / 2 + 3), self.sizes.column / 2 - 0.5)
+            ovals.append((QRectF(middle.x() - half, middle.y() - radius, 2 * half, 2 * radius), width <= 2 * half))
         return ovals
 
     def _paint_moves(self, painter: QPainter, number: int, cells: list[int], color: QColor) -> None:
@@ -494,17 +494,17 @@ class FlowPainter:
             Height of each bar, from 0 to 1.
         """
         columns, width = self.layout.rows[number].column[cells], self.sizes.column
-        left, high = int(columns[0] * width), max(round(self.sizes.cell), 1)
+        left, height = int(columns[0] * width), max(round(self.sizes.cell), 1)
         line = np.zeros(max(1, math.ceil((columns[-1] + 1) * width) - left), np.uint32)
         bars = np.zeros(line.size)
         for group in (~last, last):
             for shift in range(max(1, math.ceil(width))):
                 at = np.minimum((columns[group] * width + min(shift, width)).astype(int) - left, line.size - 1)
                 line[at], bars[at] = colors[group], levels[group]
-        above = np.arange(high)[:, None] < np.floor((1 - _LOWEST_BAR) * (1 - bars) * high)
+        above = np.arange(height)[:, None] < np.floor((1 - _LOWEST_BAR) * (1 - bars) * height)
         # The image shares these bytes, which must stay alive until it is painted.
         pixels = np.where(above, np.uint32(0), line).tobytes()
-        image = QImage(pixels, line.size, high, 4 * line.size, QImage.Format.Format_ARGB32)
+        image = QImage(pixels, line.size, height, 4 * line.size, QImage.Format.Format_ARGB32)
         painter.drawImage(QRectF(left, self.sizes.top(number), line.size, self.sizes.cell), image)
 
     def _paint_bright_patches(self, painter: QPainter, number: int, cells: Sequence[int]) -> None:

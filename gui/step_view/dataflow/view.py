@@ -181,10 +181,10 @@ class FlowView(QWidget):
         if event is None:
             return
         if self._pressed is not None and event.buttons():
-            way = event.position() - self._pressed
-            if self._dragged or abs(way.x()) + abs(way.y()) > 4:
+            offset = event.position() - self._pressed
+            if self._dragged or abs(offset.x()) + abs(offset.y()) > 4:
                 self._dragged = True
-                self.scroll_by(way)
+                self.scroll_by(offset)
                 self._pressed = event.position()
                 self.setCursor(Qt.CursorShape.ClosedHandCursor)
             return

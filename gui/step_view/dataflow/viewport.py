@@ -151,11 +151,11 @@ class Viewport:
     def glide(self) -> None:
         """Scroll a part of the remaining distance to the goal."""
         assert self._goal is not None
-        way = self._goal - self.offset
-        if abs(way.x()) + abs(way.y()) < 1.5:
+        remaining = self._goal - self.offset
+        if abs(remaining.x()) + abs(remaining.y()) < 1.5:
             self.offset, self._goal = self._goal, None
         else:
-            self.offset = self.offset + way * 0.3
+            self.offset = self.offset + remaining * 0.3
 
     def goal_at(self, moment: int) -> QPointF:
         """Return the scroll offset for a moment: the current one if the moment's operations are visible there."""

@@ -43,8 +43,8 @@ class TaskGraph(TaskCanvas):
         assert self.moments is not None
         left, columns = look().px(LABELS), self.moments.layout.columns
         column = min((self.width() - left - 8) / columns, look().px(_WIDEST + _GAP))
-        wide, high = column * _WIDEST / (_WIDEST + _GAP), min(self._row * 0.6, look().px(_HIGHEST))
-        return QRectF(left + cell.column * column, 2 + cell.row * self._row, wide, high)
+        width, height = column * _WIDEST / (_WIDEST + _GAP), min(self._row * 0.6, look().px(_HIGHEST))
+        return QRectF(left + cell.column * column, 2 + cell.row * self._row, width, height)
 
     def task_at(self, place: QPointF) -> str | None:
         """Return the task under a point; for a chunk of the input, the task that reads it."""
@@ -90,15 +90,15 @@ class TaskGraph(TaskCanvas):
         texts = [("input", "elements of each chunk")]
         for step, moved in zip(layout.steps, layout.moved, strict=True):
             texts.append((step, f"{short_bytes(moved)} from others" if moved else "nothing from others"))
-        high = min(self._row * 0.6, look().px(_HIGHEST)) / 2
+        height = min(self._row * 0.6, look().px(_HIGHEST)) / 2
         for row, (name, about) in enumerate(texts):
-            box = QRectF(0, 2 + row * self._row, look().px(LABELS), high)
+            box = QRectF(0, 2 + row * self._row, look().px(LABELS), height)
             painter.setFont(self._strong.font)
             painter.setPen(QColor(theme.text))
             self._strong.left(painter, box, name)
             painter.setFont(self._small.font)
             painter.setPen(QColor(theme.muted))
-            self._small.left(painter, box.translated(0, high), about)
+            self._small.left(painter, box.translated(0, height), about)
 
     def _paint_edge(self, painter: QPainter, edge: TaskEdge) -> None:
         assert self.moments is not None
@@ -149,14 +149,14 @@ class TaskGraph(TaskCanvas):
 
     def _write(self, painter: QPainter, box: QRectF, name: str, about: str, ink: str, faint: str) -> None:
         """Write two lines if they fit, else the first line, else its last word."""
-        high, wide = self._small.font.pixelSize() + 4, box.width() - 6
-        two = box.height() >= 2 * high and self._small.width(about) <= wide
-        name = next((each for each in (name, name.rpartition(" ")[2]) if self._strong.width(each) <= wide), "")
-        upper = QRectF(box.x(), box.y(), box.width(), box.height() / 2 + 2) if two else box
+        line_height, width = self._small.font.pixelSize() + 4, box.width() - 6
+        fits_both = box.height() >= 2 * line_height and self._small.width(about) <= width
+        name = next((each for each in (name, name.rpartition(" ")[2]) if self._strong.width(each) <= width), "")
+        upper = QRectF(box.x(), box.y(), box.width(), box.height() / 2 + 2) if fits_both else box
         painter.setFont(self._strong.font)
         painter.setPen(QColor(ink))
         self._strong.center(painter, upper, name)
-        if two:
+        if fits_both:
             painter.setFont(self._small.font)
             painter.setPen(QColor(faint))
             lower = QRectF(box.x(), box.center().y() - 1, box.width(), box.height() / 2 - 2)

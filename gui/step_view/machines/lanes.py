@@ -68,8 +68,8 @@ class WorkerLanes(TaskCanvas):
             return
         x = self.x_of(self.moments.clock(self.moment)) if x is None else max(x, look().px(LABELS))
         at = self.time_at(x)
-        most = max(self._duration / (_NEAREST * self._room), 1.0)
-        self.nearness = min(max(self.nearness * factor, 1.0), most)
+        max_zoom = max(self._duration / (_NEAREST * self._room), 1.0)
+        self.nearness = min(max(self.nearness * factor, 1.0), max_zoom)
         self._go_to(at - (x - look().px(LABELS)) / self._room * self._visible)
 
     def _go_to(self, first: float) -> None:
@@ -169,13 +169,13 @@ class WorkerLanes(TaskCanvas):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setOpacity(0.3 if ahead else 1.0)
         # Transfers may overlap in time: each gets a separate line.
-        high = min(4.0, (look().px(_LANE - _BAR) - 3) / max(len(record.fetched), 1))
+        line_height = min(4.0, (look().px(_LANE - _BAR) - 3) / max(len(record.fetched), 1))
         for line, each in enumerate(sorted(record.fetched, key=lambda fetch: fetch.begin)):
             source = self.moments.workers.get(each.source)
             painter.setBrush(QColor(theme.muted) if source is None else warp_color(theme, source))
             x, end = (self.x_of(time - self.moments.begin) for time in (each.begin, each.end))
             x = max(x, look().px(LABELS))
-            painter.drawRect(QRectF(x, bar.bottom() + 1 + line * high, max(end - x, _LEAST), high))
+            painter.drawRect(QRectF(x, bar.bottom() + 1 + line * line_height, max(end - x, _LEAST), line_height))
         painter.setBrush(rest)
         painter.drawRoundedRect(bar, 2, 2)
         x, duration = bar.x(), max(record.end - record.begin, 1e-9)

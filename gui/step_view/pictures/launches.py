@@ -57,9 +57,9 @@ class LaunchesView(QWidget):
         self._centers = [0.0] * len(self.grids)
         leaves = 0
         for number in _leaves_first(children):
-            own = children.get(number)
-            if own:
-                self._centers[number] = (self._centers[own[0]] + self._centers[own[-1]]) / 2
+            child_numbers = children.get(number)
+            if child_numbers:
+                self._centers[number] = (self._centers[child_numbers[0]] + self._centers[child_numbers[-1]]) / 2
             else:
                 self._centers[number] = leaves + 0.5
                 leaves += 1
@@ -89,10 +89,10 @@ class LaunchesView(QWidget):
         side, gap = 14.0, 6.0
         column = (self.width() - 2 * side) / self._leaves
         line = self.height() / rows
-        high = min(line * 0.62, look().px(18) * (_LINES + 0.6))
-        wide = max(min(column - gap, look().px(_WIDEST)), 3.0)
+        height = min(line * 0.62, look().px(18) * (_LINES + 0.6))
+        width = max(min(column - gap, look().px(_WIDEST)), 3.0)
         return QRectF(
-            side + self._centers[number] * column - wide / 2, grid.depth * line + (line - high) / 2, wide, high
+            side + self._centers[number] * column - width / 2, grid.depth * line + (line - height) / 2, width, height
         )
 
     def number_at(self, at: QPointF) -> int | None:
@@ -171,8 +171,8 @@ class LaunchesView(QWidget):
         if grid.parent < 0:
             lines.append("launched by the host")
         else:
-            several = self.grids[grid.parent].blocks > 1
-            lines.append(f"launched by {thread_name(grid.by_block, grid.by_thread, several_blocks=several)}")
+            several_blocks = self.grids[grid.parent].blocks > 1
+            lines.append(f"launched by {thread_name(grid.by_block, grid.by_thread, several_blocks=several_blocks)}")
         return "\n".join(lines)
 
 

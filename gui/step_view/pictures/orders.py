@@ -106,10 +106,10 @@ class OrdersView(QWidget):
         self.search.stop()
         self.smaller.hide()
         self._left, self._tried = other_orders(request.schedule, models), 0
-        several = threads(models) > 1
+        has_several_threads = threads(models) > 1
         for second in (self.titles[1], self.views[1]):
-            second.setVisible(several)
-        if not several:
+            second.setVisible(has_several_threads)
+        if not has_several_threads:
             self.settled = True
             self.verdict.setText(ONE_THREAD)
             return
@@ -198,11 +198,11 @@ class OrdersView(QWidget):
         self.smaller.show()
 
     def _in_words(self, difference: Difference) -> str:
-        several = self.models[0] is not None and self.models[0].several_blocks
+        several_blocks = self.models[0] is not None and self.models[0].several_blocks
         values = ["no value" if value is None else as_text(value.item()) for value in difference.values]
         writers = [
             "" if each is None
-            else f" by {thread_name(each.block, each.thread, several_blocks=several)}, line {each.line}"
+            else f" by {thread_name(each.block, each.thread, several_blocks=several_blocks)}, line {each.line}"
             for each in difference.writers
         ]  # fmt: skip
         if writers[0] == writers[1]:

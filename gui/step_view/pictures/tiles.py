@@ -74,10 +74,10 @@ class TilesView(QWidget):
         shapes |= {use: tile.lanes.shape for use, tile in tiles.items()}
         left, right = shapes["A"][1], max(shapes[use][1] for use in "BC")
         above, below = shapes["B"][0], max(shapes[use][0] for use in "AC")
-        wide = self.width() - 2 * _SIDE - (gap if left and right else 0)
-        high = self.height() - head - title * (bool(above) + bool(below)) - (gap if above and below else 0) - 6
-        width = min(wide / (left + right), _WIDEST)
-        height = min(high / (above + below), width)
+        total_width = self.width() - 2 * _SIDE - (gap if left and right else 0)
+        total_height = self.height() - head - title * (bool(above) + bool(below)) - (gap if above and below else 0) - 6
+        width = min(total_width / (left + right), _WIDEST)
+        height = min(total_height / (above + below), width)
         over = left * width + (gap if left and right else 0)
         under = (title + above * height + gap) if above and below else 0
         corners = {
@@ -113,10 +113,10 @@ class TilesView(QWidget):
             painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), _NOTHING)
             painter.end()
             return
-        high = float(look().px(22))
+        line_height = float(look().px(22))
         bold = QFont(self.font())
         bold.setBold(True)
-        wide = self.width() - 2 * _SIDE
+        width = self.width() - 2 * _SIDE
         for number, (text, color, font) in enumerate(
             (
                 (self.product.name, theme.text, bold),
@@ -125,8 +125,9 @@ class TilesView(QWidget):
         ):
             painter.setFont(font)
             painter.setPen(QColor(color))
-            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(wide))
-            painter.drawText(QRectF(_SIDE, number * high, wide, high), int(Qt.AlignmentFlag.AlignVCenter), shown)
+            elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(width))
+            line = QRectF(_SIDE, number * line_height, width, line_height)
+            painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), elided)
         places = self._places()
         letters = _letters(*_cell(places), look())
         for tile, box in places:

@@ -97,53 +97,53 @@ class VariablesView(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         theme = look().theme
-        high, side = float(look().px(22)), 14.0
+        height, side = float(look().px(22)), 14.0
         painter.setFont(self._names.font)
         metrics = painter.fontMetrics()
         names = [
             metrics.elidedText(name_of(each), Qt.TextElideMode.ElideRight, self.width() // 4) for each in self.variables
         ]
         left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
-        wide = (self.width() - left - side) / WARP
-        room = max(int((wide - 2) / self._values.width("0")), 1)
+        cell_width = (self.width() - left - side) / WARP
+        room = max(int((cell_width - 2) / self._values.width("0")), 1)
         color = warp_color(theme, self._warp)
         painter.setPen(QColor(theme.muted))
-        self._names.left(painter, QRectF(side, 4, left, high), "lane")
+        self._names.left(painter, QRectF(side, 4, left, height), "lane")
         painter.setFont(self._values.font)
         for lane, active in enumerate(self._active):
             painter.setPen(color if active else QColor(theme.faint))
-            self._values.center(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
+            self._values.center(painter, QRectF(left + lane * cell_width, 4, cell_width, height), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
             row = _VariableRow(name, cells_of(variable, room), tuple(variable.changed.tolist()))
             # Cached, since most rows do not change from one moment to the next.
-            key = (row, left, wide, color.rgb(), self.width(), self.devicePixelRatioF(), look())
-            picture = self._rows.at(key, partial(self._row, row, left, wide, color))
-            painter.drawPixmap(QPointF(0, 4 + number * high), picture)
+            key = (row, left, cell_width, color.rgb(), self.width(), self.devicePixelRatioF(), look())
+            picture = self._rows.at(key, partial(self._row, row, left, cell_width, color))
+            painter.drawPixmap(QPointF(0, 4 + number * height), picture)
         painter.end()
 
-    def _row(self, row: _VariableRow, left: float, wide: float, color: QColor) -> QPixmap:
+    def _row(self, row: _VariableRow, left: float, cell_width: float, color: QColor) -> QPixmap:
         """Paint and return the picture of a row."""
-        theme, high, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
-        picture = QPixmap(round(self.width() * ratio), round(high * ratio))
+        theme, height, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
+        picture = QPixmap(round(self.width() * ratio), round(height * ratio))
         picture.setDevicePixelRatio(ratio)
         picture.fill(QColor(theme.surface))
         painter = QPainter(picture)
         painter.setFont(self._names.font)
         painter.setPen(QColor(theme.text if any(row.changed) else theme.muted))
-        self._names.left(painter, QRectF(14, 0, left, high), row.name)
+        self._names.left(painter, QRectF(14, 0, left, height), row.name)
         painter.setFont(self._values.font)
-        boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(WARP)]
+        boxes = [QRectF(left + lane * cell_width + 0.5, 1, cell_width - 1, height - 2) for lane in range(WARP)]
         for changed, ground, ink in (
             (False, QColor(theme.raised), theme.muted),
             (True, mixed(color.name(), theme.surface, 0.35), theme.text),
         ):
-            here = [lane for lane in range(WARP) if row.changed[lane] == changed]
+            lanes = [lane for lane in range(WARP) if row.changed[lane] == changed]
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(ground)
-            if here:
-                painter.drawRects(*(boxes[lane] for lane in here))
+            if lanes:
+                painter.drawRects(*(boxes[lane] for lane in lanes))
             painter.setPen(QColor(ink))
-            for lane in here:
+            for lane in lanes:
                 self._values.center(painter, boxes[lane], row.texts[lane])
         painter.end()
         return picture

@@ -124,11 +124,11 @@ class Models:
 
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
         """Return the moment after a line's next execution, or its first execution if there is no later one."""
-        here = np.flatnonzero((self.lines == line) & np.array([Path(each).name == file for each in self.files], bool))
-        if not here.size:
+        events = np.flatnonzero((self.lines == line) & np.array([Path(each).name == file for each in self.files], bool))
+        if not events.size:
             return None
-        later = here[here + 1 > moment]
-        return int(later[0] if later.size else here[0]) + 1
+        later = events[events + 1 > moment]
+        return int(later[0] if later.size else events[0]) + 1
 
 
 def with_text(models: Models, text: CountedText | None) -> Models:

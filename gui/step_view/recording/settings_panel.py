@@ -70,9 +70,9 @@ class SettingsPanel(QFrame):
         # With large text, the seed wraps to a line below the schedule.
         line = WrappingLayout(across=8, down=8, spread=True)
         for items in ((label("Schedule", "caption"), self.order), (label("seed", "caption"), self.seed, self.again)):
-            together = QWidget()
-            together.setLayout(row(*items))
-            line.addWidget(together)
+            group = QWidget()
+            group.setLayout(row(*items))
+            line.addWidget(group)
         layout.addLayout(line)
         self.form.changed.connect(lambda _: self.changed.emit())
         self.order.group.buttonToggled.connect(self._take_order)

@@ -296,7 +296,7 @@ def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:
     if start is None:
         return parameter
     changes: dict[str, Any] = {"default": start}
-    most = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
-    if isinstance(parameter, Integer) and parameter.maximum > most:
-        changes["maximum"] = parameter.minimum + (most - parameter.minimum) // parameter.step * parameter.step
+    limit = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
+    if isinstance(parameter, Integer) and parameter.maximum > limit:
+        changes["maximum"] = parameter.minimum + (limit - parameter.minimum) // parameter.step * parameter.step
     return replace(parameter, **changes)

@@ -129,10 +129,10 @@ class Timeline(QWidget):
             return self._cached_edges
         lengths = np.array([segment.last - segment.first for segment in self.segments], float)
         room = self.width() - 2.0 * look().px(4)
-        least = min(_LEAST, 0.6 * room / max(lengths.size, 1))
+        min_width = min(_LEAST, 0.6 * room / max(lengths.size, 1))
         # The square root keeps short segments readable next to long ones.
         shares = np.sqrt(np.maximum(lengths, 1))
-        widths = least + shares / shares.sum() * (room - least * lengths.size)
+        widths = min_width + shares / shares.sum() * (room - min_width * lengths.size)
         self._cached_edges = look().px(4) + np.concatenate([[0.0], np.cumsum(widths)])
         return self._cached_edges
 
@@ -300,8 +300,8 @@ class Timeline(QWidget):
             self.wanted.emit(self.moment_at(event.position().x()))
             return
         near = [text for moment, text in self.findings if abs(self.x_of(moment + 1) - event.position().x()) < 6]
-        here = self.moment_at(event.position().x())
-        names = [segment.label for segment in self.segments if segment.first <= here < segment.last]
-        names += [phase.name for phase in self.phases if phase.first <= here < phase.last]
-        text = "\n".join(near or [": ".join((f"step {here}", *(name for name in names[::-1] if name)))])
+        moment_here = self.moment_at(event.position().x())
+        names = [segment.label for segment in self.segments if segment.first <= moment_here < segment.last]
+        names += [phase.name for phase in self.phases if phase.first <= moment_here < phase.last]
+        text = "\n".join(near or [": ".join((f"step {moment_here}", *(name for name in names[::-1] if name)))])
         QToolTip.showText(event.globalPosition().toPoint(), text, self)

@@ -109,8 +109,8 @@ class Transport(QWidget):
 
     def _share_width(self) -> None:
         """Shrink all buttons evenly if there is less space than they prefer."""
-        most, least = self.sizeHint().width(), self.minimumSizeHint().width()
-        share = min(max((self.width() - least) / max(1, most - least), 0), 1)
+        preferred, minimum = self.sizeHint().width(), self.minimumSizeHint().width()
+        share = min(max((self.width() - minimum) / max(1, preferred - minimum), 0), 1)
         for name, button in self.buttons.items():
             narrow = self._least(name)
             button.setFixedWidth(narrow + int(share * (self._preferred_width(name) - narrow)))

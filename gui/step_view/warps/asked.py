@@ -75,8 +75,8 @@ class TimelineJobs(QObject):
     @property
     def threads(self) -> int:
         """Return the threads per block selected here; 0 for the Run tab's."""
-        sizes, own = self.blocks
-        return self._threads if self._threads in sizes and self._threads != own else 0
+        sizes, run_threads = self.blocks
+        return self._threads if self._threads in sizes and self._threads != run_threads else 0
 
     def choose_block(self, threads: int) -> None:
         """Set the threads per block, and request timelines."""

@@ -96,11 +96,11 @@ class WarpCanvas(QWidget):
     def show_cycle(self, cycle: int) -> None:
         """Move the cursor to a cycle, and scroll it into view."""
         before, self.cycle = self.x_of(self.cycle), cycle
-        x, wide = self.x_of(cycle), self.width() - self._left
+        x, width = self.x_of(cycle), self.width() - self._left
         if not self._left <= x <= self.width() - 2:
             # Scroll a page, so that the following cycles are visible.
             ahead = 0.1 if x > self.width() - 2 else 0.9
-            self.first = cycle - ahead * wide / self.scale
+            self.first = cycle - ahead * width / self.scale
             self._clamp()
         else:
             for each in (before, x):
@@ -135,8 +135,8 @@ class WarpCanvas(QWidget):
 
     @property
     def _farthest(self) -> float:
-        wide = max(self.width() - self._left - look().px(8), 1)
-        return wide / max(self.rows.end if self.rows is not None else 1, 1)
+        width = max(self.width() - self._left - look().px(8), 1)
+        return width / max(self.rows.end if self.rows is not None else 1, 1)
 
     @property
     def _least(self) -> float:
@@ -183,18 +183,18 @@ class WarpCanvas(QWidget):
         assert self.rows is not None
         gap = look().px(6)
         _, groups = np.unique(self.rows.schedulers, return_inverse=True)
-        here = int(groups.max(initial=-1)) + 1
-        room = self.height() - self._top - gap * here
-        high = min(room / max(self.rows.count, 1), look().px(26))
-        return self._top + np.arange(self.rows.count) * high + groups * gap, high
+        group_count = int(groups.max(initial=-1)) + 1
+        room = self.height() - self._top - gap * group_count
+        height = min(room / max(self.rows.count, 1), look().px(26))
+        return self._top + np.arange(self.rows.count) * height + groups * gap, height
 
     def row_at(self, y: float) -> int | None:
         """Return the row at a y, or None."""
         if self.rows is None:
             return None
-        tops, high = self._edges()
+        tops, height = self._edges()
         row = int(np.searchsorted(tops, y, side="right")) - 1
-        return row if row >= 0 and y < tops[row] + high else None
+        return row if row >= 0 and y < tops[row] + height else None
 
     def now_at(self, place: QPointF) -> WarpNow | None:
         """Return the state of the warp at a point, or None."""
@@ -222,11 +222,11 @@ class WarpCanvas(QWidget):
         key = (self.rows, self.first, self.scale, self.width(), self.height(), ratio, look())
         painter.drawPixmap(QPointF(0, 0), self._pictures.at(key, lambda: self._picture(ratio)))
         theme = look().theme
-        tops, high = self._edges()
+        tops, height = self._edges()
         if self.picked is not None:
             row = self.rows.row_of[self.picked]
             painter.setPen(QPen(QColor(theme.text), 1.5))
-            painter.drawRect(QRectF(self._left - 1, tops[row] - 0.5, self.width() - self._left, max(high, 3)))
+            painter.drawRect(QRectF(self._left - 1, tops[row] - 0.5, self.width() - self._left, max(height, 3)))
         x = self.x_of(self.cycle)
         if self._left <= x <= self.width():
             self._paint_cursor(painter, x)
@@ -234,12 +234,12 @@ class WarpCanvas(QWidget):
 
     def _paint_cursor(self, painter: QPainter, x: float) -> None:
         theme = look().theme
-        wide = max(self.scale, 1.0)
+        cycle_width = max(self.scale, 1.0)
         ink = QColor(theme.text)
         painter.setPen(QPen(ink, 1.5))
         painter.drawLine(QPointF(x, self._top - 3), QPointF(x, self.height()))
-        if wide >= _MIN_GAPPED:
-            painter.drawLine(QPointF(x + wide, self._top - 3), QPointF(x + wide, self.height()))
+        if cycle_width >= _MIN_GAPPED:
+            painter.drawLine(QPointF(x + cycle_width, self._top - 3), QPointF(x + cycle_width, self.height()))
         text = as_count(self.cycle)
         painter.setFont(self._small.font)
         room = self._small.width(text) + 10
@@ -260,27 +260,27 @@ class WarpCanvas(QWidget):
         picture.setDevicePixelRatio(ratio)
         picture.fill(QColor(look().theme.surface))
         painter = QPainter(picture)
-        tops, high = self._edges()
-        pixels = self._cells(tops, high, ratio)
+        tops, height = self._edges()
+        pixels = self._cells(tops, height, ratio)
         image = _image(pixels, ratio)
         painter.drawImage(QPointF(self._left, 0), image)
-        if self.scale >= _MIN_GAPPED and high > self._code.font.pixelSize():
-            self._paint_words(painter, tops, high)
+        if self.scale >= _MIN_GAPPED and height > self._code.font.pixelSize():
+            self._paint_words(painter, tops, height)
         self._paint_axis(painter)
-        self._paint_names(painter, tops, high)
+        self._paint_names(painter, tops, height)
         painter.end()
         return picture
 
-    def _cells(self, tops: Array, high: float, ratio: float) -> Array:
+    def _cells(self, tops: Array, height: float, ratio: float) -> Array:
         """Return the colors of all pixels; each column shows the longest state of a warp in its cycles."""
         assert self.rows is not None
         columns = max(int((self.width() - self._left) * ratio), 1)
         states = self._states(columns, ratio)
         colors = np.concatenate((palette_of(look().theme)[states], np.full((1, columns), palette_of(look().theme)[-1])))
         lines = np.full(max(int(self.height() * ratio), 1), self.rows.count)
-        gap = 1 if high * ratio >= 4 else 0
+        gap = 1 if height * ratio >= 4 else 0
         for row, top in enumerate(tops):
-            lines[round(top * ratio) : max(round((top + high) * ratio) - gap, round(top * ratio) + 1)] = row
+            lines[round(top * ratio) : max(round((top + height) * ratio) - gap, round(top * ratio) + 1)] = row
         return colors.take(lines, axis=0)
 
     def _states(self, columns: int, ratio: float) -> Array:
@@ -315,7 +315,7 @@ class WarpCanvas(QWidget):
             states[rows[visible], at[visible]] = len(WarpState)
         return states
 
-    def _paint_words(self, painter: QPainter, tops: Array, high: float) -> None:
+    def _paint_words(self, painter: QPainter, tops: Array, height: float) -> None:
         """Paint opcodes and source lines where they fit."""
         assert self.rows is not None
         first, last = self.seen
@@ -333,7 +333,7 @@ class WarpCanvas(QWidget):
                     continue
                 ground = state_color(theme, state)
                 painter.setPen(QColor("#0b0f14" if ground.lightnessF() > 0.42 else "#ffffff"))
-                self._code.left(painter, QRectF(left + 3, tops[row], right - left, high - 1), text)
+                self._code.left(painter, QRectF(left + 3, tops[row], right - left, height - 1), text)
                 written += 1
                 if written >= _MOST_WORDS:
                     return
@@ -354,25 +354,25 @@ class WarpCanvas(QWidget):
         step = _round_step(look().px(90) / self.scale)
         for cycle in range(ceil(first / step) * step, floor(last) + 1, step):
             x, text = self.x_of(cycle), as_count(cycle)
-            wide = self._small.width(text) + 2
-            yield x, QRectF(x - wide / 2, 0, wide, self._top - 5), text
+            width = self._small.width(text) + 2
+            yield x, QRectF(x - width / 2, 0, width, self._top - 5), text
 
-    def _paint_names(self, painter: QPainter, tops: Array, high: float) -> None:
+    def _paint_names(self, painter: QPainter, tops: Array, height: float) -> None:
         """Paint the names of the schedulers, and of the warps if they fit."""
         assert self.rows is not None
         theme, schedulers = look().theme, self.rows.schedulers
-        single = high >= self._small.font.pixelSize()
+        single = height >= self._small.font.pixelSize()
         painter.setFont(self._small.font)
         line = float(look().px(15))
         for row, warp in enumerate(self.rows.warps.tolist()):
             begins = row == 0 or schedulers[row] != schedulers[row - 1]
             if begins:
                 painter.setPen(QColor(theme.text))
-                box = QRectF(look().px(8), tops[row], self._left, high if single else line)
+                box = QRectF(look().px(8), tops[row], self._left, height if single else line)
                 self._small.left(painter, box, f"S{schedulers[row]}")
             if single:
                 painter.setPen(QColor(theme.text if warp == self.picked else theme.muted))
-                box = QRectF(0, tops[row] + (high - line) / 2, self._left - look().px(6), line)
+                box = QRectF(0, tops[row] + (height - line) / 2, self._left - look().px(6), line)
                 self._small.right(painter, box, f"w{warp}")
 
     # --- mouse
@@ -420,8 +420,8 @@ class WarpCanvas(QWidget):
     def _was_fitted(self, width: int) -> bool:
         """Return whether all cycles were visible at a former width."""
         assert self.rows is not None
-        wide = max(width - self._left - look().px(8), 1)
-        return self.scale <= 1.01 * wide / max(self.rows.end, 1)
+        available = max(width - self._left - look().px(8), 1)
+        return self.scale <= 1.01 * available / max(self.rows.end, 1)
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
@@ -430,10 +430,10 @@ class WarpCanvas(QWidget):
             self._clamp()
 
 
-def _round_step(least: float) -> int:
+def _round_step(minimum: float) -> int:
     """Return the first of 1, 2, 5, 10, 20, ... that is at least `least`."""
-    power = 10 ** max(floor(log10(max(least, 1))), 0)
-    return next(int(each * power) for each in (1, 2, 5, 10) if each * power >= least)
+    power = 10 ** max(floor(log10(max(minimum, 1))), 0)
+    return next(int(each * power) for each in (1, 2, 5, 10) if each * power >= minimum)
 
 
 def _image(pixels: Array, ratio: float) -> QImage:

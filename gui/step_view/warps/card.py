@@ -45,15 +45,15 @@ class ResidencyBars(QWidget):
     def _bar(self, number: int) -> QRectF:
         """Return the box of a bar, over the full height of the picture; the first is number 1."""
         assert self.found is not None
-        wide = self.width() / len(self.found.timelines)
-        return QRectF((number - 1) * wide, 0, wide, self.height() - look().px(14))
+        width = self.width() / len(self.found.timelines)
+        return QRectF((number - 1) * width, 0, width, self.height() - look().px(14))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.found is None:
             return
         theme = look().theme
         painter = QPainter(self)
-        most = max(each.cycles for each in self.found.timelines) or 1.0
+        max_cycles = max(each.cycles for each in self.found.timelines) or 1.0
         font = self.font()
         font.setPixelSize(look().small_px)
         painter.setFont(font)
@@ -62,15 +62,15 @@ class ResidencyBars(QWidget):
         for each in self.found.timelines:
             place = self._bar(each.resident)
             box = place.adjusted(1, 0, -1, 0)
-            box.setTop(box.bottom() - max(each.cycles / most * box.height(), 1))
-            here = each.resident == self.resident
-            painter.fillRect(box, QColor(theme.accent) if here else mixed(theme.accent, theme.surface, 0.3))
+            box.setTop(box.bottom() - max(each.cycles / max_cycles * box.height(), 1))
+            is_selected = each.resident == self.resident
+            painter.fillRect(box, QColor(theme.accent) if is_selected else mixed(theme.accent, theme.surface, 0.3))
             if (
-                here
+                is_selected
                 or each.resident == 1
                 or (each.resident % every == 0 and abs(each.resident - self.resident) >= every)
             ):
-                painter.setPen(QColor(theme.text if here else theme.muted))
+                painter.setPen(QColor(theme.text if is_selected else theme.muted))
                 low = QRectF(place.center().x() - 20, place.bottom(), 40, look().px(14))
                 painter.drawText(low, Qt.AlignmentFlag.AlignCenter, str(each.resident))
         if self.hasFocus():
@@ -118,12 +118,13 @@ class ResidencyBars(QWidget):
         return super().event(event)
 
 
-def _speed(found: LaunchTimelines, each: WarpTimeline) -> str:
+def _speed(launch: LaunchTimelines, timeline: WarpTimeline) -> str:
     """Return the duration of all blocks, and the speedup over one resident block."""
-    blocks = "1 block" if found.blocks == 1 else f"{found.blocks} blocks"
-    text = f"{blocks} in {as_count(each.cycles)} cycles, {as_count(each.cycles / max(found.blocks, 1))} per block"
-    if each.resident > 1:
-        text += f": {found.timelines[0].cycles / each.cycles:.1f}× speedup over one at a time"
+    blocks = "1 block" if launch.blocks == 1 else f"{launch.blocks} blocks"
+    per_block = as_count(timeline.cycles / max(launch.blocks, 1))
+    text = f"{blocks} in {as_count(timeline.cycles)} cycles, {per_block} per block"
+    if timeline.resident > 1:
+        text += f": {launch.timelines[0].cycles / timeline.cycles:.1f}× speedup over one at a time"
     return text
 
 
@@ -151,26 +152,26 @@ class StateShares(QWidget):
         painter = QPainter(self)
         x = 0.0
         for state in WarpState:
-            wide = self.shares[state] * self.width()
-            painter.fillRect(QRectF(x, 0, wide, look().px(10)), state_color(theme, state))
-            x += wide
+            width = self.shares[state] * self.width()
+            painter.fillRect(QRectF(x, 0, width, look().px(10)), state_color(theme, state))
+            x += width
         font = self.font()
         font.setPixelSize(look().small_px)
         painter.setFont(font)
         metrics = painter.fontMetrics()
-        lines, high, chip = (len(WarpState) + 1) // 2, look().px(17), look().px(10)
+        lines, line_height, chip = (len(WarpState) + 1) // 2, look().px(17), look().px(10)
         percentages = [_percent(share) for share in self.shares]
         for names, first in ((NAMES, 0.46), (SHORT, 0.52)):  # the share of the first column
             columns = (first * self.width(), (1 - first) * self.width())
             rooms = [columns[state // lines] - chip - (16 if state < lines else 6) for state in WarpState]
             widths = [metrics.horizontalAdvance(f"{names[state]}  {percentages[state]}") for state in WarpState]
-            if all(wide <= room for wide, room in zip(widths, rooms, strict=True)):
+            if all(width <= room for width, room in zip(widths, rooms, strict=True)):
                 break
         for state in WarpState:
-            left, top = columns[0] * (state // lines), look().px(16) + state % lines * high
-            painter.fillRect(QRectF(left, top + (high - chip) / 2, chip, chip), state_color(theme, state))
+            left, top = columns[0] * (state // lines), look().px(16) + state % lines * line_height
+            painter.fillRect(QRectF(left, top + (line_height - chip) / 2, chip, chip), state_color(theme, state))
             painter.setPen(QColor(theme.text if self.shares[state] else theme.faint))
-            box = QRectF(left + chip + 6, top, rooms[state], high)
+            box = QRectF(left + chip + 6, top, rooms[state], line_height)
             painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, percentages[state])
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, names[state])
         painter.end()
@@ -201,18 +202,18 @@ class WarpsCard(Card):
 
     def show_timeline(self, found: LaunchTimelines, resident: int) -> None:
         """Show a launch with a number of resident blocks."""
-        each = found.timelines[resident - 1]
-        most = len(found.timelines)
-        own = "1 block" if found.resident == 1 else f"{found.resident} blocks"
-        self.resident.say(f"{resident} of {most} blocks  ·  {resident * found.warps_per_block} warps")
+        timeline = found.timelines[resident - 1]
+        max_blocks = len(found.timelines)
+        own_blocks = "1 block" if found.resident == 1 else f"{found.resident} blocks"
+        self.resident.say(f"{resident} of {max_blocks} blocks  ·  {resident * found.warps_per_block} warps")
         self.resident.setToolTip(
-            f"Resident on one multiprocessor. This launch has {own} resident per multiprocessor. "
-            f"At most {most} fit, limited by {found.limited_by}."
+            f"Resident on one multiprocessor. This launch has {own_blocks} resident per multiprocessor. "
+            f"At most {max_blocks} fit, limited by {found.limited_by}."
         )
         self.bars.open(found, resident)
-        self.speed.say(_speed(found, each))
-        self.issue.say(f"Issue in {100 * each.issuing(found.schedulers):.0f} % of cycles")
+        self.speed.say(_speed(found, timeline))
+        self.issue.say(f"Issue in {100 * timeline.issuing(found.schedulers):.0f} % of cycles")
         self.issue.setToolTip(
             f"Of all cycles of its {found.schedulers} warp schedulers; below, the states of its warps"
         )
-        self.shares.show_timeline(each)
+        self.shares.show_timeline(timeline)

@@ -89,11 +89,11 @@ class IssueStrip(QWidget):
         picture.fill(Qt.GlobalColor.transparent)
         columns = max(int(box.width() / 2), 1)
         shares = self.rows.issuing(0, max(self.rows.end, 1) / columns, columns).mean(axis=0)
-        wide = box.width() / columns
+        width = box.width() / columns
         color, painter = state_color(look().theme, WarpState.ISSUING), QPainter(picture)
         for column, share in enumerate(np.clip(shares, 0, 1).tolist()):
-            high = share * box.height()
-            painter.fillRect(QRectF(box.left() + column * wide, box.bottom() - high, wide, high), color)
+            height = share * box.height()
+            painter.fillRect(QRectF(box.left() + column * width, box.bottom() - height, width, height), color)
         painter.end()
         return picture
 

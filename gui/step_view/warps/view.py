@@ -128,10 +128,10 @@ class WarpsView(QWidget):
         self.run = run
         self._rows.clear()
         self._list_launches(run)
-        found = run.timelines
+        launch = run.timelines
         self._stack.setCurrentIndex(1)
-        resident = self._selected_resident or found.resident
-        self._show(min(resident, len(found.timelines)), keep=False)
+        resident = self._selected_resident or launch.resident
+        self._show(min(resident, len(launch.timelines)), keep=False)
 
     def show_resident(self, resident: int) -> None:
         """Show the same launch with another number of resident blocks."""
@@ -140,13 +140,13 @@ class WarpsView(QWidget):
 
     def _show(self, resident: int, *, keep: bool) -> None:
         assert self.run is not None
-        found = self.run.timelines
+        launch = self.run.timelines
         self.resident = resident
         rows = self._rows_of(resident)
         self._show_title()
         self.canvas.open(rows, keep=keep)
         self.strip.open(rows)
-        self.card.show_timeline(found, resident)
+        self.card.show_timeline(launch, resident)
         self.player.open(rows.end, rows.borders, self.player.moment if keep else 0)
         self._soon.start()
 
@@ -271,24 +271,24 @@ class WarpsView(QWidget):
         rows, cycle = self.canvas.rows, self.player.moment
         if rows is None:
             return
-        everyone = rows.everyone(cycle)
-        picked = next((now for now in everyone if now.warp == self.canvas.picked), None)
-        issuing = frozenset(now.line for now in everyone if now.state == WarpState.ISSUING and now.line)
-        waiting = frozenset(now.line for now in everyone if now.line) - issuing
-        self.words = self._summary(everyone, picked)
+        states = rows.everyone(cycle)
+        picked = next((now for now in states if now.warp == self.canvas.picked), None)
+        issuing = frozenset(now.line for now in states if now.state == WarpState.ISSUING and now.line)
+        waiting = frozenset(now.line for now in states if now.line) - issuing
+        self.words = self._summary(states, picked)
         self.card.now.say(self.words)
         words = words_of(picked) if picked is not None else self.words
         self.canvas.setAccessibleDescription(f"cycle {cycle}: {words}")
         self.lines_changed.emit(issuing, waiting, picked.line if picked is not None and picked.line else None)
 
-    def _summary(self, everyone: list[WarpNow], picked: WarpNow | None) -> str:
+    def _summary(self, states: list[WarpNow], picked: WarpNow | None) -> str:
         if picked is not None:
             return f"w{picked.warp} line {picked.line}: {NAMES[picked.state]}  ·  {picked.text}"
         if self.canvas.picked is not None:
             return f"Warp {self.canvas.picked}: no resident block"
-        issuing = [now for now in everyone if now.state == WarpState.ISSUING]
+        issuing = [now for now in states if now.state == WarpState.ISSUING]
         if not issuing:
-            return f"None of {len(everyone)} warps issues" if everyone else "No resident warp"
+            return f"None of {len(states)} warps issues" if states else "No resident warp"
         return "  ·  ".join(f"w{now.warp} line {now.line}: {opcode_of(now.text)}" for now in issuing)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:

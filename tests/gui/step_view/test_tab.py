@@ -381,7 +381,7 @@ def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtb
     document.replace(f"{document.original}// mine\n")
     qtbot.waitUntil(lambda: tab.panes.verdict.text() == "no findings at this size", timeout=20_000)
     assert look().theme.good not in tab.panes.verdict.styleSheet()
-    assert "checked on more" in tab.panes.verdict.toolTip()
+    assert "checks an edited kernel on more inputs" in tab.panes.verdict.toolTip()
 
 
 def test_a_number_with_a_point_is_named_too(qtbot):

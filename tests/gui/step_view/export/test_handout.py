@@ -51,7 +51,7 @@ def test_it_is_light_whatever_the_window_is(stepping, tmp_path):
     window = stepping("scan", "brent-kung")
     window.appearance.set_theme("dark")
     tab = window.page.step
-    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     image = QImage(handout.size, QImage.Format.Format_RGB32)
     from PyQt6.QtGui import QPainter
 
@@ -86,14 +86,14 @@ def test_many_phases_go_on_over_pages_and_none_is_cut(stepping, tmp_path):
 
 def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(stepping, tmp_path):
     tab = stepping("histogram", "racy").page.step
-    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     assert len(handout.panels) == 1 + len(tab.models.segments)
     assert tab.exports.write_handout(tmp_path / "racy.pdf")
 
 
 def test_a_wide_figure_fits_the_page(stepping, tmp_path):
     tab = stepping("scan", "kogge-stone", n=256, block="256").page.step
-    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     flow = handout._flow
     assert flow.sizes.label + tab.models.layout.width(flow.sizes) <= handout.size.width()
     assert "warp 7" in written(tab, tmp_path / "wide.svg").read_text()

@@ -199,7 +199,7 @@ def test_another_variant_goes_on_and_another_pattern_ends_it(qtbot, window, tab,
 
 
 def test_what_cannot_be_recorded_is_said_there_too(qtbot, window, tab, lecture):
-    tab._say("Nothing to see.")
+    tab._show_message("Nothing to see.")
     assert lecture.sentence.words == "Nothing to see."
     assert lecture.code.shown == range(0)
 
