@@ -17,7 +17,7 @@ _WARPS = {
 
 @lru_cache(maxsize=64)
 def warp_color(theme: Theme, warp: int) -> QColor:
-    """Return the color of a warp, numbered through the grid."""
+    """Return the color of a warp by its number in the grid."""
     colors = _WARPS[theme.name]
     return QColor(colors[warp % len(colors)])
 

@@ -49,5 +49,5 @@ def texts(values: Array, room: int) -> list[str]:
 
 
 def thread_name(block: int, thread: int, *, several_blocks: bool) -> str:
-    """Return a thread's name: "thread 3", or "thread 0.3" (block.thread) if there are several blocks."""
-    return f"thread {block}.{thread}" if several_blocks else f"thread {thread}"
+    """Return a thread's name: "thread 3", or "block 0, thread 3" if there are several blocks."""
+    return f"block {block}, thread {thread}" if several_blocks else f"thread {thread}"

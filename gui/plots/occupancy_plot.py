@@ -26,8 +26,8 @@ class OccupancyPlot(Plot):
         self.held: dict[int, Occupancy] = {}
         """Occupancy by threads per block."""
         self._threads = 0
-        self._most = 64
-        self._drawn: list[object] = []
+        self._max_warps = 64
+        self._bar_items: list[object] = []
 
     def show_held(self, held: dict[int, Occupancy], threads: int, most: int) -> None:
         """Show the occupancy of each block size.
@@ -41,19 +41,19 @@ class OccupancyPlot(Plot):
         most : int
             Warps that a multiprocessor holds at most.
         """
-        self.held, self._threads, self._most = held, threads, most
+        self.held, self._threads, self._max_warps = held, threads, most
         self._draw()
 
     def _draw(self) -> None:
-        for item in self._drawn:
+        for item in self._bar_items:
             self.plot.removeItem(item)
-        self._drawn = []
+        self._bar_items = []
         for limit in {each.limited_by for each in self.held.values()}:
             self._bars(limit, [threads for threads, each in self.held.items() if each.limited_by == limit])
         self.plot.setXRange(0, 1056, padding=0.0)
-        self.plot.setYRange(0, self._most * 1.05, padding=0.0)
+        self.plot.setYRange(0, self._max_warps * 1.05, padding=0.0)
         self.bottom.setTicks([[(each, str(each)) for each in (32, 128, 256, 384, 512, 640, 768, 896, 1024)]])
-        self.left.setTicks([[(share * self._most / 4, str(share * self._most // 4)) for share in range(5)]])
+        self.left.setTicks([[(share * self._max_warps / 4, str(share * self._max_warps // 4)) for share in range(5)]])
 
     def _bars(self, limit: str, threads: Sequence[int]) -> None:
         color, theme = limit_color(limit), look().theme
@@ -63,7 +63,7 @@ class OccupancyPlot(Plot):
         heights = [self.held[each].warps for each in threads]
         bars = pg.BarGraphItem(x=list(threads), height=heights, width=24, brushes=brushes, pen=None)
         self.plot.addItem(bars)
-        self._drawn.append(bars)
+        self._bar_items.append(bars)
 
     def restyle(self) -> None:
         self.plot.showGrid(x=False, y=True, alpha=0.14)

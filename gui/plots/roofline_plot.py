@@ -71,27 +71,27 @@ class RooflinePlot(Plot):
         self.roofs: Roofs | None = None
         self.names: dict[int, QRectF] = {}
         """The box of each dot's label, in pixels of the plot."""
-        self._named: list[pg.GraphicsObject] = []
-        self._roofs_at: list[pg.TextItem] = []
-        self._drawn: list[pg.GraphicsObject] = []
-        self._strong: int | None = None
+        self._label_items: list[pg.GraphicsObject] = []
+        self._roof_labels: list[pg.TextItem] = []
+        self._items: list[pg.GraphicsObject] = []
+        self._emphasized: int | None = None
 
     def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs, strong: int | None = None) -> None:
         """Show dots below the roofs; the dot with number `strong` is larger than the others."""
         state = (tuple(dots), roofs, strong)
-        if state != (self.dots, self.roofs, self._strong):
-            self.dots, self.roofs, self._strong = state
+        if state != (self.dots, self.roofs, self._emphasized):
+            self.dots, self.roofs, self._emphasized = state
             self._draw()
 
     def _add(self, item: pg.GraphicsObject) -> None:
         # The view's range is set explicitly, so items' bounds need not be computed.
         self.box.addItem(item, ignoreBounds=True)
-        self._drawn.append(item)
+        self._items.append(item)
 
     def _draw(self) -> None:
-        for item in self._drawn:
+        for item in self._items:
             self.box.removeItem(item)
-        self._drawn, self._roofs_at = [], []
+        self._items, self._roof_labels = [], []
         if self.roofs is None:
             return
         roofs, theme = self.roofs, look().theme
@@ -131,13 +131,13 @@ class RooflinePlot(Plot):
         item.setFont(code_font(look().small_px))
         item.setPos(x, y)
         self._add(item)
-        self._roofs_at.append(item)
+        self._roof_labels.append(item)
 
     def _name_dots(self) -> None:
         """Label each dot at a free position, with a leader line if that is not directly beside the dot."""
-        for item in self._named:
+        for item in self._label_items:
             self.box.removeItem(item)
-        self._named, self.names = [], {}
+        self._label_items, self.names = [], {}
         pixels = self.box.rect()
         if not self.dots or pixels.width() < 2 or pixels.height() < 2:
             return
@@ -157,7 +157,7 @@ class RooflinePlot(Plot):
         occupied = [QRectF(at - QPointF(radius, radius), circle) for spot in spots for at in spot]
         # A line connects a dot's two spots.
         occupied += [QRectF(start, end).normalized().adjusted(0, -1, 0, 1) for start, end in spots]
-        for item in self._roofs_at:
+        for item in self._roof_labels:
             size, anchor = metrics.size(0, item.toPlainText()), item.anchor
             at = pixel(item.pos().x(), item.pos().y())
             occupied.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
@@ -180,13 +180,13 @@ class RooflinePlot(Plot):
 
     def _name(self, item: pg.GraphicsObject) -> None:
         self.box.addItem(item, ignoreBounds=True)
-        self._named.append(item)
+        self._label_items.append(item)
 
     def _draw_dots(self) -> None:
         """Draw all dots as one item and all rings as another, since items are expensive."""
         rings, full = [], []
-        for dot in sorted(self.dots, key=lambda each: each.number == self._strong):
-            strong = dot.number == self._strong
+        for dot in sorted(self.dots, key=lambda each: each.number == self._emphasized):
+            strong = dot.number == self._emphasized
             color = variant_pen(dot.number).color()
             size = look().px(15 if strong else 10)
             height = math.log10(dot.rate)

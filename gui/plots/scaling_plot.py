@@ -19,13 +19,13 @@ class ScalingPlot(Plot):
         self.box.setMouseEnabled(x=False, y=False)
         self.speeds: dict[int, float] = {}
         """Speedup over one worker, by number of workers."""
-        self._most = 1
+        self._max_workers = 1
         self._ideal = self.plot.plot([], [])
-        self._drawn = self.plot.plot([], [])
+        self._curve = self.plot.plot([], [])
 
     def begin(self, most: int) -> None:
         """Remove all dots; `most` is the largest number of workers to come."""
-        self._most, self.speeds = most, {}
+        self._max_workers, self.speeds = most, {}
         self.mark(None)
         self.restyle()
         self.fit()
@@ -38,19 +38,19 @@ class ScalingPlot(Plot):
 
     @property
     def count(self) -> int:
-        return self._most + 1
+        return self._max_workers + 1
 
     def number_at(self, x: float) -> int | None:
         return min(self.speeds, key=lambda number: abs(number - x), default=None)
 
     def fit(self) -> None:
-        top = max(self._most, *self.speeds.values()) if self.speeds else self._most
-        self.box.setRange(xRange=(0, self._most * 1.06), yRange=(0, top * 1.06), padding=0)
+        top = max(self._max_workers, *self.speeds.values()) if self.speeds else self._max_workers
+        self.box.setRange(xRange=(0, self._max_workers * 1.06), yRange=(0, top * 1.06), padding=0)
         self.bottom.setTicks([[(number, str(number)) for number in self._numbers]])
 
     @property
     def _numbers(self) -> range:
-        return range(0, self._most + 1, max(1, self._most // 8))
+        return range(0, self._max_workers + 1, max(1, self._max_workers // 8))
 
     def restyle(self) -> None:
         theme = look().theme
@@ -61,9 +61,9 @@ class ScalingPlot(Plot):
         label_axis(self.bottom, "workers")
         self.left.setWidth(look().px(60))
         ideal = pg.mkPen(theme.muted, width=1.5, style=Qt.PenStyle.DashLine)
-        self._ideal.setData([0, self._most], [0, self._most], pen=ideal, antialias=True)
+        self._ideal.setData([0, self._max_workers], [0, self._max_workers], pen=ideal, antialias=True)
         pen = pg.mkPen(theme.accent, width=2.5)
-        self._drawn.setData(
+        self._curve.setData(
             [*self.speeds], [*self.speeds.values()], pen=pen, symbol="o", symbolSize=9, symbolPen=None,
             symbolBrush=theme.accent, antialias=True,
         )  # fmt: skip

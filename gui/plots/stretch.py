@@ -47,9 +47,9 @@ class Stretch(QWidget):
         self.values: Array | None = None
         self.first = 0
         self.elements = 0
-        self._held: tuple[float, int] | None = None
-        self._pressed: QPointF | None = None
-        self._turned = 0
+        self._drag_start: tuple[float, int] | None = None
+        self._press_position: QPointF | None = None
+        self._wheel_angle = 0
 
     def sizeHint(self) -> QSize:
         return QSize(200, look().px(24))
@@ -156,9 +156,9 @@ class Stretch(QWidget):
 
     def wheelEvent(self, event: QWheelEvent | None) -> None:
         assert event is not None
-        self._turned += event.angleDelta().y() or event.angleDelta().x()
-        steps = int(self._turned / _WHEEL_STEP)
-        self._turned -= steps * _WHEEL_STEP
+        self._wheel_angle += event.angleDelta().y() or event.angleDelta().x()
+        steps = int(self._wheel_angle / _WHEEL_STEP)
+        self._wheel_angle -= steps * _WHEEL_STEP
         if steps:
             self.moved.emit(self.first - steps)
         event.accept()
@@ -166,11 +166,11 @@ class Stretch(QWidget):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() == Qt.MouseButton.LeftButton:
-            self._held, self._pressed = (event.position().x(), self.first), event.position()
+            self._drag_start, self._press_position = (event.position().x(), self.first), event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        pressed, self._held, self._pressed = self._pressed, None, None
+        pressed, self._drag_start, self._press_position = self._press_position, None, None
         if pressed is None or event.button() != Qt.MouseButton.LeftButton:
             return
         index = self._index_at(event.position().x())
@@ -179,8 +179,8 @@ class Stretch(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        if self._held is not None:
-            start, first = self._held
+        if self._drag_start is not None:
+            start, first = self._drag_start
             width = self._cells().width() / self.count
             self.moved.emit(first + round((start - event.position().x()) / width))
             return

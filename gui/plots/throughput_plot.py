@@ -38,21 +38,21 @@ class ThroughputPlot(Plot):
         super().__init__(f"Throughput over the number of {of}", FigureAxis("left"), keys=False)
         self.setMinimumSize(200, 160)
         self.box.setMouseEnabled(x=False, y=False)
-        self._of = of
+        self._quantity = of
         self.points: dict[int, dict[int, float]] = {}
         self.modeled: dict[int, dict[int, float]] = {}
         """Modeled values by variant number and size."""
-        self._drawn: dict[int, pg.PlotDataItem] = {}
-        self._dotted: dict[int, pg.PlotDataItem] = {}
+        self._curves: dict[int, pg.PlotDataItem] = {}
+        self._modeled_curves: dict[int, pg.PlotDataItem] = {}
         self._sizes: list[int] = []
         self._unit = ""
         self._logarithmic = True
-        self._strong: int | None = None
+        self._emphasized: int | None = None
         self.set_logarithmic(True)
 
     def name_sizes(self, of: str) -> None:
         """Set the quantity that the sizes count, such as elements."""
-        self._of = of
+        self._quantity = of
         self.setAccessibleName(f"Throughput over the number of {of}")
         self._label()
 
@@ -61,9 +61,9 @@ class ThroughputPlot(Plot):
         self._sizes, self._unit = sorted(sizes), unit
         self.points = {}
         self.show_modeled({})
-        for item in self._drawn.values():
+        for item in self._curves.values():
             self.plot.removeItem(item)
-        self._drawn = {}
+        self._curves = {}
         exponents = [size.bit_length() - 1 for size in self._sizes]
         self.bottom.setTicks([[(exponent, as_power(2**exponent)) for exponent in exponents]])
         if exponents:
@@ -74,18 +74,18 @@ class ThroughputPlot(Plot):
         """Show values by variant number and size."""
         self._unit = unit
         self._label()
-        for number in list(self._drawn):
+        for number in list(self._curves):
             if number not in points:
-                self.plot.removeItem(self._drawn.pop(number))
+                self.plot.removeItem(self._curves.pop(number))
         self.points = points
         for number in points:
             self._draw(number)
 
     def show_modeled(self, modeled: dict[int, dict[int, float]]) -> None:
         """Show modeled values as dotted curves, in the unit of the measured ones."""
-        for number in list(self._dotted):
+        for number in list(self._modeled_curves):
             if number not in modeled:
-                self.plot.removeItem(self._dotted.pop(number))
+                self.plot.removeItem(self._modeled_curves.pop(number))
         self.modeled = modeled
         for number in modeled:
             self._draw_modeled(number)
@@ -99,17 +99,17 @@ class ThroughputPlot(Plot):
 
     def emphasize(self, number: int | None) -> None:
         """Highlight one variant's curve."""
-        before, self._strong = self._strong, number
+        before, self._emphasized = self._emphasized, number
         for each in {before, number}:
-            if each in self._drawn:
+            if each in self._curves:
                 self._draw(each)
-            if each in self._dotted:
+            if each in self._modeled_curves:
                 self._draw_modeled(each)
 
     def _draw_all(self) -> None:
-        for number in self._drawn:
+        for number in self._curves:
             self._draw(number)
-        for number in self._dotted:
+        for number in self._modeled_curves:
             self._draw_modeled(number)
 
     def _where(self, figures: dict[int, float]) -> tuple[Array, Array]:
@@ -119,30 +119,30 @@ class ThroughputPlot(Plot):
 
     def _draw_modeled(self, number: int) -> None:
         places, heights = self._where(self.modeled[number])
-        strong = number == self._strong
+        strong = number == self._emphasized
         pen = variant_pen(number, 3 if strong else 1.5)
         pen.setStyle(Qt.PenStyle.DotLine)
         ring = pg.mkPen(pen.color(), width=2 if strong else 1.5)
-        item = self._dotted.get(number)
+        item = self._modeled_curves.get(number)
         if item is None:
-            item = self._dotted[number] = self.plot.plot([], [])
+            item = self._modeled_curves[number] = self.plot.plot([], [])
         item.setData(places, heights, pen=pen, symbol="o", symbolSize=8 if strong else 6, symbolPen=ring,
                      symbolBrush=look().theme.surface, antialias=True)  # fmt: skip
         item.setZValue(1 if strong else 0)
 
     def _draw(self, number: int) -> None:
         places, heights = self._where(self.points[number])
-        strong = number == self._strong
+        strong = number == self._emphasized
         pen = variant_pen(number, 4 if strong else 2)
-        item = self._drawn.get(number)
+        item = self._curves.get(number)
         if item is None:
-            item = self._drawn[number] = self.plot.plot([], [])
+            item = self._curves[number] = self.plot.plot([], [])
         item.setData(places, heights, pen=pen, symbol="o", symbolSize=8 if strong else 6, symbolPen=None,
                      symbolBrush=pen.color(), antialias=True)  # fmt: skip
         item.setZValue(1 if strong else 0)
 
     def _label(self) -> None:
-        for axis, text in ((self.left, self._unit), (self.bottom, self._of)):
+        for axis, text in ((self.left, self._unit), (self.bottom, self._quantity)):
             label_axis(axis, text)
             axis.showLabel(bool(text))
         self.left.setWidth(look().px(72 if self._unit else 44))

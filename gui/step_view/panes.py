@@ -60,7 +60,7 @@ class Panes(QWidget):
 
     def __init__(self, player: Player, source: SourcePane, orders: OrdersView, beside: VariantsView) -> None:
         super().__init__()
-        self._has_phases = self._of_cycles = self._counts_kept_back = False
+        self._has_phases = self._shows_cycles = self._counts_hidden = False
         self._make_pictures(orders, beside)
         self.right = self._make_right(source)
         self._strip = source.strip
@@ -135,7 +135,7 @@ class Panes(QWidget):
         self.picture.installEventFilter(self)
 
     def _make_head(self) -> QHBoxLayout:
-        """Return the line above the picture."""
+        """Return the layout of the controls above the picture."""
         pairs = self.kinds.take_out("Schedules", "Side by side")
         self._kinds = (self.kinds, pairs)
         lines = WrappingLayout(across=20, down=2)
@@ -179,7 +179,7 @@ class Panes(QWidget):
         words.body.addWidget(self.variables)
         self.lanes = LanesCard()
         self.counters = CountersCard()
-        self._of_recording = (words, self.lanes, self.counters)
+        self._recording_cards = (words, self.lanes, self.counters)
         self.warps.card.hide()
         right = QWidget()
         right.setLayout(column(source, words, self.lanes, self.counters, self.warps.card))
@@ -190,14 +190,14 @@ class Panes(QWidget):
 
     def show_cycles(self, on: bool) -> None:
         """Show the cards of the timeline of cycles instead of those of the recording, or the reverse."""
-        self._of_cycles = on
+        self._shows_cycles = on
         self.time.setVisible(not on)
         self._share_room()
         self.warps.card.setVisible(on and self.warps.run is not None)
 
     def keep_counts_back(self, on: bool) -> None:
         """Hide the counts, which would reveal the answer to a question, or show them again."""
-        self._counts_kept_back = on
+        self._counts_hidden = on
         self._share_room()
 
     def reserve_phases(self, names: Sequence[str]) -> None:
@@ -266,12 +266,12 @@ class Panes(QWidget):
             widget.setVisible(roomy)
         self.phase.setVisible(roomy and self._has_phases)
         room = self.right.height() - look().px(_OF_CODE) - self._strip.sizeHint().height() * has_problem
-        for card in self._of_recording:
+        for card in self._recording_cards:
             if card is self.counters:
                 for rows in (rows for min_lines, rows in _COUNTED if lines >= min_lines):
                     self.counters.show_rows(rows)
                     if card.sizeHint().height() + 8 <= room:
                         break
             room -= card.sizeHint().height() + 8
-            is_held_back = self._of_cycles or (card is self.counters and self._counts_kept_back)
+            is_held_back = self._shows_cycles or (card is self.counters and self._counts_hidden)
             card.setVisible(room >= 0 and not is_held_back)

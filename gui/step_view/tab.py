@@ -73,7 +73,7 @@ class StepTab(QWidget):
     """
 
     failed = pyqtSignal(object)
-    _symbols_found = pyqtSignal(object, object)
+    _symbols_ready = pyqtSignal(object, object)
     """The Models, and the Symbols of their cells."""
 
     def __init__(
@@ -111,7 +111,7 @@ class StepTab(QWidget):
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {stepped.subject}", self)
-        self.exports = Exports(self, self._export_state, self._own_picture)
+        self.exports = Exports(self, self._export_state, self._timeline_picture)
         self.timelines = TimelineJobs(jobs, f"timeline {stepped.subject}", timed, self) if timed is not None else None
         self._keys = ViewKeys(
             self,
@@ -163,7 +163,7 @@ class StepTab(QWidget):
             self.panes.warps.launch_wanted.connect(self.timelines.ask)
             self.timelines.modeling.gpu_changed.connect(lambda _: self._ask_for_timeline())
         self.panes.symbols.toggled.connect(lambda _: self._show_symbols())
-        self._symbols_found.connect(self._take_symbols)
+        self._symbols_ready.connect(self._take_symbols)
         self.chosen.clicked.connect(self.settings.toggle)
         self.panes.export.clicked.connect(lambda: self.exports.open(self.panes.export))
         self.exports.progressed.connect(lambda text: self.panes.state.say(text, "neutral"))
@@ -452,7 +452,7 @@ class StepTab(QWidget):
         run = self.panes.warps.run if self.shows_warps else None
         self.source.show_machine_code({} if run is None else run.lines.get(Path(self.stepped.file).name, {}))
 
-    def _own_picture(self) -> OwnPicture | None:
+    def _timeline_picture(self) -> OwnPicture | None:
         """Return the timeline as a picture to export, if it is shown; else None."""
         warps = self.panes.warps
         if not self.shows_warps or warps.run is None:
@@ -488,7 +488,7 @@ class StepTab(QWidget):
 
             symbols = Symbols(models.layout.dataflow).complete()
             with suppress(RuntimeError):  # the page may have been deleted in the meantime
-                self._symbols_found.emit(models, symbols)
+                self._symbols_ready.emit(models, symbols)
 
         in_background(find)
 

@@ -126,7 +126,7 @@ class IntegerField(ParameterField):
         steps = (parameter.maximum - parameter.minimum) // parameter.step
         # A wide range gets a logarithmic slider: 16 to 32 is as far as 1024 to 2048.
         self._ratios = steps > _SLIDER_STEPS
-        self._least_ratio = max(parameter.minimum, 1)
+        self._min_ratio = max(parameter.minimum, 1)
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
         self.slider.setMinimumWidth(look().px(56))
         self._lay_out(self.box, self.slider)
@@ -155,7 +155,7 @@ class IntegerField(ParameterField):
         restyle(self.box, "bad", bad)
 
     def _position(self, value: int) -> int:
-        low, high = self._least_ratio, self._bounds.maximum
+        low, high = self._min_ratio, self._bounds.maximum
         if self._ratios:
             return round(_SLIDER_STEPS * math.log(max(value, low) / low) / math.log(high / low))
         return (value - self._bounds.minimum) // self._bounds.step
@@ -163,7 +163,7 @@ class IntegerField(ParameterField):
     def _from_slider(self, position: int) -> None:
         low, high, step = self._bounds.minimum, self._bounds.maximum, self._bounds.step
         if self._ratios and position:
-            low_ratio = self._least_ratio
+            low_ratio = self._min_ratio
             exact = low_ratio * (high / low_ratio) ** (position / _SLIDER_STEPS)
             # Powers of two are the usual choice, so the slider snaps to them.
             power = 2 ** round(math.log2(exact))
@@ -331,7 +331,7 @@ class ParameterForm(QWidget):
         super().__init__()
         self.parameters = parameters
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
-        self._lent: set[str] = set()
+        self._external_fields: set[str] = set()
         self.accepted = {name: field.parameter.initial for name, field in self.fields.items()}
         """The last accepted value of each parameter."""
         self.error = label("", "error", name="Error in the settings")
@@ -354,7 +354,7 @@ class ParameterForm(QWidget):
     def lend(self, name: str) -> ParameterField:
         """Return a field for placement outside the form, which no longer shows or hides it."""
         field = self.fields[name]
-        self._lent.add(name)
+        self._external_fields.add(name)
         field.hide()
         return field
 
@@ -413,7 +413,7 @@ class ParameterForm(QWidget):
     def _show_applicable(self) -> None:
         values = self.values
         for field in self.fields.values():
-            if not isinstance(field, MatrixField) and field.parameter.name not in self._lent:
+            if not isinstance(field, MatrixField) and field.parameter.name not in self._external_fields:
                 field.setVisible(field.parameter.applies(values))
         if self._columns is not None:
             self._columns.close_up()

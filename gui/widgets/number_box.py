@@ -25,7 +25,7 @@ class NumberBox(QSpinBox):
 
     def __init__(self, low: int, high: int, step: int = 1, least: str = "") -> None:
         super().__init__()
-        self.low, self.high, self._least = low, high, least
+        self.low, self.high, self._low_text = low, high, least
         self.kept = low
         """The last valid number."""
         self.setRange(-_MOST, _MOST)
@@ -56,17 +56,17 @@ class NumberBox(QSpinBox):
         return (up if self.value() < self.high else none) | (down if self.value() > self.low else none)
 
     def textFromValue(self, value: int) -> str:
-        return self._least if self._least and value == self.low else str(value)
+        return self._low_text if self._low_text and value == self.low else str(value)
 
     def valueFromText(self, text: str | None) -> int:
-        if text == self._least and self._least:
+        if text == self._low_text and self._low_text:
             return self.low
         return min(max(int(text or 0), -_MOST), _MOST)
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
         digits = text.removeprefix("-")
-        if (self._least and text == self._least) or (digits.isascii() and digits.isdigit()):
+        if (self._low_text and text == self._low_text) or (digits.isascii() and digits.isdigit()):
             return QValidator.State.Acceptable, text, place
-        unfinished = not digits or self._least.startswith(text)
+        unfinished = not digits or self._low_text.startswith(text)
         return (QValidator.State.Intermediate if unfinished else QValidator.State.Invalid), text, place

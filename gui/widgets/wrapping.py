@@ -76,7 +76,7 @@ class WrappingLayout(QLayout):
         for line in narrow if len(narrow) < len(preferred) else preferred:
             widths = [min(item.sizeHint().width(), rect.width()) for item in line]
             over = sum(widths) + self._across * (len(line) - 1) - rect.width()
-            slack = [width - self._least(item, rect.width()) for item, width in zip(line, widths, strict=True)]
+            slack = [width - self._min_width(item, rect.width()) for item, width in zip(line, widths, strict=True)]
             x, height = rect.x(), max(item.sizeHint().height() for item in line)
             between = -over // (len(line) - 1) if self._spread and over < 0 and len(line) > 1 else 0
             for item, width, spare in zip(line, widths, slack, strict=True):
@@ -93,7 +93,7 @@ class WrappingLayout(QLayout):
         lines: list[list[QLayoutItem]] = []
         used = 0
         for item in self._visible():
-            item_width = self._least(item, width) if narrow else min(item.sizeHint().width(), width)
+            item_width = self._min_width(item, width) if narrow else min(item.sizeHint().width(), width)
             if not lines or used + self._across + item_width > width:
                 lines.append([])
                 used = -self._across
@@ -102,5 +102,5 @@ class WrappingLayout(QLayout):
         return lines
 
     @staticmethod
-    def _least(item: QLayoutItem, width: int) -> int:
+    def _min_width(item: QLayoutItem, width: int) -> int:
         return min(item.minimumSize().width(), item.sizeHint().width(), width)

@@ -96,17 +96,17 @@ class MemoryView(QWidget):
         self._races: dict[tuple[int, int], Race] = {}
         self.touches: list[Touched] = []
         self.hidden_too = False
-        self._picked: tuple[PickedElements, ...] = ()
+        self._highlighted: tuple[PickedElements, ...] = ()
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
         self._grids: dict[str, ValueGrid | TintedGrid] = {}
         # Names of the arrays with values before each launch, for the launches shown so far.
-        self._given: dict[int, frozenset[str]] = {}
+        self._initialized: dict[int, frozenset[str]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def open(self, models: Models | None) -> None:
         """Set the recording."""
         self.models, self.followed, self.moment = models, None, 0
-        self.panels, self.touches, self._ranges, self._grids, self._given = [], [], {}, {}, {}
+        self.panels, self.touches, self._ranges, self._grids, self._initialized = [], [], {}, {}, {}
         self.update()
 
     def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
@@ -119,12 +119,12 @@ class MemoryView(QWidget):
         self._races = {(race.array, race.element): race for race in self.models.races if race.launch == launch.number}
         self.touches = touched(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
-        if launch.number not in self._given:
-            before = self._given[launch.number] = self.models.given(launch.number)
+        if launch.number not in self._initialized:
+            before = self._initialized[launch.number] = self.models.given(launch.number)
             # The final values determine the range of shades, so that a shade means the same at every step.
             for panel in panels(trace, launch.shapes, len(trace.events), block, [], before):
                 self._widen(launch.number, panel)
-        visible = panels(trace, launch.shapes, step, block, self.touches, self._given[launch.number])
+        visible = panels(trace, launch.shapes, step, block, self.touches, self._initialized[launch.number])
         wrap = _best_wrap(*self._frame(visible))
         self.panels = [panel.wrapped(wrap) for panel in visible]
         for panel in self.panels:
@@ -220,7 +220,7 @@ class MemoryView(QWidget):
                 is_strong, warp = divmod(group, count)
                 strong = bool(is_strong) or self.followed is None
                 marks.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
-        marks += self._marks_of_picked(panel)
+        marks += self._highlight_marks(panel)
         raced_elements = [element for number, element in self._races if number == panel.number]
         places = panel.places(np.array(raced_elements, np.int64)).tolist()
         racing = [place for place in places if place >= 0 and self._race_at(panel, place)]
@@ -228,12 +228,12 @@ class MemoryView(QWidget):
             marks.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
         return marks
 
-    def _marks_of_picked(self, panel: Panel) -> list[Mark]:
+    def _highlight_marks(self, panel: Panel) -> list[Mark]:
         marks: list[Mark] = []
-        if self.models is None or not self._picked:
+        if self.models is None or not self._highlighted:
             return marks
         array = self.models.recording.at(max(self.moment - 1, 0))[0].trace.arrays[panel.number]
-        for picked in self._picked:
+        for picked in self._highlighted:
             if picked.array == array.name and array.block in (None, picked.block):
                 places = panel.places(np.array(sorted(picked.elements), np.int64))
                 marks.append(Mark(places[places >= 0], QColor(picked.color), strong=True, writes=False))
@@ -241,8 +241,8 @@ class MemoryView(QWidget):
 
     def show_picked(self, picked: tuple[PickedElements, ...]) -> None:
         """Highlight elements, independent of accesses."""
-        if picked != self._picked:
-            self._picked = picked
+        if picked != self._highlighted:
+            self._highlighted = picked
             self.update()
 
     def _race_at(self, panel: Panel, place: int) -> Race | None:
@@ -295,7 +295,8 @@ class MemoryView(QWidget):
                 names = [thread_name(*pair, several_blocks=several_blocks) for pair in pairs]
                 if names:
                     more = f" and {hits.size - 4} more" if hits.size > 4 else ""
-                    lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")
+                    by_threads = ("; " if several_blocks else ", ").join(names)
+                    lines.append(f"{'written' if touch.writes else 'read'} by {by_threads}{more}")
         if (race := self._race_at(panel, place)) is not None:
             lines.append(describe_race(race, several_blocks=self.models.several_blocks))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)

@@ -65,7 +65,7 @@ class FindingsLabel(QLabel):
         return QSize(look().px(96), super().minimumSizeHint().height())
 
     def clear(self) -> None:
-        """Say nothing: nothing is recorded."""
+        """Clear the text and the tooltip."""
         super().clear()
         self.setToolTip("")
 

@@ -93,7 +93,7 @@ class Canvas:
         return flow, self._tiles, self._bright
 
     @property
-    def _most_bright(self) -> float:
+    def _max_highlight_area(self) -> float:
         """Return the maximum size in square pixels of a cached picture of a moment's operations."""
         return _MOST_BRIGHT * self._viewport.width * self._viewport.height
 
@@ -143,7 +143,7 @@ class Canvas:
                     flow.paint_bright(painter, row, cells)
         elif current >= 0:
             # A saved picture is painted only once, so caching parts of it does not pay.
-            bright.paint(painter, current, moment, 0.0 if self._patient else self._most_bright)
+            bright.paint(painter, current, moment, 0.0 if self._patient else self._max_highlight_area)
         self._paint_marks(painter, flow, rows, moment, marks)
         painter.restore()
         flow.labels.paint(painter, rows, moment, current, origin.y(), width)
@@ -170,7 +170,7 @@ class Canvas:
         if port.layout is None or not port.layout.rows:
             return True
         row, goal, (_, tiles, bright) = port.layout.row_at(moment), port.goal_at(moment), self._pictures(ratio)
-        if row >= 0 and not bright.prepare(row, moment, self._most_bright):
+        if row >= 0 and not bright.prepare(row, moment, self._max_highlight_area):
             return False
         # Rows near the moment's row come first, in case the moment is shown before all are painted.
         nearest = sorted(port.rows_in_view(goal), key=lambda each: abs(each - row))

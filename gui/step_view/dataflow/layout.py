@@ -172,7 +172,7 @@ class DataflowLayout:
         for number, row in enumerate(self.rows):
             before = last_of_storage.get(row.storage)
             self.edges.append(self._edges(number, row, last_of_storage))
-            self.kept.append(self._kept(number, row, before))
+            self.kept.append(self._unchanged_edges(number, row, before))
             last_of_storage[row.storage] = number
             for edges in (self.edges[number], self.kept[number]):
                 for start in np.unique(edges.row):
@@ -282,7 +282,7 @@ class DataflowLayout:
         unchanged: Array = (row.column[place] == columns) & ~row.made[place]
         return unchanged
 
-    def _kept(self, number: int, row: Cells, before: int | None) -> LaidOutEdges:
+    def _unchanged_edges(self, number: int, row: Cells, before: int | None) -> LaidOutEdges:
         """Return the lines to unchanged cells, from the same array's last row or else from the row above."""
         none = np.zeros(0, np.int64)
         if before is None:
@@ -290,11 +290,11 @@ class DataflowLayout:
             if before < 0 or self.rows[before].launch != row.launch:
                 return LaidOutEdges(none, none, none)
         above = self.rows[before]
-        kept = np.flatnonzero(~row.made & np.isin(row.column, above.column))
+        unchanged = np.flatnonzero(~row.made & np.isin(row.column, above.column))
         if above.storage != row.storage:
-            values_above = above.value[np.searchsorted(above.column, row.column[kept])]
-            kept = kept[values_above == row.value[kept]]
-        return LaidOutEdges(kept, np.full(kept.size, before), row.column[kept])
+            values_above = above.value[np.searchsorted(above.column, row.column[unchanged])]
+            unchanged = unchanged[values_above == row.value[unchanged]]
+        return LaidOutEdges(unchanged, np.full(unchanged.size, before), row.column[unchanged])
 
     def row_at(self, moment: int) -> int:
         """Return the row of the last statement executed before a moment; -1 if there is none."""

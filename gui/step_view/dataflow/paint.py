@@ -66,9 +66,9 @@ class FlowPainter:
         self._regions: dict[int, QRegion] = {}
         self._ovals: dict[int, list[tuple[QRectF, bool]]] = {}
         self._bands: dict[int, list[BandGroup]] = {}
-        self._written: dict[int, Written | None] = {}
+        self._placements: dict[int, Written | None] = {}
         self._advances: dict[int, float] = {}
-        self._full: dict[int, list[str]] = {}
+        self._full_text_cache: dict[int, list[str]] = {}
         self._bright: tuple[int, bytes, list[tuple[int, Array, Written]]] = (-1, b"", [])
         self._lines = FlowLines(layout, sizes, tuple(warps), self._circle * 0.75)
 
@@ -173,7 +173,7 @@ class FlowPainter:
         self._paint_cells(painter, number, range(int(first), min(int(last) + 1, columns.size)), phase)
         plan = self.written(number)
         if plan is not None:
-            self._paint_written(painter, number, plan, self._has_value(number, phase), left, right)
+            self._paint_placement(painter, number, plan, self._has_value(number, phase), left, right)
 
     def _line_pen(self, kind: int, warp: int) -> QPen:
         if kind == KEPT:
@@ -265,16 +265,16 @@ class FlowPainter:
 
     def written(self, number: int) -> Written | None:
         """Return the text placement of a row whose values do not all fit their cells; None if they fit."""
-        if number not in self._written:
+        if number not in self._placements:
             row = self.layout.rows[number]
             first = np.flatnonzero(row.made) if row.made.any() else np.arange(row.made.size)
             texts = self.row_texts(number)
             full = not self.labelled or not all(texts[cell] for cell in first.tolist())
-            self._written[number] = self._plan(number, first) if full or self._prefers_larger_print(number) else None
-            plan = self._written[number]
+            self._placements[number] = self._plan(number, first) if full or self._prefers_larger_print(number) else None
+            plan = self._placements[number]
             if not full and plan is not None and (len(plan.boxes) < first.size or plan.px <= self._pixels[number] + 1):
-                self._written[number] = None
-        return self._written[number]
+                self._placements[number] = None
+        return self._placements[number]
 
     def _prefers_larger_print(self, number: int) -> bool:
         """Return whether a row's results are more readable in larger print beyond their cells, if all of them fit."""
@@ -294,9 +294,9 @@ class FlowPainter:
 
     def _full_texts(self, number: int) -> list[str]:
         """Return the texts of a row's values where they may overlap neighboring columns."""
-        if number not in self._full:
-            self._full[number] = self.layout.texts(number, self.layout.longest)
-        return self._full[number]
+        if number not in self._full_text_cache:
+            self._full_text_cache[number] = self.layout.texts(number, self.layout.longest)
+        return self._full_text_cache[number]
 
     def _advance(self, px: int) -> float:
         if px not in self._advances:
@@ -323,7 +323,7 @@ class FlowPainter:
         rects = ((cell, self.cell_rect(number, cell)) for cell in cells)
         return [cell for cell, rect in rects if not covered[int(rect.left()) : int(rect.right()) + 1].any()]
 
-    def _paint_written(
+    def _paint_placement(
         self, painter: QPainter, number: int, plan: Written, has_value: Array, left: float, right: float
     ) -> None:
         row, theme = self.layout.rows[number], self.theme
@@ -351,10 +351,10 @@ class FlowPainter:
     def _bright_plans(self, number: int, cells: Array) -> list[tuple[int, Array, Written]]:
         """Return the text placements of highlighted cells and their operands: row, cells and placement of each."""
         if self._bright[:2] != (number, cells.tobytes()):
-            self._bright = (number, cells.tobytes(), self._plans_of(number, cells))
+            self._bright = (number, cells.tobytes(), self._make_bright_plans(number, cells))
         return self._bright[2]
 
-    def _plans_of(self, number: int, cells: Array) -> list[tuple[int, Array, Written]]:
+    def _make_bright_plans(self, number: int, cells: Array) -> list[tuple[int, Array, Written]]:
         plans = []
         if self.written(number) is not None:
             plans.append((number, cells, self._plan(number, cells)))

@@ -42,7 +42,7 @@ class Tiles:
         """Whether an outdated tile was used since this was last set to False."""
 
     def _phases_at(self, moment: int) -> tuple[Array, Array]:
-        """Return `DataflowLayout.phases`."""
+        """Return `DataflowLayout.phases` of a moment, computed once per moment."""
         if self._phases[0] != moment:
             self._phases = (moment, *self._flow.layout.phases(moment))
             self._states = {}

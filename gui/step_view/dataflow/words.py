@@ -23,13 +23,13 @@ def where(row: Cells, cell: int) -> str:
 
 
 def describe_race(race: Race, *, several_blocks: bool) -> str:
-    """Return a race in words: "race: written by thread 3, read by thread 4, not synchronized"."""
+    """Return a race in words: "race: written by thread 3; read by thread 4; not synchronized"."""
     racers = (
         f"{'written' if each.writes else 'read'} by "
         + thread_name(each.block, each.thread, several_blocks=several_blocks)
         for each in (race.first, race.second)
     )
-    return f"race: {', '.join(racers)}, not synchronized"
+    return f"race: {'; '.join(racers)}; not synchronized"
 
 
 def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:

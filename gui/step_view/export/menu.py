@@ -102,16 +102,16 @@ class Exports(QObject):
     """An error message, and advice."""
     progressed = pyqtSignal(str)
     """Progress of an animation as text; "" when it is finished."""
-    _written = pyqtSignal(str, str)
+    _write_finished = pyqtSignal(str, str)
     """The name of a file, and why it could not be written or ""."""
 
     def __init__(
         self, tab: QWidget, shown: Callable[[], ShownPicture | None], own: Callable[[], OwnPicture | None]
     ) -> None:
         super().__init__(tab)
-        self._tab, self._shown, self._own = tab, shown, own
+        self._tab, self._export_state, self._static_picture = tab, shown, own
         self.film: Film | None = None
-        self._written.connect(self._report_written)
+        self._write_finished.connect(self._report_written)
         self.menu = QMenu(tab)
         for text, do in (
             (_PICTURE, self.ask_picture),
@@ -127,20 +127,20 @@ class Exports(QObject):
 
     def open(self, at: QWidget) -> None:
         """Show the menu below a widget, right-aligned with it."""
-        own = self._own() is not None
+        own = self._static_picture() is not None
         for action in self.menu.actions():
             action.setVisible(not own or action.text() in (_PICTURE, _COPY))
         self.menu.popup(at.mapToGlobal(QPoint(at.width() - self.menu.sizeHint().width(), at.height())))
 
-    def _shown_or_fail(self) -> ShownPicture | None:
+    def _require_export_state(self) -> ShownPicture | None:
         """Return the tab's state, or report that there is nothing to save."""
-        shown = self._shown()
+        shown = self._export_state()
         if shown is None:
             self.failed.emit("Nothing to save yet.", "")
         return shown
 
     def _choose_path(self, title: str, kinds: str) -> Path | None:
-        shown = self._own() or self._shown_or_fail()
+        shown = self._static_picture() or self._require_export_state()
         if shown is None:
             return None
         suffix = kinds.split("*")[1].split(")")[0]
@@ -161,7 +161,7 @@ class Exports(QObject):
 
     def write_picture(self, path: Path) -> bool:
         """Write the current picture, and report success or failure; return whether it was written."""
-        shown = self._own() or self._shown_or_fail()
+        shown = self._static_picture() or self._require_export_state()
         if shown is None:
             return False
         if isinstance(shown, OwnPicture):
@@ -178,7 +178,7 @@ class Exports(QObject):
 
     def copy(self) -> None:
         """Copy the picture to the clipboard."""
-        clipboard, shown = QApplication.clipboard(), self._own() or self._shown_or_fail()
+        clipboard, shown = QApplication.clipboard(), self._static_picture() or self._require_export_state()
         if shown is None or clipboard is None:
             return
         if isinstance(shown, OwnPicture):
@@ -199,7 +199,7 @@ class Exports(QObject):
 
     def write_handout(self, path: Path) -> bool:
         """Write a handout of all phases, and report success or failure; return whether it was written."""
-        shown = self._shown_or_fail()
+        shown = self._require_export_state()
         if shown is None:
             return False
         is_supported = path.suffix.lower() in (".pdf", ".svg")
@@ -219,7 +219,7 @@ class Exports(QObject):
 
     def write_player(self, path: Path) -> None:
         """Start writing a page that plays the recording; it is assembled in the background."""
-        shown = self._shown_or_fail()
+        shown = self._require_export_state()
         if shown is None:
             return
         self.progressed.emit("saving the player")
@@ -233,7 +233,7 @@ class Exports(QObject):
             except OSError as error:
                 problem = f"{path.name} cannot be written: {error.strerror}."
             with suppress(RuntimeError):  # the tab may have been deleted in the meantime
-                self._written.emit(path.name, problem)
+                self._write_finished.emit(path.name, problem)
 
         in_background(write)
 
@@ -254,7 +254,7 @@ class Exports(QObject):
 
     def write_recording(self, path: Path) -> bool:
         """Copy the recording's file, and report success or failure; return whether it was copied."""
-        shown = self._shown_or_fail()
+        shown = self._require_export_state()
         if shown is None:
             return False
         try:
@@ -278,7 +278,7 @@ class Exports(QObject):
         if self.film is not None:
             self.failed.emit("Another animation is still being saved.", "")
             return
-        shown = self._shown_or_fail()
+        shown = self._require_export_state()
         if shown is None:
             return
         if path.suffix.lower() not in (".gif", ".mp4"):

@@ -59,8 +59,8 @@ class OrdersView(QWidget):
         self._request: RunRequest | None = None
         self.parameters: tuple[Parameter, ...] = ()
         """Parameters of the pattern; one of them has the size role."""
-        self._left: list[str] = []
-        self._tried = 0
+        self._remaining: list[str] = []
+        self._tried_count = 0
         self._number = 0
         self._moment = 0
         self._comparison = Comparison(self)
@@ -105,7 +105,7 @@ class OrdersView(QWidget):
         self._place()
         self.search.stop()
         self.smaller.hide()
-        self._left, self._tried = other_orders(request.schedule, models), 0
+        self._remaining, self._tried_count = other_orders(request.schedule, models), 0
         has_several_threads = threads(models) > 1
         for second in (self.titles[1], self.views[1]):
             second.setVisible(has_several_threads)
@@ -126,8 +126,8 @@ class OrdersView(QWidget):
 
     def _record(self) -> None:
         assert self._request is not None
-        schedule = self._left.pop(0)
-        self._tried += 1
+        schedule = self._remaining.pop(0)
+        self._tried_count += 1
         self.verdict.setText(f"Recording another schedule: {Schedule.of(schedule).title}…")
         self.stepper.record(replace(self._request, schedule=schedule))
 
@@ -148,20 +148,20 @@ class OrdersView(QWidget):
             return
         self.difference = difference
         if difference is None:
-            if self._left:
+            if self._remaining:
                 self._record()
                 return
             self.settled = True
             races = any(finding.kind == "race" for _, finding in first.recording.findings)
             self.verdict.setText(
-                f"No difference: {self._tried} other schedules give the same values everywhere."
+                f"No difference: {self._tried_count} other schedules give the same values everywhere."
                 + (" But there is a race: further schedules may differ." if races else "")
             )
             if races:
                 self.search.start(smaller(self._request, self.parameters), other_orders(self._request.schedule, first))
             return
         self.settled = True
-        self.search.start(smaller(self._request, self.parameters), self._like_the_other())
+        self.search.start(smaller(self._request, self.parameters), self._similar_schedules())
         for view, number_of_row, cell in zip(self.views, difference.rows, difference.cells, strict=True):
             view.show_differing((number_of_row, cell) if number_of_row is not None and cell is not None else None)
         self.verdict.setText(self._in_words(difference))
@@ -175,7 +175,7 @@ class OrdersView(QWidget):
         if rows[0] is not None:
             self.moment_wanted.emit(first.layout.rows[rows[0]].last + 1)
 
-    def _like_the_other(self) -> list[str]:
+    def _similar_schedules(self) -> list[str]:
         """Return schedules of the kind that differs, this one first; with shuffled warps, also independent lanes.
 
         Independent lanes may differ at a smaller size, within one warp.
@@ -211,7 +211,7 @@ class OrdersView(QWidget):
         return f"First difference at {difference.name}[{difference.element}]: {first}; in the other schedule {second}."
 
     def _fail(self, failure: Failure) -> None:
-        if self._left and failure.kind != "cancelled":
+        if self._remaining and failure.kind != "cancelled":
             self._record()  # some schedules do not support every kernel, such as a grid barrier
             return
         self.settled = True

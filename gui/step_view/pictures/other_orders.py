@@ -86,7 +86,7 @@ class SmallestSearch(QObject):
         self._comparison = Comparison(self)
         self._requests: list[RunRequest] = []
         self._schedules: list[str] = []
-        self._left: list[str] = []
+        self._remaining: list[str] = []
         self._first: Models | None = None
         self._number = 0
         self.running = False
@@ -113,7 +113,7 @@ class SmallestSearch(QObject):
             self.running = False
             self.ended.emit()
             return
-        self._left = list(self._schedules)
+        self._remaining = list(self._schedules)
         self._stepper.record(self._requests[0])
 
     def _take(self, request: RunRequest, models: Models) -> None:
@@ -127,11 +127,11 @@ class SmallestSearch(QObject):
         self._comparison.start(self._number, self._first, models)
 
     def _next_order(self) -> None:
-        if not self._left:
+        if not self._remaining:
             self._requests.pop(0)
             self._next_size()
             return
-        self._stepper.record(replace(self._requests[0], schedule=self._left.pop(0)))
+        self._stepper.record(replace(self._requests[0], schedule=self._remaining.pop(0)))
 
     def _skip(self, failure: Failure) -> None:
         """Skip a size that the pattern does not support."""

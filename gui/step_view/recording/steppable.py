@@ -77,7 +77,7 @@ def _no_input_kind(params: Params) -> Kind | None:
     return None
 
 
-def _whole_input(inputs: Inputs) -> Inputs:
+def _uncut_input(inputs: Inputs) -> Inputs:
     """Return the whole input."""
     return inputs
 
@@ -170,7 +170,7 @@ class Steppable:
     random: bool = False
     threads: Callable[[Params], int | None] = field(default=_requested_threads, compare=False)
     takes: Callable[[Params], Kind | None] = field(default=_no_input_kind, compare=False)
-    cut: Callable[[Inputs], Inputs] = field(default=_whole_input, compare=False)
+    cut: Callable[[Inputs], Inputs] = field(default=_uncut_input, compare=False)
     followed: tuple[str, ...] = ()
     along: tuple[str, ...] = ()
     figures: Callable[[StepRequest, int | None], Figures | None] = field(default=_no_figures, compare=False)

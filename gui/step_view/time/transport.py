@@ -86,7 +86,7 @@ class Transport(QWidget):
         return QSize(sum(map(self._preferred_width, self.buttons)) + self._gaps, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(sum(map(self._least, self.buttons)) + self._gaps, super().minimumSizeHint().height())
+        return QSize(sum(map(self._min_width, self.buttons)) + self._gaps, super().minimumSizeHint().height())
 
     @property
     def _gaps(self) -> int:
@@ -94,9 +94,9 @@ class Transport(QWidget):
 
     def _preferred_width(self, name: str) -> int:
         """Return a button's preferred width."""
-        return max(look().px(84 if name == "play" else 38), self._least(name))
+        return max(look().px(84 if name == "play" else 38), self._min_width(name))
 
-    def _least(self, name: str) -> int:
+    def _min_width(self, name: str) -> int:
         """Return a button's minimum width for its icon and text; for Play and Pause, that of the longer one."""
         button = self.buttons[name]
         measure = button.fontMetrics().horizontalAdvance
@@ -112,7 +112,7 @@ class Transport(QWidget):
         preferred, minimum = self.sizeHint().width(), self.minimumSizeHint().width()
         share = min(max((self.width() - minimum) / max(1, preferred - minimum), 0), 1)
         for name, button in self.buttons.items():
-            narrow = self._least(name)
+            narrow = self._min_width(name)
             button.setFixedWidth(narrow + int(share * (self._preferred_width(name) - narrow)))
 
     def _show_playing(self, playing: bool) -> None:

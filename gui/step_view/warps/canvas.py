@@ -115,7 +115,7 @@ class WarpCanvas(QWidget):
         """Show all cycles."""
         if self.rows is not None:
             self.first = 0.0
-            self.scale = self._farthest
+            self.scale = self._fit_scale
         self._clamp()
 
     def zoom(self, factor: float, x: float | None = None) -> None:
@@ -124,7 +124,7 @@ class WarpCanvas(QWidget):
             x = self.x_of(self.cycle)
             x = x if self._left <= x <= self.width() else (self._left + self.width()) / 2
         at = self.cycle_at(x)
-        self.scale = min(max(self.scale * factor, self._least), max(_NEAREST, self._farthest))
+        self.scale = min(max(self.scale * factor, self._min_scale), max(_NEAREST, self._fit_scale))
         self.first = at - (x - self._left) / self.scale
         self._clamp()
 
@@ -134,20 +134,20 @@ class WarpCanvas(QWidget):
         self._clamp()
 
     @property
-    def _farthest(self) -> float:
+    def _fit_scale(self) -> float:
         width = max(self.width() - self._left - look().px(8), 1)
         return width / max(self.rows.end if self.rows is not None else 1, 1)
 
     @property
-    def _least(self) -> float:
+    def _min_scale(self) -> float:
         """Return the scale at which the longest of the launch's timelines fits."""
         longest = max(each.until for each in self.rows.found.timelines) if self.rows is not None else 1.0
-        return self._farthest * (self.rows.end if self.rows is not None else 1) / max(longest, 1.0)
+        return self._fit_scale * (self.rows.end if self.rows is not None else 1) / max(longest, 1.0)
 
     def _clamp(self) -> None:
         """Clamp the visible range to the timeline."""
         if self.rows is not None:
-            self.scale = max(self.scale, min(self._least, _NEAREST))
+            self.scale = max(self.scale, min(self._min_scale, _NEAREST))
             visible = (self.width() - self._left - look().px(8)) / self.scale
             # Scroll by whole pixels, so that painted columns can be reused.
             pixel = self.scale * self.devicePixelRatioF()

@@ -105,7 +105,7 @@ class WarpsView(QWidget):
         for each in (self.canvas, self.strip):
             each.cycle_wanted.connect(self._jump)
         self.canvas.warp_picked.connect(self._pick)
-        self.canvas.moved.connect(self._show_seen)
+        self.canvas.moved.connect(self._show_visible_range)
         self.card.bars.chosen.connect(self.show_resident)
         self.block.activated.connect(lambda index: self.block_wanted.emit(self.block.itemData(index)))
         self.launches.activated.connect(lambda index: self.launch_wanted.emit(self.launches.itemData(index)))
@@ -142,7 +142,7 @@ class WarpsView(QWidget):
         assert self.run is not None
         launch = self.run.timelines
         self.resident = resident
-        rows = self._rows_of(resident)
+        rows = self._get_rows(resident)
         self._show_title()
         self.canvas.open(rows, keep=keep)
         self.strip.open(rows)
@@ -159,12 +159,12 @@ class WarpsView(QWidget):
     def _show_title(self) -> None:
         if self.run is None:
             return
-        parts = _title(self.run, self._rows_of(self.resident))
+        parts = _title(self.run, self._get_rows(self.resident))
         title = "  ·  ".join(parts)
         self.title.setText(title if self._details else f"{parts[0]}  ·  {self.run.timelines.kernel}")
         self.title.setToolTip(title)
 
-    def _rows_of(self, resident: int) -> WarpRows:
+    def _get_rows(self, resident: int) -> WarpRows:
         assert self.run is not None
         if resident not in self._rows:
             self._rows[resident] = WarpRows(self.run.timelines, resident)
@@ -176,7 +176,7 @@ class WarpsView(QWidget):
             return
         for resident in (self.resident + 1, self.resident - 1):
             if resident not in self._rows and 1 <= resident <= len(self.run.timelines.timelines):
-                assert self._rows_of(resident).borders is not None
+                assert self._get_rows(resident).borders is not None
                 self._soon.start()
                 return
 
@@ -200,7 +200,7 @@ class WarpsView(QWidget):
         return self.strip.height() + self.card.shares.sizeHint().height() + look().px(12)
 
     @property
-    def _at_once(self) -> str:
+    def _resident_text(self) -> str:
         return f"{self.resident} block{'s' if self.resident > 1 else ''} resident"
 
     def paint_figure(self, painter: QPainter) -> None:
@@ -215,7 +215,7 @@ class WarpsView(QWidget):
         painter.setFont(font)
         box = QRectF(look().px(8), 0, size.width() - look().px(16), top)
         wrapped = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.drawText(box, int(wrapped), f"{self.title.toolTip()}  ·  {self._at_once}")
+        painter.drawText(box, int(wrapped), f"{self.title.toolTip()}  ·  {self._resident_text}")
         self.canvas.render(painter, QPoint(0, top))
         self.strip.render(painter, QPoint(0, top + self.canvas.height()))
         shares = StateShares()
@@ -253,7 +253,7 @@ class WarpsView(QWidget):
         self.canvas.pick(None)
         self._show_cycle(self.player.moment)
 
-    def _show_seen(self) -> None:
+    def _show_visible_range(self) -> None:
         first, last = self.canvas.seen
         self.strip.show_seen((first, last))
         self.player.set_rate(max((last - first) / _ACROSS_S, 1.0))

@@ -111,7 +111,7 @@ def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
             memory, QPointF(at[0] + (element + 0.5) * cell, at[1] + memory._title_height() + cell / 2).toPoint()
         )
     assert box.answer == {0, 3}
-    assert {each.elements for each in memory._picked} == {frozenset({0, 3})}
+    assert {each.elements for each in memory._highlighted} == {frozenset({0, 3})}
     step.turn_to_picture("Flow")
     flow = step.panes.flow
     row = next(number for number, each in enumerate(flow.viewport.layout.rows) if each.storage.name == "a")

@@ -468,7 +468,7 @@ def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, 
         assert _red(view) > 50, kind
     assert all(tab.models.layout.rows[row].storage.name == races[0].name for row, _ in tab.models.racing_cells)
     words = describe_race(races[0], several_blocks=False)
-    assert re.fullmatch(r"race: (written|read) by thread \d+, (written|read) by thread \d+, not synchronized", words)
+    assert re.fullmatch(r"race: (written|read) by thread \d+; (written|read) by thread \d+; not synchronized", words)
     assert "written" in words
     clean = stepping("scan", "brent-kung").page.step
     assert not clean.models.races
