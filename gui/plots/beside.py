@@ -1,4 +1,4 @@
-"""Label placement beside the points of a plot, without overlapping points or other labels."""
+"""Label placement next to the points of a plot, without overlapping points or other labels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def places_beside(
     Returns
     -------
     list of QRectF
-        One box per point; directly beside the point if no box is free.
+        One box per point; directly next to the point if no box is free.
     """
     occupied, places = list(taken), {}
     for number in sorted(range(len(points)), key=lambda each: (round(points[each].y() / sizes[each].height()), each)):

@@ -1,4 +1,4 @@
-"""Horizontal histogram of an array's values, beside the array's plot and sharing its value axis."""
+"""Horizontal histogram of an array's values, next to the array's plot and on the same value axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LevelsBar(QWidget):
     Parameters
     ----------
     plot : ArrayPlot
-        The plot whose value axis is shared.
+        The array's plot, which provides the value axis.
     """
 
     def __init__(self, plot: ArrayPlot) -> None:

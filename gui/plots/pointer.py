@@ -21,7 +21,7 @@ class PointerTracker(QObject):
     ----------
     view : pyqtgraph.GraphicsView
     box : pyqtgraph.ViewBox
-        The view box whose coordinates positions are in.
+        The view box that defines the coordinates of positions.
     widget : QWidget
         Receives the keyboard focus when pressed, if its focus policy allows that.
     """

@@ -134,7 +134,7 @@ class RooflinePlot(Plot):
         self._roof_labels.append(item)
 
     def _name_dots(self) -> None:
-        """Label each dot at a free position, with a leader line if that is not directly beside the dot."""
+        """Label each dot at a free position, with a leader line if that is not directly next to the dot."""
         for item in self._label_items:
             self.box.removeItem(item)
         self._label_items, self.names = [], {}

@@ -18,7 +18,7 @@ _WHEEL_STEP = 120
 
 
 class Stretch(QWidget):
-    """A row of cells with the elements from `first` on, as many as fit.
+    """A row of cells that shows the elements from `first` on.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ class Panes(QWidget):
         return head
 
     def _place_tools(self) -> None:
-        """Place the picture tools beside the picture names or, if they do not fit there, below the picture."""
+        """Place the picture tools next to the picture names or, if they do not fit there, below the picture."""
         tools = (self.symbols, *self.zooms.values(), self.export)
         names_width, tools_width = (sum(each.sizeHint().width() for each in group) for group in (self._kinds, tools))
         below = names_width + tools_width + 50 > self.picture.width()
@@ -228,7 +228,7 @@ class Panes(QWidget):
         return time
 
     def _order_time(self) -> None:
-        """Place the findings to the right of the controls or, if they do not fit there, above them beside the step."""
+        """Place the findings to the right of the controls or, if they do not fit there, above them next to the step."""
         parts = (self.transport.count, self._controls, self.verdict)
         needed_width = sum(max(each.minimumSizeHint().width(), each.minimumWidth()) + 8 for each in parts)
         first = [self.transport.count, self.verdict][: 1 + (needed_width > self.time.width() - 18)]

@@ -1,4 +1,4 @@
-"""File dialogs that start in the folder of the last file of the same kind."""
+"""File dialogs that start in the last folder used for a kind of file."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ class ElidedLabel(QLabel):
 
 
 class ElidedButton(QPushButton):
-    """A flat button whose text is elided where space is short, with the full text in its tooltip."""
+    """A flat button that elides its text where space is short, with the full text in its tooltip."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Combo box and check box whose texts are elided where space is short."""
+"""Combo box and check box that elide their texts where space is short."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BRIEF = Qt.ItemDataRole.UserRole + 2
 
 
 class ElidedBox(QComboBox):
-    """A combo box whose text is elided where space is short, with the full text in its tooltip."""
+    """A combo box that elides its text where space is short, with the full text in its tooltip."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Matrix editor: a grid of numbers whose colors show sign and magnitude."""
+"""Matrix editor: a grid of numbers, colored by sign and magnitude."""
 
 from __future__ import annotations
 

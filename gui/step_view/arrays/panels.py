@@ -96,7 +96,7 @@ def panels(
     step : int
         Number of executed events.
     block : int
-        The block whose shared arrays are shown.
+        The block that provides the shared arrays.
     touches : list of Touched
         Elements that the current statement accesses; they select the plane of a three-dimensional array.
     given : collection of str

@@ -217,8 +217,8 @@ class MemoryView(QWidget):
             looks = np.unique((is_followed[inside] * count + warp_of[inside]) * size + places[inside])
             groups, starts = np.unique(looks // size, return_index=True)
             for group, cells in zip(groups.tolist(), np.split(looks % size, starts[1:]), strict=True):
-                is_strong, warp = divmod(group, count)
-                strong = bool(is_strong) or self.followed is None
+                followed, warp = divmod(group, count)
+                strong = bool(followed) or self.followed is None
                 marks.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
         marks += self._highlight_marks(panel)
         raced_elements = [element for number, element in self._races if number == panel.number]

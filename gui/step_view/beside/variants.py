@@ -92,7 +92,7 @@ class VariantSide(QWidget):
         self.share_room(self._lines)
 
     def share_room(self, lines: float) -> None:
-        """Hide the less important parts in a view whose height is `lines` lines of text."""
+        """Hide the less important parts in a view with a height of `lines` lines of text."""
         self._lines = lines
         for min_lines, name in _FIRST_TO_GO:
             applies = name != "banks" or (self.models is not None and "shared" in self.models.spaces)
@@ -161,7 +161,7 @@ class CountsBeside(QWidget):
 
 
 class VariantsView(QWidget):
-    """The current recording side by side with another variant of the same pattern.
+    """The current recording side by side with another variant of its pattern.
 
     Parameters
     ----------

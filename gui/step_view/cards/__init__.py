@@ -1,1 +1,1 @@
-"""Cards beside the pictures: counts, lanes, memory traffic, findings."""
+"""Cards next to the pictures: counts, lanes, memory traffic, findings."""

@@ -1,4 +1,4 @@
-"""Card of counts: operations and steps beside the textbook's, and the use of lanes and memory."""
+"""Card of counts: operations and steps with the textbook's, and the use of lanes and memory."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class FigureTable:
         return [each.sizeHint().width() for each in self.names.values()]
 
     def lay_out(self, words: int, widths: Sequence[int], rows: Set[str]) -> None:
-        """Show the given rows, and the columns whose width is not 0."""
+        """Show the given rows, and the columns with a width above 0."""
         self.grid.setColumnMinimumWidth(0, words)
         for column in range(1, _COLUMNS + 1):
             width = widths[column - 1] if column <= len(widths) else 0

@@ -34,7 +34,7 @@ class FindingsLabel(QLabel):
     def show_recording(self, recording: Recording, *, edited: bool = False) -> None:
         """Show a recording's findings, or why the recording ended early.
 
-        For an `edited` kernel, no findings at this small size does not mean that it is correct, and the text says so.
+        For an `edited` kernel, the text notes that no findings at this small size do not prove it correct.
         """
         findings = [finding for _, finding in recording.findings]
         mistakes = mistakes_of(findings)

@@ -39,7 +39,7 @@ class Marks:
     followed : (int, int) or None
         Block and thread that is followed.
     differing : Cell or None
-        A cell whose value differs in another schedule.
+        A cell with another value in another schedule.
     racing : mapping
         Cells with a race, highlighted from the second access on.
     """

@@ -27,13 +27,13 @@ _SMALLEST_TEXT = 8
 _LOWEST_BAR = 0.22
 """Height of the bar of the smallest value, relative to a cell's height."""
 _MOST_SOURCES = 96
-"""Maximum number of operands whose values are written over their neighbors."""
+"""Maximum number of operands for writing values over their neighbors."""
 _MOST_PASSED = 256
 _LETTERED = 5
 """Minimum radius in pixels of an operation that shows its thread."""
 _ROUND = 4
 _MOST_PASSING = 8
-"""Maximum number of rows whose lines are drawn across a row of narrow columns."""
+"""Maximum number of target rows for drawing lines across a row of narrow columns."""
 
 
 class FlowPainter:
@@ -264,7 +264,7 @@ class FlowPainter:
     # --- values that do not fit their cells
 
     def written(self, number: int) -> Written | None:
-        """Return the text placement of a row whose values do not all fit their cells; None if they fit."""
+        """Return the text placement of a row if not all values fit their cells; else None."""
         if number not in self._placements:
             row = self.layout.rows[number]
             first = np.flatnonzero(row.made) if row.made.any() else np.arange(row.made.size)
@@ -458,14 +458,14 @@ class FlowPainter:
         return ovals
 
     def _paint_moves(self, painter: QPainter, number: int, cells: list[int], color: QColor) -> None:
-        """Paint a hollow circle above cells whose value was moved, not computed."""
+        """Paint a hollow circle above cells with a value that was moved, not computed."""
         painter.setPen(QPen(color, 1.5))
         painter.setBrush(QColor(self.theme.surface))
         for cell in cells:
             painter.drawEllipse(self.circle_at(number, cell), min(self._circle, 4.0), min(self._circle, 4.0))
 
     def _paint_patches(self, painter: QPainter, number: int, cells: range, has_value: Array) -> None:
-        """Paint narrow cells as bars whose heights show their values."""
+        """Paint narrow cells as bars; their heights show the values."""
         if not len(cells):
             return
         row, theme = self.layout.rows[number], self.theme
@@ -618,7 +618,7 @@ class FlowPainter:
         return cells + region_of([ovals[cell][0] for cell in np.flatnonzero(row.made & row.worked).tolist()])
 
     def paint_differing(self, painter: QPainter, number: int, cell: int) -> None:
-        """Frame a cell whose value differs in another schedule, or that has a race."""
+        """Frame a cell with a race, or with another value in another schedule."""
         painter.setPen(QPen(QColor(self.theme.bad), 2.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(self.cell_rect(number, cell).adjusted(-2, -2, 2, 2), _ROUND + 1, _ROUND + 1)

@@ -139,7 +139,7 @@ def _place_values(
     cells: Array, texts: Sequence[str], rects: Callable[[int], QRectF], ends: tuple[float, float], widths: Array,
     lines: int,
 ) -> dict[int, QRectF]:  # fmt: skip
-    """Return the boxes of the cells whose values fit, from left to right, alternating between `lines` lines."""
+    """Return boxes for the values that fit, from left to right, alternating between `lines` lines."""
     rooms, boxes = [Room(*ends) for _ in range(lines)], {}
     for place, (cell, width) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
         rect, line = rects(cell), place % lines

@@ -95,7 +95,7 @@ class FlowView(QWidget):
         self.update()
 
     def show_differing(self, cell: Cell | None) -> None:
-        """Mark a cell whose value differs in another schedule."""
+        """Mark a cell with another value in another schedule."""
         self.marks.differing = cell
         self.update()
 

@@ -57,7 +57,7 @@ def player_page(
     layout : DataflowLayout
         The recording's dataflow, with values or symbols as texts.
     snapshots : callable
-        Returns the state beside the picture at a moment.
+        Returns the state of the cards at a moment.
     caption : Caption
     recording : bytes
         The recording's file, embedded so that the page can be opened in Lockstep.
@@ -115,7 +115,7 @@ def _data(models: Models, layout: DataflowLayout, snapshots: Snapshots, caption:
 
 
 def _rows(models: Models, layout: DataflowLayout) -> Iterator[dict[str, Any]]:
-    """Yield each row as its differences from the last row of the same storage, its `base`."""
+    """Yield each row as its differences from its `base`, the last row of its storage."""
     last: dict[object, int] = {}
     for number, row in enumerate(layout.rows):
         base = last.get(row.storage, -1)

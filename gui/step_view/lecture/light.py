@@ -15,7 +15,7 @@ _GLOW = 7
 
 
 class Pointed(Protocol):
-    """A widget whose parts can be highlighted."""
+    """A widget with parts that can be highlighted."""
 
     def place_at(self, point: QPointF) -> QRectF | None:
         """Return the box of the cell, line or lane under a point, or None."""
@@ -41,7 +41,7 @@ class PointerLight(QWidget):
         self._watched: list[QWidget] = []
 
     def watch(self, *widgets: QWidget) -> None:
-        """Add widgets whose parts are highlighted."""
+        """Highlight the parts of these widgets too."""
         for widget in widgets:
             widget.installEventFilter(self)
             self._watched.append(widget)

@@ -91,7 +91,7 @@ class LectureView(QWidget):
     Parameters
     ----------
     tab : StepTab
-        The tab whose picture, timeline and cards are borrowed, and whose player moves the view.
+        The tab that lends its picture, timeline and cards; its player moves the view.
     over : QWidget
         The widget to cover.
     """

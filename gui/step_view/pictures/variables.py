@@ -50,7 +50,7 @@ def _cells(values: bytes, dtype: np.dtype[Any], defined: bytes, room: int) -> tu
 
 
 def name_of(variable: WarpVariable) -> str:
-    """Return a variable's name; for a mask, whose lanes show bits, also its value."""
+    """Return a variable's name; for a mask also its value, since its lanes show bits."""
     if variable.is_mask:
         return f"{variable.name} = {int(variable.values[variable.defined][0])}"
     return variable.name

@@ -58,7 +58,7 @@ class WarpCanvas(QWidget):
 
     cycle_wanted = pyqtSignal(int)
     warp_picked = pyqtSignal(int)
-    """The warp whose row was clicked."""
+    """The warp of the clicked row."""
     moved = pyqtSignal()
     """The visible range of cycles has changed."""
 
