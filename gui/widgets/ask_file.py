@@ -30,7 +30,17 @@ def remember_in(memory: FolderMemory) -> None:
 def ask_open(parent: QWidget, title: str, filters: str, kind: str, otherwise: Path | None = None) -> Path | None:
     """Show a dialog for an existing file and return its path, or None if canceled.
 
-    The dialog starts in the last folder for `kind`, or in `otherwise` the first time.
+    Parameters
+    ----------
+    parent : QWidget
+    title : str
+        Title of the dialog.
+    filters : str
+        File name filters in Qt's format.
+    kind : str
+        Kind of file; the dialog starts in the last folder for it.
+    otherwise : Path, optional
+        Folder for the first time; the home folder by default.
     """
     name, _ = QFileDialog.getOpenFileName(parent, title, str(_folder(kind, otherwise)), filters)
     return _store_folder(kind, name)
@@ -39,7 +49,10 @@ def ask_open(parent: QWidget, title: str, filters: str, kind: str, otherwise: Pa
 def ask_save(
     parent: QWidget, title: str, name: str, filters: str, kind: str, otherwise: Path | None = None
 ) -> tuple[Path, str] | None:
-    """Show a dialog for a new file, with `name` as suggestion; return its path and the selected filter, or None."""
+    """Show a dialog for a new file, with `name` as suggestion; return its path and the selected filter, or None.
+
+    The other parameters are the same as those of `ask_open`.
+    """
     chosen_name, selected_filter = QFileDialog.getSaveFileName(
         parent, title, str(_folder(kind, otherwise) / name), filters
     )

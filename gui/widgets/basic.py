@@ -58,7 +58,7 @@ class Ground(QWidget):
 
 
 def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "") -> QLabel:
-    """Return a label with plain text."""
+    """Return a label with plain text; `look` is its role in the style sheet, `name` its accessible name."""
     widget = QLabel(text)
     widget.setTextFormat(Qt.TextFormat.PlainText)
     widget.setWordWrap(wrap)
@@ -70,7 +70,7 @@ def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "")
 
 
 def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPushButton:
-    """Return a push button that can be focused with Tab."""
+    """Return a push button that can be focused with Tab; `look` is its role in the style sheet, `tip` its tooltip."""
     widget = QPushButton(text)
     if look:
         role(widget, look)

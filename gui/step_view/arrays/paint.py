@@ -53,7 +53,19 @@ class ValueGrid:
         self._room = max(1, room if room <= _SHORT else int((cell - digit_width) / digit_width))
 
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
-        """Paint an array, dark for the smaller of `values`, light for the larger, with marks on accessed cells."""
+        """Paint an array with marks on accessed cells.
+
+        Parameters
+        ----------
+        painter : QPainter
+        panel : Panel
+            The array; its shape is that of the grid.
+        at : QPointF
+            Position of the grid's top left corner.
+        values : (float, float) or None
+            Values with the darkest and the lightest shade; None for 0 and 1.
+        marks : sequence of Mark
+        """
         changed = self._shades.take(panel, values)
         if changed.any():
             self._update(panel, changed)

@@ -41,7 +41,19 @@ class TintedGrid:
         self._pixels: Array = np.zeros(self._indices.shape, np.uint32)
 
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
-        """Paint an array, dark for the smaller of `values`, light for the larger, with marks on accessed cells."""
+        """Paint an array with marks on accessed cells.
+
+        Parameters
+        ----------
+        painter : QPainter
+        panel : Panel
+            The array; its shape is that of the grid.
+        at : QPointF
+            Position of the grid's top left corner.
+        values : (float, float) or None
+            Values with the darkest and the lightest shade; None for 0 and 1.
+        marks : sequence of Mark
+        """
         self._shades.take(panel, values)
         plain = self._shades.colors.reshape(-1)
         filled, framed = laid_over(plain, marks), laid_over(plain, marks, frames=True)

@@ -140,7 +140,7 @@ class CountsBeside(QWidget):
         grid.setColumnStretch(0, 1)
 
     def show_counts(self, place: int, name: str, so_far: Counts, total: Counts) -> None:
-        """Show a variant's counts."""
+        """Show the counts of a variant: `place` is 0 or 1, `name` its title, `so_far` and `total` the two columns."""
         self.names[place].say(name)
         for figure, (_, count, as_words) in _FIGURES.items():
             values = (count(so_far), count(total))
@@ -216,7 +216,18 @@ class VariantsView(QWidget):
         return self.sides[0].models, self.sides[1].models
 
     def show_first(self, title: str, request: RunRequest, models: Models, others: Sequence[OtherVariant]) -> None:
-        """Show the current recording, and record another variant: the last selected one, or the first of `others`."""
+        """Show the current recording, and record another variant: the last selected one, or the first of `others`.
+
+        Parameters
+        ----------
+        title : str
+            Title of the current variant.
+        request : RunRequest
+            The request that made the current recording.
+        models : Models
+            The current recording.
+        others : sequence of OtherVariant
+        """
         chosen = self.other.currentData()
         self._request = request
         self.other.clear()

@@ -48,7 +48,18 @@ class LaneGrid(QWidget):
         self._warps = Pixmaps()
 
     def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
-        """Show the lanes of a block; `followed` is the followed thread, -1 for none."""
+        """Show the lanes of a block.
+
+        Parameters
+        ----------
+        lanes : Lanes or None
+            None shows nothing.
+        block : int
+        threads : int
+            Threads per block.
+        followed : int
+            The followed thread of the block, -1 for none.
+        """
         rows = self.rows
         self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
         if lanes is not None:
@@ -181,7 +192,7 @@ class LanesCard(Card):
             self.body.addWidget(widget)
 
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
-        """Show the lanes of one of `blocks` blocks of `threads` threads."""
+        """Show the lanes of one of `blocks` blocks of `threads` threads; `followed` is a thread or -1."""
         self.grid.show_lanes(lanes, block, threads, followed)
         parts = [f"block {block} of {blocks}"] if blocks > 1 else []
         if lanes is not None and self.grid.rows < (warps := lanes.state.shape[1]):

@@ -75,7 +75,7 @@ class FlowLabels:
         return self._titles[number]
 
     def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
-        """Paint the background of the highlighted row."""
+        """Paint the background of row `number` in a picture with its top at the y `top`."""
         band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))

@@ -41,7 +41,17 @@ class TilesView(QWidget):
         self._block = self._thread = self._warp = 0
 
     def show_tiles(self, product: TileProduct | None, block: int, thread: int, warp: int) -> None:
-        """Show a statement's tiles, and the elements of a thread of a block; `warp` is its grid-wide warp number."""
+        """Show a statement's tiles, and highlight the elements of a thread.
+
+        Parameters
+        ----------
+        product : TileProduct or None
+            The tiles; None if the statement has none.
+        block, thread : int
+            The thread whose elements are highlighted.
+        warp : int
+            The thread's warp, numbered through the grid, which determines the color.
+        """
         self.product, self._block, self._thread, self._warp = product, block, thread, warp
         self.setAccessibleDescription(_NOTHING if product is None else self._description(product))
         self.update()
