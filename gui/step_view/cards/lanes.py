@@ -169,7 +169,7 @@ class LaneGrid(QWidget):
             return
         state = int(self.lanes.state[self.block].reshape(-1)[thread])
         line = int(self.lanes.line[self.block].reshape(-1)[thread])
-        words = f"inactive since line {line}" if state == IDLE else _WORDS[state]
+        words = f"inactive (line {line})" if state == IDLE else _WORDS[state]
         QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
 
 
