@@ -65,7 +65,7 @@ class LessonStepTab(StepTab):
         super().__init__(Steppable(_SUBJECT, "lesson", "", "", "", _nothing), self._texts, jobs)
         self._texts.setParent(self)
         # Another order, size or variant would be another recording than the one that is asked about.
-        for name in ("Two orders", "Side by side"):
+        for name in ("Schedules", "Side by side"):
             self.panes.kinds.buttons[name].hide()
         self.panes.memory.element_clicked.connect(self._tell_element)
         self.panes.flow.cell_clicked.connect(self._tell_cell)

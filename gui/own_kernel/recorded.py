@@ -52,7 +52,7 @@ class RecordedStepTab(StepTab):
         super().__init__(saved_recording(path, checked), self._texts, jobs)
         self._texts.setParent(self)
         # Another order would have to be run.
-        self.panes.kinds.buttons["Two orders"].hide()
+        self.panes.kinds.buttons["Schedules"].hide()
 
     def _fail(self, failure: Failure) -> None:
         if self.models is None:
@@ -71,7 +71,7 @@ class RecordedStepTab(StepTab):
         file = next((file for file in models.files if recording.text(file)), "")
         if file:
             kernel = recording.launches[0].trace.kernel
-            self.stepped = self._asked = saved_recording(self._path, self._checked, file, kernel)
+            self.stepped = self._requested = saved_recording(self._path, self._checked, file, kernel)
             self._file = file
             self.source.show_source(file, kernel)
         super()._take(request, models)

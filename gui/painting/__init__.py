@@ -1,1 +1,1 @@
-"""What views paint with: themes, colors, letters, values."""
+"""Shared painting code of the views: themes, colors, text, cached pictures and formatted values."""

@@ -1,4 +1,4 @@
-"""Signs on buttons that play: drawn, since fonts differ in how they have them."""
+"""Icons of the transport buttons, such as play and step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gui.painting.theme import look
 
 
 def glyph(name: str, color: str) -> QIcon:
-    """Return a transport sign: drawn, since fonts differ in how they have them."""
+    """Return a transport icon, drawn as shapes because the characters differ between fonts."""
     icon = QIcon()
     for mode, tint in ((QIcon.Mode.Normal, color), (QIcon.Mode.Disabled, look().theme.faint)):
         picture = QPixmap(48, 42)

@@ -1,15 +1,15 @@
-"""Short texts that are painted again and again, laid out once each."""
+"""Repeatedly painted short texts, each layout out only once."""
 
 from __future__ import annotations
 
 from PyQt6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PyQt6.QtGui import QFont, QPainter, QStaticText, QTransform
 
-_KEPT = 4096
+_MAX_TEXTS = 4096
 
 
 class Lettering:
-    """Texts in one font.
+    """A cache of layout-out texts in one font.
 
     Parameters
     ----------
@@ -18,34 +18,34 @@ class Lettering:
 
     def __init__(self, font: QFont) -> None:
         self.font = font
-        self._laid: dict[str, tuple[QStaticText, QSizeF]] = {}
+        self._layouts: dict[str, tuple[QStaticText, QSizeF]] = {}
 
     def center(self, painter: QPainter, box: QRectF, text: str) -> None:
-        """Paint a text in the middle of a box with the painter's pen; the painter has this font."""
-        laid, size = self._laid.get(text) or self._lay(text)
+        """Paint a text centered in a box with the painter's pen; the painter must already use this font."""
+        layout, size = self._layouts.get(text) or self._lay_out(text)
         at = QPointF(box.x() + (box.width() - size.width()) / 2, box.y() + (box.height() - size.height()) / 2)
-        painter.drawStaticText(at, laid)
+        painter.drawStaticText(at, layout)
 
     def left(self, painter: QPainter, box: QRectF, text: str) -> None:
-        """Paint a text at the left of a box, halfway down."""
-        laid, size = self._laid.get(text) or self._lay(text)
-        painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), laid)
+        """Paint a text at the left of a box, vertically centered."""
+        layout, size = self._layouts.get(text) or self._lay_out(text)
+        painter.drawStaticText(QPointF(box.x(), box.y() + (box.height() - size.height()) / 2), layout)
 
     def right(self, painter: QPainter, box: QRectF, text: str) -> None:
-        """Paint a text at the right of a box, from its top."""
-        laid, size = self._laid.get(text) or self._lay(text)
-        painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), laid)
+        """Paint a text at the top right of a box."""
+        layout, size = self._layouts.get(text) or self._lay_out(text)
+        painter.drawStaticText(QPointF(box.right() - size.width(), box.y()), layout)
 
     def width(self, text: str) -> float:
-        """Return how wide a text is."""
-        return (self._laid.get(text) or self._lay(text))[1].width()
+        """Return a text's width in pixels."""
+        return (self._layouts.get(text) or self._lay_out(text))[1].width()
 
-    def _lay(self, text: str) -> tuple[QStaticText, QSizeF]:
-        made = QStaticText(text)
-        made.setTextFormat(Qt.TextFormat.PlainText)
-        made.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
-        made.prepare(QTransform(), self.font)
-        if len(self._laid) >= _KEPT:
-            self._laid.clear()
-        self._laid[text] = (made, made.size())
-        return self._laid[text]
+    def _lay_out(self, text: str) -> tuple[QStaticText, QSizeF]:
+        layout = QStaticText(text)
+        layout.setTextFormat(Qt.TextFormat.PlainText)
+        layout.setPerformanceHint(QStaticText.PerformanceHint.AggressiveCaching)
+        layout.prepare(QTransform(), self.font)
+        if len(self._layouts) >= _MAX_TEXTS:
+            self._layouts.clear()
+        self._layouts[text] = (layout, layout.size())
+        return self._layouts[text]

@@ -1,4 +1,4 @@
-"""Painted pictures that are kept: one store for all painters, which lets go of what was unused for longest."""
+"""Cache of painted pictures, shared by all painters; it evicts the least recently used first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from PyQt6.QtGui import QPixmap
 
 _MOST_BYTES = 128 * 2**20
 WORK_S = 0.002
-"""How long one turn of the event loop may paint what can wait; what is left comes with the next."""
+"""Time limit for deferred painting in one iteration of the event loop; the rest follows in the next one."""
 
 
 class PixmapStore:
-    """Pictures of many painters, together of so many bytes at most.
+    """A least-recently-used cache of many painters' pictures, limited in bytes.
 
     Parameters
     ----------
@@ -24,57 +24,57 @@ class PixmapStore:
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
         self.bytes = 0
-        self._kept: OrderedDict[tuple[int, Hashable], QPixmap] = OrderedDict()
-        # Painters may be collected on any thread, pictures are let go of on the window's alone.
-        self._gone: deque[int] = deque()
+        self._pixmaps: OrderedDict[tuple[int, Hashable], QPixmap] = OrderedDict()
+        # Painters may be garbage-collected on any thread, but pictures must be freed on the window's thread.
+        self._released: deque[int] = deque()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._pixmaps)
 
     def __contains__(self, key: tuple[int, Hashable]) -> bool:
-        return key in self._kept
+        return key in self._pixmaps
 
     def find(self, key: tuple[int, Hashable]) -> QPixmap | None:
-        """Return the picture of a key, which makes it the last to go."""
-        found = self._kept.get(key)
-        if found is not None:
-            self._kept.move_to_end(key)
-        return found
+        """Return the picture of a key and mark it as most recently used."""
+        picture = self._pixmaps.get(key)
+        if picture is not None:
+            self._pixmaps.move_to_end(key)
+        return picture
 
     def keep(self, key: tuple[int, Hashable], picture: QPixmap) -> None:
-        """Keep a picture, in the place of any that has its key, for as long as there is room."""
-        while self._gone:
-            self.drop_all_of(self._gone.popleft())
+        """Insert a picture, replacing any with the same key, and evict others beyond the byte limit."""
+        while self._released:
+            self.drop_all_of(self._released.popleft())
         self.drop(key)
-        self._kept[key] = picture
+        self._pixmaps[key] = picture
         self.bytes += _bytes_of(picture)
         while self.bytes > self.most_bytes:
-            _, oldest = self._kept.popitem(last=False)
+            _, oldest = self._pixmaps.popitem(last=False)
             self.bytes -= _bytes_of(oldest)
 
     def drop(self, key: tuple[int, Hashable]) -> None:
-        """Let go of a picture, where it is there."""
-        dropped = self._kept.pop(key, None)
+        """Remove a picture if it is cached."""
+        dropped = self._pixmaps.pop(key, None)
         if dropped is not None:
             self.bytes -= _bytes_of(dropped)
 
     def drop_all_of(self, painter: int) -> None:
-        """Let go of all pictures of a painter."""
-        for key in [key for key in self._kept if key[0] == painter]:
+        """Remove all pictures of a painter."""
+        for key in [key for key in self._pixmaps if key[0] == painter]:
             self.drop(key)
 
     def mark_gone(self, painter: int) -> None:
-        """Let go of all pictures of a painter when the next one is kept; this may be called on any thread."""
-        self._gone.append(painter)
+        """Schedule a painter's pictures for removal at the next insertion; may be called on any thread."""
+        self._released.append(painter)
 
 
-_OF_ALL = PixmapStore(_MOST_BYTES)
+_SHARED_STORE = PixmapStore(_MOST_BYTES)
 
 
 class Pixmaps:
-    """The kept pictures of one painter; they go when it goes.
+    """The cached pictures of one painter, removed when it is garbage-collected.
 
-    A key holds everything that its picture looks like by, so that no picture is ever shown for another.
+    A key contains everything that the picture's appearance depends on, so a stale picture is never shown.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Pixmaps:
 
     _painters = 0
 
-    def __init__(self, store: PixmapStore = _OF_ALL) -> None:
+    def __init__(self, store: PixmapStore = _SHARED_STORE) -> None:
         Pixmaps._painters += 1
         self._store, self._painter = store, Pixmaps._painters
         weakref.finalize(self, store.mark_gone, self._painter).atexit = False
@@ -92,20 +92,20 @@ class Pixmaps:
         return (self._painter, key) in self._store
 
     def find(self, key: Hashable) -> QPixmap | None:
-        """Return a picture, if it is still there."""
+        """Return a picture, or None if it is not cached."""
         return self._store.find((self._painter, key))
 
     def keep(self, key: Hashable, picture: QPixmap) -> QPixmap:
-        """Keep a picture, and return it."""
+        """Insert a picture, and return it."""
         self._store.keep((self._painter, key), picture)
         return picture
 
     def at(self, key: Hashable, paint: Callable[[], QPixmap]) -> QPixmap:
-        """Return the picture of a key, painted where it is not there."""
+        """Return the picture of a key; paint and insert it if it is not cached."""
         return self.find(key) or self.keep(key, paint())
 
     def clear(self) -> None:
-        """Let go of all of them."""
+        """Remove all pictures of this painter."""
         self._store.drop_all_of(self._painter)
 
 

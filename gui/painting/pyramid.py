@@ -1,4 +1,4 @@
-"""Pictures ready to be painted at any zoom: a pyramid of halved copies, which nothing waits for."""
+"""Image pyramid: repeatedly halved copies, computed in the background, to paint a picture at any zoom."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gui.qt.background import in_background
 
 _SMALLEST = 256
 _ROWS_AT_ONCE = 128
-"""Rows that are halved in one go: few enough for the main thread to get its turn in between."""
+"""Rows halved at a time: few enough that the main thread can run in between."""
 
 
 def as_qimage(picture: Array) -> QImage:
-    """Return a QImage that looks at a uint8 picture's memory; the caller keeps the array alive."""
+    """Return a QImage that shares a uint8 picture's memory; the caller must keep the array alive."""
     height, width = picture.shape[:2]
     gray = picture.ndim == 2
     kind = QImage.Format.Format_Grayscale8 if gray else QImage.Format.Format_RGB888
-    memory: Any = voidptr(picture.ctypes.data)  # the stubs know another voidptr
+    memory: Any = voidptr(picture.ctypes.data)  # the stubs declare a different voidptr
     return QImage(memory, width, height, picture.strides[0], kind)
 
 
 def halved(picture: Array) -> Array:
-    """Return the mean of each 2 x 2 pixels; an odd last row or column is left out."""
+    """Return the means of all 2 x 2 pixel groups; an odd last row or column is dropped."""
     height, width = picture.shape[0] // 2, picture.shape[1] // 2
     out = np.empty((height, width, *picture.shape[2:]), np.uint8)
     for top in range(0, height, _ROWS_AT_ONCE):
@@ -40,7 +40,7 @@ def halved(picture: Array) -> Array:
 
 
 class Pyramid(QObject):
-    """A picture and its halved copies. `grown` says that another copy is there."""
+    """A picture and its halved copies; `grown` is emitted when all copies exist."""
 
     grown = pyqtSignal()
 
@@ -63,11 +63,11 @@ class Pyramid(QObject):
             self.grown.emit()
 
     def abandon(self) -> None:
-        """Stop making copies: nobody looks any more."""
+        """Stop computing copies, because the picture is no longer shown."""
         self._abandoned = True
 
     def level_for(self, scale: float) -> QImage:
-        """Return the copy to paint where a pixel of the picture becomes `scale` pixels of the screen."""
+        """Return the copy to paint where one picture pixel covers `scale` screen pixels."""
         level = 0
         while level + 1 < len(self._images) and scale * 2 ** (level + 1) <= 1.0:
             level += 1

@@ -1,4 +1,4 @@
-"""Many lines or squares at once, from arrays of numbers: Qt's objects are not made one by one."""
+"""Arrays of Qt lines or squares, created from NumPy arrays without a Python loop."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from PyQt6.QtCore import QLineF, QRectF
 from gpu.declaration.pattern import Array
 
 Coordinates = Array | float
-"""One for each shape, or one that all have in common."""
+"""One coordinate per shape, or one for all shapes."""
 
 
 def lines_between(x0: Array, y0: Coordinates, x1: Coordinates, y1: Coordinates) -> sip.array[QLineF | None]:
-    """Return lines from points to points."""
-    made: sip.array[QLineF | None] = _of_four(QLineF, x0.size, (x0, y0, x1, y1))
-    return made
+    """Return lines from (x0, y0) to (x1, y1)."""
+    lines: sip.array[QLineF | None] = _array_of_structs(QLineF, x0.size, (x0, y0, x1, y1))
+    return lines
 
 
 def squares(lefts: Array, tops: Array, side: float) -> sip.array[QRectF | None]:
-    """Return squares by their left upper corners."""
-    made: sip.array[QRectF | None] = _of_four(QRectF, lefts.size, (lefts, tops, side, side))
-    return made
+    """Return squares with the given top left corners and side length."""
+    boxes: sip.array[QRectF | None] = _array_of_structs(QRectF, lefts.size, (lefts, tops, side, side))
+    return boxes
 
 
-def _of_four(kind: type, count: int, columns: tuple[Coordinates, ...]) -> Any:
-    """Return objects of Qt's that are four float64 each."""
-    make: Any = sip.array  # its stubs know nothing of what it is made of
-    made = make(kind, count)
-    memory: Any = sip.voidptr(made, count * 32)
+def _array_of_structs(kind: type, count: int, columns: tuple[Coordinates, ...]) -> Any:
+    """Return a sip array of Qt objects that consist of four float64 fields."""
+    make: Any = sip.array  # the stubs lack its constructor
+    objects = make(kind, count)
+    memory: Any = sip.voidptr(objects, count * 32)
     fields = np.frombuffer(memory, np.float64).reshape(count, 4)
     for number, column in enumerate(columns):
         fields[:, number] = column
-    return made
+    return objects

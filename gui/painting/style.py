@@ -1,4 +1,4 @@
-"""The window's style sheet, written from a look."""
+"""The window's style sheet, generated from a look."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def style_sheet(look: Look) -> str:
     families = ", ".join(f'"{name}"' for name in text_families()) or "sans-serif"
     fixed = ", ".join(f'"{name}"' for name in code_families()) or "monospace"
 
-    nav = max(3, 7 - (look.text_px - FONT_SIZES["normal"]) * 2 // 3)  # larger text leaves the side less room
+    nav = max(3, 7 - (look.text_px - FONT_SIZES["normal"]) * 2 // 3)  # larger text leaves less room in the sidebar
 
     def icon(name: str) -> str:
         return f'url("{(ICONS / f"{name}-{t.name}.svg").as_posix()}")'
@@ -118,7 +118,7 @@ QLineEdit[role="inline"] {{ padding: 0 {look.px(3)}px; min-height: 0; border-rad
 QComboBox:hover, QAbstractSpinBox:hover, QLineEdit:hover {{ border-color: {t.faint}; }}
 QComboBox:focus, QAbstractSpinBox:focus, QLineEdit:focus {{ border-color: {t.accent}; }}
 QComboBox[bad="true"], QAbstractSpinBox[bad="true"], QLineEdit[bad="true"] {{ border-color: {t.bad}; }}
-/* Fusion's own list lies on the box, and has white ends. */
+/* Fusion's default popup covers the box and has white edges. */
 QComboBox {{ combobox-popup: 0; }}
 QComboBox::drop-down {{ border: none; width: {look.px(24)}px; }}
 QComboBox::down-arrow {{ image: {icon("down")}; width: {look.px(10)}px; height: {look.px(10)}px; }}
@@ -199,6 +199,6 @@ QGraphicsView {{ border: none; }}
 
 
 def _tint(color: str, ground: str, share: float = 0.16) -> str:
-    """Return `ground` with a share of `color` in it."""
+    """Return a blend of `share` of `color` and 1 - `share` of `ground`."""
     mixed = (round(share * int(color[i : i + 2], 16) + (1 - share) * int(ground[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{value:02x}" for value in mixed)

@@ -1,4 +1,4 @@
-"""The look of the window: two themes, one accent each, and the sizes that everything is laid out by."""
+"""The look of the window: a dark and a light theme, and the text size from which all lengths follow."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from functools import cache
 from PyQt6.QtGui import QColor, QFont, QFontDatabase, QPalette
 
 FONT_SIZES = {"normal": 13, "large": 16, "lecture hall": 19}
-"""Pixels of the body text, by the name that the preferences show."""
+"""Body text size in pixels, by the name shown in the preferences."""
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Colors by their role; `channels` are the curves of red, green and blue."""
+    """Colors by purpose; `channels` are those of red, green and blue curves."""
 
     name: str
     canvas: str
@@ -120,11 +120,11 @@ class Look:
 
     @property
     def side_px(self) -> int:
-        """Return the size of what one goes by at the window's side: the largest text is for what is gone to."""
+        """Return the text size of the sidebar, which the largest setting does not enlarge: pages need the room."""
         return min(self.text_px, FONT_SIZES["large"])
 
     def px(self, length: float) -> int:
-        """Return a length that grows with the text; it is given for the normal size."""
+        """Return a length scaled with the text; `length` is in pixels at the normal text size."""
         return round(length * self.text_px / FONT_SIZES["normal"])
 
 
@@ -132,19 +132,19 @@ _look = Look(DARK, FONT_SIZES["normal"])
 
 
 def look() -> Look:
-    """Return the look that is on; widgets which paint themselves ask for it whenever they paint."""
+    """Return the current look; custom-painted widgets call this in every paint event."""
     return _look
 
 
 def set_look(new: Look) -> None:
-    """Make `new` the look that is on. The window then sets its style sheet, and every widget hears a StyleChange."""
+    """Set the current look. The window then sets its style sheet, and every widget receives a StyleChange event."""
     global _look
     _look = new
 
 
 @cache
 def text_families() -> tuple[str, ...]:
-    """Return those of the preferred text fonts that this machine has, best first."""
+    """Return the installed ones of the preferred text fonts, best first."""
     return _installed(
         "Inter", "Segoe UI Variable Text", "Segoe UI", "SF Pro Text", "Helvetica Neue", "Cantarell", "Ubuntu",
         "Noto Sans", "Roboto", "Open Sans", "DejaVu Sans",
@@ -153,20 +153,20 @@ def text_families() -> tuple[str, ...]:
 
 @cache
 def code_families() -> tuple[str, ...]:
-    """Return those of the preferred code fonts that this machine has, best first."""
+    """Return the installed ones of the preferred code fonts, best first."""
     return _installed(
         "JetBrains Mono", "Cascadia Code", "Cascadia Mono", "SF Mono", "Menlo", "Consolas", "Fira Code",
         "Ubuntu Mono", "Noto Sans Mono", "DejaVu Sans Mono", "Liberation Mono",
     )  # fmt: skip
 
 
-def _installed(*wanted: str) -> tuple[str, ...]:
-    there = set(QFontDatabase.families())
-    return tuple(name for name in wanted if name in there)
+def _installed(*preferred: str) -> tuple[str, ...]:
+    installed = set(QFontDatabase.families())
+    return tuple(name for name in preferred if name in installed)
 
 
 def code_font(px: int | None = None) -> QFont:
-    """Return the font of kernels and of figures that must stand still while they change."""
+    """Return the fixed-width font for source code and for numbers that must not shift while they change."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     if code_families():
         font.setFamilies(list(code_families()))
@@ -175,8 +175,8 @@ def code_font(px: int | None = None) -> QFont:
 
 
 def palette(theme: Theme) -> QPalette:
-    """Return Qt's palette for what no style sheet reaches."""
-    made = QPalette()
+    """Return Qt's palette, for widgets that the style sheet does not cover."""
+    colors = QPalette()
     roles = {
         QPalette.ColorRole.Window: theme.canvas,
         QPalette.ColorRole.Base: theme.surface,
@@ -193,7 +193,7 @@ def palette(theme: Theme) -> QPalette:
         QPalette.ColorRole.Link: theme.accent,
     }
     for role, color in roles.items():
-        made.setColor(role, QColor(color))
+        colors.setColor(role, QColor(color))
     for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
-        made.setColor(QPalette.ColorGroup.Disabled, role, QColor(theme.faint))
-    return made
+        colors.setColor(QPalette.ColorGroup.Disabled, role, QColor(theme.faint))
+    return colors

@@ -1,4 +1,4 @@
-"""Values as the cells of the Step tab show them, and threads as it names them."""
+"""Formatting of values for the cells of the Step tab, and of thread names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from gpu.declaration.pattern import Array
 
 _LEAST_POWER = 5
-"""Characters from which a number may be written with a power of ten."""
+"""Minimum number of characters for scientific notation."""
 
 
 def as_text(value: Any, room: int = 12) -> str:
-    """Return a number in at most `room` characters where that can be, with as many digits as fit."""
+    """Return a number in at most `room` characters where possible, with as many digits as fit."""
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, int):
@@ -34,20 +34,20 @@ def as_text(value: Any, room: int = 12) -> str:
 
 
 @lru_cache(maxsize=16_384, typed=True)
-def _known(value: Any, room: int) -> str:
+def _cached_text(value: Any, room: int) -> str:
     return as_text(value, room)
 
 
 def texts(values: Array, room: int) -> list[str]:
-    """Return every value in at most `room` characters where that can be, else nothing for it.
+    """Return each value in at most `room` characters, or an empty text where that would lose too many digits.
 
-    Of -148 in four characters "-1e2" would remain: rather no text than one that says so little.
+    For example -148 in four characters would become "-1e2", which is too imprecise to be useful.
     """
-    # The same values come again and again; of 0 there are two that are equal and written differently.
-    shown = [_known(value, room) if value else as_text(value, room) for value in values.tolist()]
-    return [text if "e" not in text or room >= _LEAST_POWER else "" for text in shown]
+    # Values repeat often, so texts are cached; 0.0 and -0.0 are not: they are equal but have different texts.
+    formatted = [_cached_text(value, room) if value else as_text(value, room) for value in values.tolist()]
+    return [text if "e" not in text or room >= _LEAST_POWER else "" for text in formatted]
 
 
 def thread_name(block: int, thread: int, *, several_blocks: bool) -> str:
-    """Return a thread as people say it: thread 3, or thread 0.3 where there are several blocks."""
-    return f"thread {block}.{thread}" if several_blocks else f"thread {thread}"
+    """Return a thread's name: "thread 3", or "block 0, thread 3" if there are several blocks."""
+    return f"block {block}, thread {thread}" if several_blocks else f"thread {thread}"

@@ -1,1 +1,1 @@
-"""Plots that are pointed at: one base, and what is drawn on it."""
+"""Interactive plots: a base class with a cursor line, and the plots of the views."""

@@ -1,4 +1,4 @@
-"""One array as a picture: bars where there are few elements, the band between extremes where there are many."""
+"""Plot of one array: bars for few elements, the band between minima and maxima for many."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from gui.plots.axes import CountAxis, dress, tick_font
 from gui.plots.plot import Plot, label_axis
 
 LABELLED = 32
-"""Up to so many elements each has its index below it and, where there is room, its value above."""
+"""Maximum number of elements for which each bar is labeled with its index and value."""
 SEPARATE = 96
-"""Up to so many elements there is a gap between bars."""
+"""Maximum number of elements for which bars are drawn with gaps."""
 
 
 class ArrayPlot(Plot):
-    """Draws an outline over the index: a bar from the least to the greatest value of each column.
+    """A plot of an array's outline over the index: one bar from minimum to maximum per column.
 
     Parameters
     ----------
     name : str
-        What a screen reader says.
+        Accessible name for screen readers.
     unit : str
-        What the vertical axis is labelled with.
+        Label of the vertical axis.
     """
 
     moved = pyqtSignal(float, float)
-    """The range of indices that is shown."""
+    """The first and last visible index."""
     stretch_moved = pyqtSignal(int)
-    """The index to which the mark of the stretch was dragged."""
+    """The index to which the excerpt's line was dragged."""
 
     def __init__(self, name: str, unit: str = "value") -> None:
         super().__init__(name, CountAxis("left"), CountAxis("bottom"))
         self.setToolTip(
-            "Arrow keys or pointer: read an element. Click, Enter: its thread. Wheel: zoom. Double click: all."
+            "Arrow keys or pointer: read an element. Click, Enter: its thread. Wheel: zoom. Double click: show all."
         )
         self.setMinimumSize(160, look().px(72))
         self.box.setMouseEnabled(x=True, y=False)
@@ -78,19 +78,19 @@ class ArrayPlot(Plot):
         Parameters
         ----------
         outline : array of shape (2, columns)
-            The least and the greatest value of each column's elements.
+            Minimum and maximum of each column's elements.
         elements : int
-            How many there are.
+            Number of elements.
         kept : array of shape (2, columns) or None
-            The outline of those that stand out, NaN where none does.
+            Outline of the highlighted elements, NaN for columns without any.
         middle : array of shape (2, columns) or None
-            Between what the middle half of each column's elements lies: it is drawn stronger.
+            Lower and upper quartile of each column's elements, drawn as a darker band.
         room : int
-            How many elements the axis has room for, if more.
+            Length of the index axis, if larger than `elements`.
         as_curve : bool
-            Whether values follow from one another: they are drawn as steps.
+            Draw consecutive values as steps, not as separate bars.
         floor : float or None
-            What the bars stand on where there are fewer than elements.
+            Value from which bars start if a column holds several elements.
         """
         changed = self.outline is None or max(room, elements) != self._room
         self.outline, self.kept, self.elements, self.as_curve = outline, kept, elements, as_curve
@@ -104,12 +104,12 @@ class ArrayPlot(Plot):
 
     def fit(self) -> None:
         """Show every element."""
-        most = max(self._room, 1)
-        self.box.setLimits(xMin=-0.02 * most - 0.5, xMax=1.02 * most - 0.5)
-        self.box.setXRange(-0.5, most - 0.5, padding=0.01)
+        length = max(self._room, 1)
+        self.box.setLimits(xMin=-0.02 * length - 0.5, xMax=1.02 * length - 0.5)
+        self.box.setXRange(-0.5, length - 0.5, padding=0.01)
 
     def show_range(self, first: float, last: float) -> None:
-        """Show that range of indices."""
+        """Show the range of indices from `first` to `last`."""
         self.box.setXRange(first, last, padding=0.0)
 
     def _fit_heights(self) -> None:
@@ -118,30 +118,30 @@ class ArrayPlot(Plot):
         low, high = self._heights(self.outline)
         bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
         span = (top - bottom) or abs(top) or 1.0
-        # Values are written above their bars, or below those that hang down.
+        # Values are written above their bars, or below negative bars.
         above = 0.3 if self._room <= LABELLED else 0.06
         self.box.setYRange(bottom - span * (above if bottom < 0 else 0.02), top + span * above, padding=0.0)
 
     def show_index_axis(self, shown: bool, *, named: bool = True) -> None:
-        """Show or hide the axis below, where a plot below this one has the same, and what it counts."""
+        """Show or hide the index axis and its title; a plot below may already show the same axis."""
         self.bottom.setStyle(showValues=shown)
         self._named = shown and named
         self.bottom.showLabel(self._named)
 
     def mark_stretch(self, first: int, count: int) -> None:
-        """Show where a stretch of elements is that is read elsewhere; none where `count` is 0."""
+        """Mark the position of the excerpt that another widget shows; hide the mark if `count` is 0."""
         self.stretch.setVisible(count > 0)
         self.stretch.blockSignals(True)
         self.stretch.setPos(first + (count - 1) / 2)
         self.stretch.blockSignals(False)
 
     def set_tone(self, tone: str) -> None:
-        """Draw in the accent's color (""), or in that of something "bad" or "muted"."""
+        """Draw in the accent color (""), or in the color for "bad" or "muted"."""
         self.tone = tone
         self._redraw()
 
     def range_at(self, index: int) -> tuple[int, int, Any, Any] | None:
-        """Return the first and last index of the column of an element, and its least and greatest value."""
+        """Return the first and last index of an element's column, and the column's minimum and maximum."""
         if self.outline is None or not 0 <= index < self.elements:
             return None
         columns = self.outline.shape[1]
@@ -165,10 +165,10 @@ class ArrayPlot(Plot):
         if self.as_curve and len(low) == self.elements:
             self._draw_steps(high + low, color)
         else:
-            if self.as_curve:  # where it rises evenly its band is thinner than a line
+            if self.as_curve:  # where the curve is smooth, its band is thinner than a line
                 places = (np.arange(len(high)) + 0.5) * (self.elements / len(high)) - 0.5
                 self._add(pg.PlotCurveItem(places, (low + high) / 2, pen=pg.mkPen(color, width=2)))
-            self._bars = self._draw_bars(low, high, gap, self._behind(color))
+            self._bars = self._draw_bars(low, high, gap, self._background_color(color))
         if self.kept is not None and self.kept.shape == self.outline.shape:
             self._draw_bars(*self._heights(self.kept), gap, color)
         elif self.middle is not None:
@@ -176,8 +176,8 @@ class ArrayPlot(Plot):
         if few and self.elements:
             self._write_values(self.outline[1])
 
-    def _behind(self, color: QColor) -> QColor:
-        """Return the color of bars that others are drawn upon, or else that of these."""
+    def _background_color(self, color: QColor) -> QColor:
+        """Return the color of the background bars, or of the bars if no others are drawn over them."""
         theme = look().theme
         if self.kept is not None:
             return QColor(theme.faint)
@@ -185,7 +185,7 @@ class ArrayPlot(Plot):
 
     def _heights(self, outline: Array) -> tuple[Array, Array]:
         low, high = outline.astype(np.float64)
-        if outline.shape[1] == self.elements:  # each element has a bar of its own, which stands on zero
+        if outline.shape[1] == self.elements:  # one bar per element, starting from zero
             low, high = np.fmin(low, 0), np.fmax(high, 0)
             low[np.isnan(outline[0])] = high[np.isnan(outline[0])] = np.nan
         elif self.floor is not None:
@@ -194,14 +194,14 @@ class ArrayPlot(Plot):
 
     def _draw_bars(self, low: Array, high: Array, gap: float, color: QColor) -> pg.BarGraphItem:
         edges = np.arange(len(low) + 1) * (self.elements / len(low)) - 0.5
-        there = ~np.isnan(low)
+        filled = ~np.isnan(low)
         fill = QColor(color)
         fill.setAlpha(200 if gap else 170)
         bars = pg.BarGraphItem(
-            x0=edges[:-1][there] + gap,
-            x1=edges[1:][there] - gap,
-            y0=low[there],
-            y1=high[there],
+            x0=edges[:-1][filled] + gap,
+            x1=edges[1:][filled] - gap,
+            y0=low[filled],
+            y1=high[filled],
             pen=pg.mkPen(color, width=1) if gap else pg.mkPen(None),
             brush=fill,
         )
@@ -218,10 +218,10 @@ class ArrayPlot(Plot):
     def _write_values(self, values: Array) -> None:
         for index, value in enumerate(values.tolist()):
             text = str(value) if isinstance(value, int) else f"{value:.3g}"
-            written = pg.TextItem(text, color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
-            written.setFont(tick_font())
-            written.setPos(index, value)
-            self._add(written)
+            item = pg.TextItem(text, color=look().theme.text, anchor=(0.5, 1.0 if value >= 0 else 0.0))
+            item.setFont(tick_font())
+            item.setPos(index, value)
+            self._add(item)
 
     def _add(self, item: Any) -> None:
         self.plot.addItem(item)

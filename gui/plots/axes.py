@@ -1,4 +1,4 @@
-"""Axes of plots: figures as people write them, in the theme's colors, quick to paint."""
+"""Plot axes with readable numbers in the theme's colors, optimized for fast painting."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gui.widgets.basic import as_count
 
 
 def tick_font() -> QFont:
-    """Return the font of an axis's figures."""
+    """Return the font of an axis's numbers."""
     return code_font(max(10, look().small_px - 1))
 
 
 def dress(axis: pg.AxisItem, **own: Any) -> None:
-    """Give an axis the theme's colors and the text's size; `own` are styles of pyqtgraph's that are its own.
+    """Apply the theme's colors and text size to an axis; `own` overrides pyqtgraph styles.
 
-    Its finer lines, which are hardly seen behind what is plotted, take half the time to paint; and an axis that makes
-    room for its figures while it is painted is painted twice.
+    By default the finest grid lines are omitted, since they are hardly visible but take half the painting time, and
+    the axis does not resize itself to its numbers, since that would paint it twice.
     """
     theme = look().theme
     axis.setPen(pg.mkPen(theme.border))
@@ -30,13 +30,13 @@ def dress(axis: pg.AxisItem, **own: Any) -> None:
     axis.setStyle(tickLength=-4, tickTextHeight=look().px(18), **(shared | own))
 
 
-def _as_people_do(value: float) -> str:
-    """Return 0.1, 1, 10, 1 000 000."""
+def _format_tick(value: float) -> str:
+    """Return a tick's number, such as 0.1, 10 or 1 000 000."""
     return as_count(round(value)) if 1000 <= abs(value) < 1e15 else f"{value:g}"
 
 
 class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """An axis that writes whole numbers as people do: 262 144."""
+    """An axis that writes whole numbers with thousands separators: 262 144."""
 
     def __init__(self, side: str) -> None:
         super().__init__(side)
@@ -47,34 +47,34 @@ class CountAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
             super().setRange(mn, mx)
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> Any:
-        whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
-        return [as_count(round(value)) for value in values] if whole else super().tickStrings(values, scale, spacing)
+        is_whole = spacing >= 1 and all(abs(value) < 1e8 for value in values)
+        return [as_count(round(value)) for value in values] if is_whole else super().tickStrings(values, scale, spacing)
 
     def tickSpacing(self, low: float, high: float, size: float) -> list[tuple[float, float]]:
         levels: list[tuple[float, float]] = super().tickSpacing(low, high, size)
-        # How large its figures are pyqtgraph does not ask: on a short axis they would stand on each other.
+        # pyqtgraph ignores the size of the numbers: on a short axis they would overlap.
         lines = 1.3 if self.orientation == "left" else 0.62 * (len(as_count(max(abs(low), abs(high)))) + 2)
-        least = lines * look().small_px * abs(high - low) / max(size, 1.0)
-        if not levels or levels[0][0] >= least:
+        min_step = lines * look().small_px * abs(high - low) / max(size, 1.0)
+        if not levels or levels[0][0] >= min_step:
             return levels
-        power = 10.0 ** math.floor(math.log10(least))
-        return [(next(step * power for step in (1, 2, 5, 10) if step * power >= least), 0)]
+        power = 10.0 ** math.floor(math.log10(min_step))
+        return [(next(step * power for step in (1, 2, 5, 10) if step * power >= min_step), 0)]
 
     def updateAutoSIPrefix(self) -> None:
-        """Leave numbers as they are: pyqtgraph divides large ones by 10^9, also where that is switched off."""
+        """Do nothing: pyqtgraph would divide large numbers by 10^9 even when the SI prefix is disabled."""
 
 
 class FigureAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
-    """An axis that writes 0.1, 1, 1 000 000, whether it is logarithmic or not."""
+    """A linear or logarithmic axis that writes 0.1, 1, 1 000 000."""
 
     def tickStrings(self, values: Any, scale: float, spacing: float) -> list[str]:
         if not self.logMode:
-            return [_as_people_do(value) for value in values]
-        # Of a decade's lines 1, 2 and 5 have room for their figures.
-        return [_as_people_do(10**value) if round(10 ** (value % 1)) in (1, 2, 5, 10) else "" for value in values]
+            return [_format_tick(value) for value in values]
+        # Within a decade, only 1, 2 and 5 have room for their numbers.
+        return [_format_tick(10**value) if round(10 ** (value % 1)) in (1, 2, 5, 10) else "" for value in values]
 
     def logTickValues(self, *args: Any) -> Any:
-        # The base class gives whole decades again among the lines between them: their figures were painted twice.
+        # The base class repeats whole decades among the minor ticks, which would paint their numbers twice.
         levels = super().logTickValues(*args)
         decades = {value for spacing, values in levels[:-1] for value in values}
         return [*levels[:-1], (levels[-1][0], [value for value in levels[-1][1] if value not in decades])]

@@ -1,4 +1,4 @@
-"""Where texts stand beside points of a plot, so that no text lies on a point or on another text."""
+"""Label placement next to the points of a plot, without overlapping points or other labels."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from itertools import product
 from PyQt6.QtCore import QPointF, QRectF, QSizeF
 
 _GAP = 6.0
-"""Pixels between a point and a text, and between texts."""
+"""Pixels between a point and a label, and between labels."""
 _LINES, _PLACES = 8, 14
-"""How far from its point a text may be: lines up and down, texts to the right."""
-_ASIDE = 1.4
-"""How much farther it is to another line than along one: a text in its point's line needs nothing that leads to it."""
+"""Maximum distance of a label from its point: lines up and down, label widths to the right."""
+_LINE_COST = 1.4
+"""Cost of a vertical offset relative to a horizontal one: a label on its point's line needs no leader line."""
 
 
 def places_beside(
     points: Sequence[QPointF], sizes: Sequence[QSizeF], taken: Sequence[QRectF], within: QRectF
 ) -> list[QRectF]:
-    """Return a place for each point's text, the nearest that is free, right of its point.
+    """Return the nearest free box to the right of each point for its label.
 
     Parameters
     ----------
     points : sequence of QPointF
-        In pixels.
+        Positions in pixels.
     sizes : sequence of QSizeF
-        The texts'.
+        Sizes of the labels.
     taken : sequence of QRectF
-        Where no text may be: what is painted of points and others.
+        Occupied areas, such as points and other texts.
     within : QRectF
-        What texts may not reach beyond.
+        Area that labels must not leave.
 
     Returns
     -------
     list of QRectF
-        Where nothing is free, beside the point all the same.
+        One box per point; directly next to the point if no box is free.
     """
-    full, places = list(taken), {}
+    occupied, places = list(taken), {}
     for number in sorted(range(len(points)), key=lambda each: (round(points[each].y() / sizes[each].height()), each)):
         point, size = points[number], sizes[number]
         first = QRectF(QPointF(point.x() + _GAP, point.y() - size.height() / 2), size)
         near = sorted(
             product(range(_PLACES), range(-_LINES, _LINES + 1)),
-            key=lambda way: way[0] * size.width() + abs(way[1]) * size.height() * _ASIDE,
+            key=lambda step: step[0] * size.width() + abs(step[1]) * size.height() * _LINE_COST,
         )
         moved = (first.translated(right * (size.width() + _GAP), down * size.height()) for right, down in near)
-        free = (each for each in moved if within.contains(each) and not any(each.intersects(other) for other in full))
+        free = (box for box in moved if within.contains(box) and not any(box.intersects(other) for other in occupied))
         places[number] = next(free, first)
-        full.append(places[number])
+        occupied.append(places[number])
     return [places[number] for number in range(len(points))]

@@ -1,4 +1,4 @@
-"""Counts per bin as curves: one for gray, three for color, linear or logarithmic, with a read-out."""
+"""Plot of counts per bin: one curve for gray, three for color, on a linear or logarithmic scale."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from gui.plots.axes import dress, tick_font
 from gui.plots.plot import Plot
 
 _BETWEEN_NAMES = 1.2
-"""Of a line's height, what is left free between the names of bins."""
+"""Free space between the names of bins, as a multiple of the line height."""
 
 CHANNELS = {1: ("count",), 3: ("red", "green", "blue")}
 
 
 class HistogramPlot(Plot):
-    """Draws one histogram solid, and one behind it dashed to compare with.
+    """A plot of a histogram, and of a reference behind it as a dotted line.
 
     Parameters
     ----------
     name : str
-        What a screen reader says.
+        Accessible name for screen readers.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.setToolTip(
-            "Arrow keys or pointer: read a bin. Click or Enter: its threads. Double click or 0: the whole range."
-        )
+        self.setToolTip("Arrow keys or pointer: read a bin. Click, Enter: its threads. Double click, 0: show all.")
         self.setMinimumSize(160, 90)
         self.box.setMouseEnabled(x=True, y=False)
         self.box.setDefaultPadding(0.0)
@@ -46,7 +44,7 @@ class HistogramPlot(Plot):
         self.box.sigResized.connect(self._place_names)
 
     def show_counts(self, counts: Array, reference: Array | None = None) -> None:
-        """Show counts of shape (channels, bins); `reference` is drawn behind them."""
+        """Show counts and an optional reference behind them, both of shape (channels, bins)."""
         new_range = self.counts is None or self.counts.shape[1] != counts.shape[1]
         self.counts, self.reference = counts, reference
         self._redraw()
@@ -55,12 +53,12 @@ class HistogramPlot(Plot):
         self.settle()
 
     def forget(self) -> None:
-        """Show no counts."""
+        """Remove all counts."""
         self.counts = self.reference = None
         self._redraw()
 
     def name_bins(self, names: tuple[str, ...]) -> None:
-        """Write names below the bins, as many as there is room for; without any their numbers."""
+        """Label bins with names, skipping some if room is short; no names restore the bin numbers."""
         self._names = names
         self.bottom.setTicks(None)
         self._place_names()
@@ -82,7 +80,7 @@ class HistogramPlot(Plot):
     def fit(self) -> None:
         """Show every bin."""
         if self.counts is not None:
-            self.plot.setLimits(xMin=0, xMax=self.counts.shape[1])  # first: a range ends at the limits that are set
+            self.plot.setLimits(xMin=0, xMax=self.counts.shape[1])  # first, since they clamp the range
             self.plot.setXRange(0, self.counts.shape[1], padding=0.0)
 
     def _redraw(self) -> None:
@@ -94,13 +92,13 @@ class HistogramPlot(Plot):
         if self.reference is not None and self.reference.shape == self.counts.shape:
             self._draw(self.reference, behind=True)
         self._draw(self.counts, behind=False)
-        shown = self.counts if self.reference is None else np.concatenate([self.counts, self.reference])
-        top = self._height(np.array([max(1, int(shown.max()))]))[0]
+        counts = self.counts if self.reference is None else np.concatenate([self.counts, self.reference])
+        top = self._height(np.array([max(1, int(counts.max()))]))[0]
         self.plot.setYRange(0, float(top) * 1.06, padding=0.0)
-        self._label_heights(int(shown.max()))
+        self._label_heights(int(counts.max()))
 
     def _height(self, counts: Array) -> Array:
-        # log(1 + n) has a place for bins that nothing fell into.
+        # log(1 + n) is also defined for empty bins.
         return np.log10(1.0 + counts) if self.logarithmic else counts.astype(np.float64)
 
     def _draw(self, counts: Array, *, behind: bool) -> None:

@@ -1,4 +1,4 @@
-"""How often values of each size come, beside a plot whose value axis they share."""
+"""Horizontal histogram of an array's values, next to the array's plot and on the same value axis."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gui.widgets.basic import as_count, as_figure
 
 
 class LevelsBar(QWidget):
-    """A bar to the right for each range of values, as long as it has values.
+    """A horizontal bar for each range of values, as long as the range's count.
 
     Parameters
     ----------
     plot : ArrayPlot
-        Whose heights the ranges stand at.
+        The array's plot, which provides the value axis.
     """
 
     def __init__(self, plot: ArrayPlot) -> None:
@@ -37,19 +37,19 @@ class LevelsBar(QWidget):
     def show_counts(self, counts: Array, edges: Array) -> None:
         """Show counts of shape (ranges,) between edges of shape (ranges + 1,)."""
         self.counts, self.edges = counts, edges
-        most = int(counts.argmax())
+        largest = int(counts.argmax())
         self.setAccessibleName("Distribution of the values")
-        self.setAccessibleDescription(f"{len(counts)} ranges; most often {self.told(most)}")
+        self.setAccessibleDescription(f"{len(counts)} ranges; most frequent: {self.told(largest)}")
         self.update()
 
     def told(self, number: int) -> str:
-        """Return what there is to say of a range."""
+        """Return a range's bounds, count and share as text."""
         low, high = self.edges[number : number + 2].tolist()
         share = 100 * self.counts[number] / max(int(self.counts.sum()), 1)
         return f"{as_figure_of(low)} … {as_figure_of(high)}: {as_count(int(self.counts[number]))} ({share:.1f} %)"
 
     def range_at(self, y: float) -> int | None:
-        """Return the range that is drawn at a height, where one is."""
+        """Return the number of the range drawn at a height, or None."""
         place = int(np.searchsorted(self.edges, self._value_at(y), "right")) - 1
         return place if 0 <= place < len(self.counts) else None
 
@@ -66,18 +66,18 @@ class LevelsBar(QWidget):
             return
         painter, theme = QPainter(self), look().theme
         heights = [self._height_of(float(edge)) for edge in self.edges]
-        most, room = max(int(self.counts.max()), 1), self.width() - 10
+        max_count, room = max(int(self.counts.max()), 1), self.width() - 10
         color = mixed(theme.accent, theme.surface, 0.7)
         painter.setPen(Qt.PenStyle.NoPen)
         for count, low, high in zip(self.counts.tolist(), heights[:-1], heights[1:], strict=True):
             gap = 1 if low - high > 4 else 0
-            painter.fillRect(QRectF(6, high, room * count / most, max(low - high - gap, 1)), color)
+            painter.fillRect(QRectF(6, high, room * count / max_count, max(low - high - gap, 1)), color)
         painter.setPen(QColor(theme.border))
         painter.drawLine(QPointF(5, heights[-1]), QPointF(5, heights[0]))
         painter.setPen(QColor(theme.muted))
         painter.setFont(code_font(look().small_px))
         below = QRectF(0, heights[0] + 2, self.width() - 2, look().px(18))
-        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, "how often")
+        painter.drawText(below, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, "count")
         painter.end()
 
     def changeEvent(self, event: QEvent | None) -> None:
@@ -94,5 +94,5 @@ class LevelsBar(QWidget):
 
 
 def as_figure_of(value: float) -> str:
-    """Return a number of either sign as people read it."""
+    """Return a number of either sign in a short, readable form."""
     return f"-{as_figure(-value)}" if value < 0 else as_figure(value)

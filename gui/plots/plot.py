@@ -1,4 +1,4 @@
-"""What plots have in common: a line where one reads, by pointer or arrow keys; the theme's colors; painting once."""
+"""Base class of plots: a cursor line moved by pointer or arrow keys, theme colors, and no redundant painting."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from gui.qt.events import is_of
 
 
 class Plot(QWidget):
-    """A plot over something that is counted: elements, bins, sizes.
+    """A plot over a discrete axis: elements, bins, sizes.
 
     Parameters
     ----------
     name : str
-        What a screen reader says.
+        Accessible name for screen readers.
     axes : pyqtgraph.AxisItem
-        In place of pyqtgraph's own, which those of a plot's sides are.
+        Axes that replace pyqtgraph's defaults on their sides.
     keys : bool
-        Whether it takes the keyboard's focus: arrow keys read.
+        Accept keyboard focus, so that arrow keys move the cursor line.
     """
 
     hovered = pyqtSignal(object)
-    """The number of what is under the pointer, or None."""
+    """The number of the item under the pointer, or None."""
     picked = pyqtSignal(int)
-    """The number of what was clicked, or was read when Enter was pressed."""
+    """The number of the item that was clicked, or that the cursor was at when Enter was pressed."""
 
     def __init__(self, name: str, *axes: pg.AxisItem, keys: bool = True) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Plot(QWidget):
         for axis in (self.left, self.bottom):
             axis.enableAutoSIPrefix(False)
         self.index: int | None = None
-        """What is read."""
+        """The item at the cursor line, or None."""
         self.line = pg.InfiniteLine(angle=90, movable=False)
         self.line.hide()
         self.plot.addItem(self.line, ignoreBounds=True)
@@ -59,39 +59,39 @@ class Plot(QWidget):
         pointer.clicked.connect(self._pick)
         pointer.home_wanted.connect(self.fit)
 
-    # --- what each plot says of itself
+    # --- overridden by subclasses
 
     @property
     def count(self) -> int:
-        """Return how many there are for arrow keys to read."""
+        """Return the number of items that arrow keys can reach."""
         return 0
 
     def number_at(self, x: float) -> int | None:
-        """Return the number of what stands at a place of the axis, where anything does."""
+        """Return the number of the item at a position of the axis, or None."""
         raise NotImplementedError
 
     def place_of(self, number: int) -> float:
-        """Return where on the axis that number stands."""
+        """Return an item's position on the axis."""
         return number
 
     def fit(self) -> None:
-        """Show all there is."""
+        """Show the whole range."""
 
     def restyle(self) -> None:
-        """Take the theme's colors and the text's size, and draw again in them."""
+        """Apply the theme's colors and the text size, and redraw."""
         raise NotImplementedError
 
     # --- reading
 
     def mark(self, number: int | None) -> None:
-        """Show a line at a number, or none."""
+        """Show the cursor line at an item, or hide it."""
         self.index = number
         self.line.setVisible(number is not None)
         if number is not None:
             self.line.setPos(self.place_of(number))
 
     def read(self, number: int | None) -> None:
-        """Show a line at a number, and say that it is read."""
+        """Move the cursor line to an item, and emit `hovered`."""
         self.mark(number)
         self.hovered.emit(number)
 
@@ -105,7 +105,7 @@ class Plot(QWidget):
             self.picked.emit(number)
 
     def anchor(self) -> QPoint:
-        """Return where on the screen what is read stands, at half the plot's height."""
+        """Return the screen position of the cursor line, at half the plot's height."""
         (_, _), (low, high) = self.box.viewRange()
         x = 0.0 if self.index is None else self.place_of(self.index)
         in_scene = self.box.mapViewToScene(QPointF(x, (low + high) / 2))
@@ -117,18 +117,18 @@ class Plot(QWidget):
             self.picked.emit(self.index)
         elif self.count and event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
             start = self.count // 2 if self.index is None else self.index
-            by = 1 if event.key() == Qt.Key.Key_Right else -1
-            self.read(min(max(start + by, 0), self.count - 1))
+            direction = 1 if event.key() == Qt.Key.Key_Right else -1
+            self.read(min(max(start + direction, 0), self.count - 1))
         else:
             super().keyPressEvent(event)
 
     # --- looks
 
     def settle(self) -> None:
-        """Work out where things are: a plot that finds out while it is painted is painted once more."""
+        """Update the layout now: if that happened during painting, the plot would be painted twice."""
         self.box.prepareForPaint()
 
-    def _take_look(self) -> None:
+    def _apply_look(self) -> None:
         if self._styled != look():
             self._styled = look()
             self.plot.setBackground(look().theme.surface)
@@ -138,13 +138,13 @@ class Plot(QWidget):
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange) and self.isVisible():
-            self._take_look()
+            self._apply_look()
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
-        self._take_look()
+        self._apply_look()
 
 
 def label_axis(axis: Any, text: str) -> None:
-    """Write beside an axis what it counts."""
+    """Set an axis's label in the theme's muted color."""
     axis.setLabel(text, **{"color": look().theme.muted, "font-size": f"{look().small_px}px"})

@@ -1,4 +1,4 @@
-"""The pointer over a pyqtgraph view: where it is in what the view shows, and what its buttons ask for."""
+"""Pointer tracking over a pyqtgraph view: position in view coordinates, clicks and double clicks."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from gui.qt.events import is_of
 
 
 class PointerTracker(QObject):
-    """Follows the pointer over a view.
+    """Report the pointer's moves and clicks over a view.
 
-    pyqtgraph's own signal leaves out every move that comes within 10 ms of another, also the last one: what was read
-    out then was not what the pointer had come to rest on.
+    pyqtgraph's own signal drops every move within 10 ms of another, including the last one, so its last position can
+    differ from where the pointer stopped.
 
     Parameters
     ----------
     view : pyqtgraph.GraphicsView
     box : pyqtgraph.ViewBox
-        What the view shows, in whose coordinates places are given.
+        The view box that defines the coordinates of positions.
     widget : QWidget
-        Gets the keyboard's focus where it is pressed on, if keys are for it.
+        Receives the keyboard focus when pressed, if its focus policy allows that.
     """
 
     moved = pyqtSignal(object)
-    """QPointF, or None where the pointer is not over the box."""
+    """QPointF, or None if the pointer is not over the box."""
     clicked = pyqtSignal(object)
-    """QPointF: a button was pressed over the box, and let go without a drag."""
+    """QPointF where the left button was pressed and released without a drag."""
     home_wanted = pyqtSignal()
-    """A double click: all is to be seen."""
+    """A double click, which asks to show the whole range."""
 
     def __init__(self, view: Any, box: Any, widget: QWidget) -> None:
         super().__init__(widget)

@@ -1,4 +1,4 @@
-"""A roofline: what a GPU can do by operations a byte, and where launches are below it."""
+"""Roofline plot: a GPU's peak rate over arithmetic intensity, with launches as dots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gui.plots.plot import Plot, label_axis
 from gui.plots.throughput_plot import variant_pen
 from gui.widgets.basic import as_count, as_figure, label
 
-LEGEND = "●  by the bytes of DRAM, below the solid roof    ○  by those of L2, below the dashed one"
+LEGEND = "●  per byte of DRAM, below the solid roof    ○  per byte of L2, below the dashed roof"
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class RooflineDot:
     Parameters
     ----------
     number : int
-        Which it is: its color and its name.
+        Index of the launch, which determines its color and its label.
     at_memory, at_cache : float
-        Operations a byte of memory, and of the last cache.
+        Operations per byte of DRAM traffic, and of L2 traffic.
     rate : float
-        Operations a nanosecond.
+        Operations per nanosecond.
     """
 
     number: int
@@ -43,7 +43,7 @@ class RooflineDot:
 
 @dataclass(frozen=True)
 class Roofs:
-    """Bytes a nanosecond of memory and of the last cache, and operations a nanosecond."""
+    """A GPU's peak rates: bytes per nanosecond of DRAM and of L2, and operations per nanosecond."""
 
     memory: float
     cache: float
@@ -51,7 +51,7 @@ class Roofs:
 
 
 class RooflinePlot(Plot):
-    """The plot, both axes logarithmic: a full dot by what memory moves, a ring by what the last cache does."""
+    """A roofline with logarithmic axes: a filled dot at each launch's DRAM intensity, a ring at its L2 intensity."""
 
     picked = pyqtSignal(int)
     """The number of a dot that was clicked."""
@@ -70,28 +70,28 @@ class RooflinePlot(Plot):
         self.dots: tuple[RooflineDot, ...] = ()
         self.roofs: Roofs | None = None
         self.names: dict[int, QRectF] = {}
-        """Where in the plot, in pixels, each dot's number stands."""
-        self._named: list[pg.GraphicsObject] = []
-        self._roofs_at: list[pg.TextItem] = []
-        self._drawn: list[pg.GraphicsObject] = []
-        self._strong: int | None = None
+        """The box of each dot's label, in pixels of the plot."""
+        self._label_items: list[pg.GraphicsObject] = []
+        self._roof_labels: list[pg.TextItem] = []
+        self._items: list[pg.GraphicsObject] = []
+        self._emphasized: int | None = None
 
     def show_dots(self, dots: Sequence[RooflineDot], roofs: Roofs, strong: int | None = None) -> None:
-        """Show other dots under other roofs, the one of number `strong` larger than the others."""
-        asked = (tuple(dots), roofs, strong)
-        if asked != (self.dots, self.roofs, self._strong):
-            self.dots, self.roofs, self._strong = asked
+        """Show dots below the roofs; the dot with number `strong` is larger than the others."""
+        state = (tuple(dots), roofs, strong)
+        if state != (self.dots, self.roofs, self._emphasized):
+            self.dots, self.roofs, self._emphasized = state
             self._draw()
 
     def _add(self, item: pg.GraphicsObject) -> None:
-        # The range is set from the figures: nobody need ask each item how far it reaches.
+        # The view's range is set explicitly, so items' bounds need not be computed.
         self.box.addItem(item, ignoreBounds=True)
-        self._drawn.append(item)
+        self._items.append(item)
 
     def _draw(self) -> None:
-        for item in self._drawn:
+        for item in self._items:
             self.box.removeItem(item)
-        self._drawn, self._roofs_at = [], []
+        self._items, self._roof_labels = [], []
         if self.roofs is None:
             return
         roofs, theme = self.roofs, look().theme
@@ -131,13 +131,13 @@ class RooflinePlot(Plot):
         item.setFont(code_font(look().small_px))
         item.setPos(x, y)
         self._add(item)
-        self._roofs_at.append(item)
+        self._roof_labels.append(item)
 
     def _name_dots(self) -> None:
-        """Write each dot's number where nothing else is, with a line to the dot from where that is not beside it."""
-        for item in self._named:
+        """Label each dot at a free position, with a leader line if that is not directly next to the dot."""
+        for item in self._label_items:
             self.box.removeItem(item)
-        self._named, self.names = [], {}
+        self._label_items, self.names = [], {}
         pixels = self.box.rect()
         if not self.dots or pixels.width() < 2 or pixels.height() < 2:
             return
@@ -150,27 +150,28 @@ class RooflinePlot(Plot):
         font = code_font(look().small_px)
         metrics, radius = QFontMetricsF(font), look().px(15) / 2
         spots = []
-        for each in self.dots:
-            height = math.log10(each.rate)
-            spots.append((pixel(math.log10(each.at_memory), height), pixel(math.log10(each.at_cache), height)))
-        taken = [QRectF(at - QPointF(radius, radius), QSizeF(2 * radius, 2 * radius)) for two in spots for at in two]
-        # Between its two spots a dot is a line.
-        taken += [QRectF(one, two).normalized().adjusted(0, -1, 0, 1) for one, two in spots]
-        for item in self._roofs_at:
+        for dot in self.dots:
+            height = math.log10(dot.rate)
+            spots.append((pixel(math.log10(dot.at_memory), height), pixel(math.log10(dot.at_cache), height)))
+        circle = QSizeF(2 * radius, 2 * radius)
+        occupied = [QRectF(at - QPointF(radius, radius), circle) for spot in spots for at in spot]
+        # A line connects a dot's two spots.
+        occupied += [QRectF(start, end).normalized().adjusted(0, -1, 0, 1) for start, end in spots]
+        for item in self._roof_labels:
             size, anchor = metrics.size(0, item.toPlainText()), item.anchor
             at = pixel(item.pos().x(), item.pos().y())
-            taken.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
-        texts = [str(each.number + 1) for each in self.dots]
-        sizes = [QSizeF(metrics.horizontalAdvance(each) + look().px(5), metrics.height() * 0.9) for each in texts]
-        places = places_beside([at + QPointF(radius, 0) for at, _ in spots], sizes, taken, pixels)
+            occupied.append(QRectF(at - QPointF(anchor.x() * size.width(), anchor.y() * size.height()), size))
+        texts = [str(dot.number + 1) for dot in self.dots]
+        sizes = [QSizeF(metrics.horizontalAdvance(text) + look().px(5), metrics.height() * 0.9) for text in texts]
+        places = places_beside([at + QPointF(radius, 0) for at, _ in spots], sizes, occupied, pixels)
         for dot, text, place, (at, _) in zip(self.dots, texts, places, spots, strict=True):
             self.names[dot.number] = place
             color = variant_pen(dot.number).color()
             middle = place.center()
             if abs(middle.y() - at.y()) > 1:
                 ends = (at, QPointF(place.left() - 2, middle.y()))
-                xs = [left + each.x() / across for each in ends]
-                ys = [high - each.y() / down for each in ends]
+                xs = [left + end.x() / across for end in ends]
+                ys = [high - end.y() / down for end in ends]
                 self._name(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(color, width=1), antialias=True))
             item = pg.TextItem(text, color=color.name(), anchor=(0.5, 0.5))
             item.setFont(font)
@@ -179,13 +180,13 @@ class RooflinePlot(Plot):
 
     def _name(self, item: pg.GraphicsObject) -> None:
         self.box.addItem(item, ignoreBounds=True)
-        self._named.append(item)
+        self._label_items.append(item)
 
     def _draw_dots(self) -> None:
-        """Draw all dots as one item and all rings as another: an item costs more than what is in it."""
+        """Draw all dots as one item and all rings as another, since items are expensive."""
         rings, full = [], []
-        for dot in sorted(self.dots, key=lambda each: each.number == self._strong):
-            strong = dot.number == self._strong
+        for dot in sorted(self.dots, key=lambda each: each.number == self._emphasized):
+            strong = dot.number == self._emphasized
             color = variant_pen(dot.number).color()
             size = look().px(15 if strong else 10)
             height = math.log10(dot.rate)

@@ -1,4 +1,4 @@
-"""Speed over the number of workers, beside the ideal: as many times as fast as there are."""
+"""Plot of the speedup over the number of workers, with the ideal linear speedup."""
 
 from __future__ import annotations
 
@@ -11,59 +11,59 @@ from gui.plots.plot import Plot, label_axis
 
 
 class ScalingPlot(Plot):
-    """The plot: a dot a number of workers, and a dashed line for the ideal."""
+    """One dot per number of workers, and a dashed line for linear speedup."""
 
     def __init__(self) -> None:
-        super().__init__("Speed against the number of workers", FigureAxis("left"))
+        super().__init__("Speedup over the number of workers", FigureAxis("left"))
         self.setMinimumSize(200, 160)
         self.box.setMouseEnabled(x=False, y=False)
         self.speeds: dict[int, float] = {}
-        """How many times as fast as one worker, by their number."""
-        self._most = 1
+        """Speedup over one worker, by number of workers."""
+        self._max_workers = 1
         self._ideal = self.plot.plot([], [])
-        self._drawn = self.plot.plot([], [])
+        self._curve = self.plot.plot([], [])
 
     def begin(self, most: int) -> None:
-        """Forget all dots; there will be some for up to so many workers."""
-        self._most, self.speeds = most, {}
+        """Remove all dots; `most` is the largest number of workers to come."""
+        self._max_workers, self.speeds = most, {}
         self.mark(None)
         self.restyle()
         self.fit()
 
     def show_speeds(self, speeds: dict[int, float]) -> None:
-        """Show how many times as fast as one worker each number of them is."""
+        """Show the speedup over one worker for each number of workers."""
         self.speeds = dict(sorted(speeds.items()))
         self.restyle()
         self.fit()
 
     @property
     def count(self) -> int:
-        return self._most + 1
+        return self._max_workers + 1
 
     def number_at(self, x: float) -> int | None:
         return min(self.speeds, key=lambda number: abs(number - x), default=None)
 
     def fit(self) -> None:
-        top = max(self._most, *self.speeds.values()) if self.speeds else self._most
-        self.box.setRange(xRange=(0, self._most * 1.06), yRange=(0, top * 1.06), padding=0)
+        top = max(self._max_workers, *self.speeds.values()) if self.speeds else self._max_workers
+        self.box.setRange(xRange=(0, self._max_workers * 1.06), yRange=(0, top * 1.06), padding=0)
         self.bottom.setTicks([[(number, str(number)) for number in self._numbers]])
 
     @property
     def _numbers(self) -> range:
-        return range(0, self._most + 1, max(1, self._most // 8))
+        return range(0, self._max_workers + 1, max(1, self._max_workers // 8))
 
     def restyle(self) -> None:
         theme = look().theme
         self.plot.showGrid(x=True, y=True, alpha=0.14)
         for axis in (self.left, self.bottom):
             dress(axis, tickFont=code_font(max(11, look().small_px)), maxTickLevel=1, autoExpandTextSpace=True)
-        label_axis(self.left, "times as fast as one worker")
+        label_axis(self.left, "speedup over one worker")
         label_axis(self.bottom, "workers")
         self.left.setWidth(look().px(60))
         ideal = pg.mkPen(theme.muted, width=1.5, style=Qt.PenStyle.DashLine)
-        self._ideal.setData([0, self._most], [0, self._most], pen=ideal, antialias=True)
+        self._ideal.setData([0, self._max_workers], [0, self._max_workers], pen=ideal, antialias=True)
         pen = pg.mkPen(theme.accent, width=2.5)
-        self._drawn.setData(
+        self._curve.setData(
             [*self.speeds], [*self.speeds.values()], pen=pen, symbol="o", symbolSize=9, symbolPen=None,
             symbolBrush=theme.accent, antialias=True,
         )  # fmt: skip

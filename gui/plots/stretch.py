@@ -1,4 +1,4 @@
-"""A stretch of an array, to be read: neighboring elements as figures in cells, moved by wheel, drag and keys."""
+"""Excerpt of an array: neighboring elements as numbers in a row of cells, scrolled by wheel, drag and keys."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _WHEEL_STEP = 120
 
 
 class Stretch(QWidget):
-    """Cells with the elements from `first` on, as many as have room.
+    """A row of cells that shows the elements from `first` on.
 
     Parameters
     ----------
     name : str
-        What a screen reader says.
+        Accessible name for screen readers.
     """
 
     moved = pyqtSignal(int)
-    """The index that is to be the first."""
+    """The requested first index."""
     resized = pyqtSignal()
     hovered = pyqtSignal(object)
     """The index under the pointer, or None."""
     picked = pyqtSignal(int)
-    """The index that was clicked, or the first one where Enter was pressed."""
+    """The index that was clicked, or the first index if Enter was pressed."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
         self.setToolTip(
-            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: a row on. Home, End: the ends. "
+            "Neighboring elements. Drag, wheel, arrow keys: move. Page keys: next row. Home, End: first, last. "
             "Click, Enter: its thread."
         )
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -47,9 +47,9 @@ class Stretch(QWidget):
         self.values: Array | None = None
         self.first = 0
         self.elements = 0
-        self._held: tuple[float, int] | None = None
-        self._pressed: QPointF | None = None
-        self._turned = 0
+        self._drag_start: tuple[float, int] | None = None
+        self._press_position: QPointF | None = None
+        self._wheel_angle = 0
 
     def sizeHint(self) -> QSize:
         return QSize(200, look().px(24))
@@ -59,34 +59,34 @@ class Stretch(QWidget):
 
     @property
     def count(self) -> int:
-        """Return how many elements have room."""
+        """Return the number of cells that fit."""
         return max(1, int(self._cells().width() // self._cell()))
 
     @property
     def shown(self) -> list[str]:
-        """Return the figures of the cells."""
-        return texts(self._seen(), _CHARACTERS)
+        """Return the texts of the cells."""
+        return texts(self._visible_values(), _CHARACTERS)
 
     def show_values(self, values: Array | None, elements: int) -> None:
-        """Show an array's values, or none; its first so many `elements` can be read, though it may have fewer."""
+        """Show an array's values, or empty cells; `elements`, the length to scroll over, may exceed the values."""
         self.values, self.elements = values, elements
-        self._tell()
+        self._refresh()
 
     def show_from(self, first: int) -> None:
         """Show the elements from an index on."""
         self.first = first
-        self._tell()
+        self._refresh()
 
-    def _seen(self) -> Array:
+    def _visible_values(self) -> Array:
         return np.zeros(0) if self.values is None else self.values[self.first : self.first + self.count]
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         self.setAccessibleDescription(f"from {self.first}: {' '.join(self.shown)}")
         self.update()
 
     def _cells(self) -> QRectF:
-        beside = look().px(84)
-        return QRectF(beside, 1, self.width() - beside - 1, self.height() - 2)
+        left = look().px(84)
+        return QRectF(left, 1, self.width() - left - 1, self.height() - 2)
 
     def _cell(self) -> int:
         return look().px(62)
@@ -102,9 +102,9 @@ class Stretch(QWidget):
         width = area.width() / self.count
         for place in range(self.count):
             cell = QRectF(area.x() + place * width + 1, area.y() + 1, width - 2, area.height() - 2)
-            there = place < len(figures)
-            painter.fillRect(cell, QColor(theme.raised if there or self.values is None else theme.surface))
-            if there:
+            has_value = place < len(figures)
+            painter.fillRect(cell, QColor(theme.raised if has_value or self.values is None else theme.surface))
+            if has_value:
                 painter.setPen(QColor(theme.text))
                 painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, figures[place])
         if self.hasFocus():
@@ -121,15 +121,15 @@ class Stretch(QWidget):
         if is_of(event, QEvent.Type.StyleChange):
             self.updateGeometry()
 
-    # --- which
+    # --- positions
 
     def _index_at(self, x: float) -> int | None:
         area = self._cells()
         place = int((x - area.x()) // (area.width() / self.count))
-        return self.first + place if 0 <= place < len(self._seen()) else None
+        return self.first + place if 0 <= place < len(self._visible_values()) else None
 
     def anchor(self, index: int) -> QPoint:
-        """Return where on the screen an element's cell has its middle."""
+        """Return the screen position of the center of an element's cell."""
         area = self._cells()
         x = area.x() + (index - self.first + 0.5) * area.width() / self.count
         return self.mapToGlobal(QPointF(x, area.center().y()).toPoint())
@@ -138,10 +138,10 @@ class Stretch(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(self._seen()):
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and len(self._visible_values()):
             self.picked.emit(self.first)
             return
-        by = {
+        offset = {
             Qt.Key.Key_Left: -1,
             Qt.Key.Key_Right: 1,
             Qt.Key.Key_PageUp: -self.count,
@@ -149,16 +149,16 @@ class Stretch(QWidget):
             Qt.Key.Key_Home: -self.elements,
             Qt.Key.Key_End: self.elements,
         }.get(Qt.Key(event.key()))
-        if by is None:
+        if offset is None:
             super().keyPressEvent(event)
         else:
-            self.moved.emit(self.first + by)
+            self.moved.emit(self.first + offset)
 
     def wheelEvent(self, event: QWheelEvent | None) -> None:
         assert event is not None
-        self._turned += event.angleDelta().y() or event.angleDelta().x()
-        steps = int(self._turned / _WHEEL_STEP)
-        self._turned -= steps * _WHEEL_STEP
+        self._wheel_angle += event.angleDelta().y() or event.angleDelta().x()
+        steps = int(self._wheel_angle / _WHEEL_STEP)
+        self._wheel_angle -= steps * _WHEEL_STEP
         if steps:
             self.moved.emit(self.first - steps)
         event.accept()
@@ -166,11 +166,11 @@ class Stretch(QWidget):
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         if event.button() == Qt.MouseButton.LeftButton:
-            self._held, self._pressed = (event.position().x(), self.first), event.position()
+            self._drag_start, self._press_position = (event.position().x(), self.first), event.position()
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        pressed, self._held, self._pressed = self._pressed, None, None
+        pressed, self._drag_start, self._press_position = self._press_position, None, None
         if pressed is None or event.button() != Qt.MouseButton.LeftButton:
             return
         index = self._index_at(event.position().x())
@@ -179,8 +179,8 @@ class Stretch(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        if self._held is not None:
-            start, first = self._held
+        if self._drag_start is not None:
+            start, first = self._drag_start
             width = self._cells().width() / self.count
             self.moved.emit(first + round((start - event.position().x()) / width))
             return

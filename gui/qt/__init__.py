@@ -1,1 +1,1 @@
-"""What Qt leaves to be said each time: what is done later, and on another thread; what an event is."""
+"""Small helpers for Qt: timers, queued connections, background tasks and event types."""

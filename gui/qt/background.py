@@ -1,4 +1,4 @@
-"""What is done on other threads, so that the window goes on meanwhile."""
+"""Background tasks on Qt's global thread pool, which keep the window responsive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _pool() -> QThreadPool:
 
 
 def in_background(do: Callable[[], object]) -> None:
-    """Do something on another thread."""
+    """Run a task on another thread."""
 
     def run() -> None:
         do()
@@ -23,11 +23,11 @@ def in_background(do: Callable[[], object]) -> None:
 
 
 def wait_for_background(patience_ms: int) -> None:
-    """Wait until all that was asked for is done."""
+    """Wait until all background tasks are done, or `patience_ms` milliseconds have passed."""
     _pool().waitForDone(patience_ms)
 
 
 def finish_background() -> None:
-    """Wait for what is being done, and drop what has not begun: the interpreter must not end beside it."""
+    """Wait for running tasks and drop queued ones: the interpreter must not exit while a task runs."""
     _pool().clear()
     _pool().waitForDone()

@@ -1,4 +1,4 @@
-"""What an event is. PyQt's stubs let every event be None, which none ever is."""
+"""Type checks of Qt events; PyQt's stubs allow None for every event, although Qt never passes it."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from PyQt6.QtCore import QEvent
 
 
 def is_of(event: QEvent | None, *types: QEvent.Type) -> bool:
-    """Whether an event is of one of these types."""
+    """Return whether an event has one of these types."""
     return event is not None and event.type() in types

@@ -1,4 +1,4 @@
-"""What is done later: once after a while, again and again, or when the event loop comes to it."""
+"""Timers, single-shot and repeating, and queued signal connections."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from PyQt6.QtCore import QObject, Qt, QTimer, pyqtBoundSignal
 
 
 def after(milliseconds: int, do: Callable[[], object], parent: QObject | None = None) -> QTimer:
-    """Return a timer that calls `do` once, so long after it was last started."""
+    """Return a single-shot timer that calls `do` when the interval has passed since it was last started."""
     timer = every(milliseconds, do, parent)
     timer.setSingleShot(True)
     return timer
 
 
 def every(milliseconds: int, do: Callable[[], object], parent: QObject | None = None) -> QTimer:
-    """Return a timer that calls `do` again and again once it is started; without a parent, while it is held."""
+    """Return a timer that calls `do` repeatedly once started; without a parent, the caller has to keep a reference."""
     timer = QTimer(parent)
     timer.setInterval(milliseconds)
     timer.timeout.connect(do)
@@ -24,5 +24,5 @@ def every(milliseconds: int, do: Callable[[], object], parent: QObject | None = 
 
 
 def queue(signal: pyqtBoundSignal, slot: Callable[..., Any]) -> None:
-    """Let a slot hear a signal in its own thread, when the event loop comes to it, never at once."""
+    """Connect a signal to a slot through the event loop of the slot's thread, never as a direct call."""
     signal.connect(slot, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]  # PyQt6's stubs lack it

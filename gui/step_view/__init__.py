@@ -1,1 +1,1 @@
-"""The Step tab: a recorded run, played."""
+"""The Step tab: plays a recorded run."""

@@ -1,4 +1,4 @@
-"""What the Step tab is made of, and where it stands."""
+"""Layout of the Step tab: pictures, source, cards, timeline and transport."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from gui.step_view.warps.view import WarpsView
 from gui.widgets.basic import Badge, Card, ElidedLabel, Segments, button, column, label, row
 from gui.widgets.wrapping import WrappingLayout
 
-FLOW_LEGEND = "cell: value  ·  circle: its thread  ·  lines: what it was made from"
+FLOW_LEGEND = "cell: value  ·  circle: its thread  ·  lines: from its operands"
 ARRAYS_LEGEND = "framed: read  ·  filled: written, in its warp's color  ·  click: the thread"
-VARIABLES_LEGEND = "tinted: just given a value  ·  32 bits that all lanes share: a bit a lane"
-TILES_LEGEND = "number: the lane that holds it  ·  filled: what the thread holds, x3 is its x[3]  ·  click: the thread"
-WARPS_LEGEND = "click or drag: that cycle, that warp's line  ·  wheel: on, Ctrl+wheel: nearer"
-LAUNCHES_LEGEND = "dashed: to run  ·  filled: runs  ·  tinted: waits  ·  click: go there"
+VARIABLES_LEGEND = "tinted: just changed  ·  a 32-bit value that all lanes share: one bit per lane"
+TILES_LEGEND = "number: lane with the element  ·  filled: the thread's elements, x3 is x[3]  ·  click: the thread"
+WARPS_LEGEND = "click or drag: a cycle and a warp's line  ·  wheel: scroll, Ctrl+wheel: zoom"
+LAUNCHES_LEGEND = "dashed: launched  ·  filled: running  ·  tinted: waiting  ·  click: go there"
 
 _OF_A_PROBLEM = 18
-"""Lines of text less that there are for counts while a problem of the text is told."""
+"""Lines of text that a reported problem in the source takes from the counts."""
 _OF_CODE = 66
-"""Pixels, at the normal size of text, of a file's name and three lines: the cards below give way to them."""
+"""Height in pixels, at the normal text size, of a file's name and three lines, which the cards below must leave."""
 _COUNTED = (
     (35, frozenset(ROWS)),
-    (21, frozenset(ROWS) - {"in all"}),
+    (21, frozenset(ROWS) - {"total"}),
     (18, frozenset(("so far", "this step"))),
     (0, frozenset(("so far", "textbook"))),
 )
-"""From how many lines of text on, beside the picture, which rows of counts there are."""
+"""Rows of counts to show, by the minimum height of the right side in lines of text."""
 
 
 class Panes(QWidget):
-    """The pictures at the left, the source and what is counted at the right, time at the foot.
+    """The widgets of the Step tab: pictures at the left, source and cards at the right, time at the bottom.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Panes(QWidget):
 
     def __init__(self, player: Player, source: SourcePane, orders: OrdersView, beside: VariantsView) -> None:
         super().__init__()
-        self._has_phases = self._of_cycles = self._counts_kept_back = False
+        self._has_phases = self._shows_cycles = self._counts_hidden = False
         self._make_pictures(orders, beside)
         self.right = self._make_right(source)
         self._strip = source.strip
@@ -75,15 +75,15 @@ class Panes(QWidget):
         self.splitter.setStretchFactor(0, 3)
         self.splitter.setStretchFactor(1, 2)
         self.splitter.setSizes([look().px(576), look().px(538)])
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(8)
-        whole.addWidget(self.splitter, 1)
-        whole.addWidget(self.time)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(8)
+        page.addWidget(self.splitter, 1)
+        page.addWidget(self.time)
 
     def _make_pictures(self, orders: OrdersView, beside: VariantsView) -> None:
         self.flow = FlowView()
-        self.message = label("", "muted", wrap=True, name="Why there is no picture")
+        self.message = label("", "muted", wrap=True, name="Reason for no picture")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.pictures = QStackedWidget()
         self.memory = MemoryView()
@@ -105,7 +105,7 @@ class Panes(QWidget):
         self.picture.body.removeItem(self.picture.head)
         self.picture.title.hide()
         self.kinds = Segments(
-            ("Flow", "Arrays", "Variables", "Tiles", "Timeline", "Launches", "Two orders", "Side by side"), "Picture"
+            ("Flow", "Arrays", "Variables", "Tiles", "Timeline", "Launches", "Schedules", "Side by side"), "Picture"
         )
         for kind in ("Tiles", "Launches"):
             self.kinds.buttons[kind].hide()
@@ -118,10 +118,10 @@ class Panes(QWidget):
         }
         for each in self.zooms.values():
             each.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.symbols = button("Σ x", "segment", tip="What each value was made from, instead of values  (S)")
+        self.symbols = button("Σ x", "segment", tip="Show how each value was computed instead of values  (S)")
         self.symbols.setCheckable(True)
         self.symbols.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.export = button("Export…", "flat", tip="Picture, animation or the recording itself")
+        self.export = button("Export…", "flat", tip="Save a picture, an animation or the recording")
         self.export.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.legend = ElidedLabel("caption", "Legend")
         self.legend.say(FLOW_LEGEND)
@@ -135,15 +135,15 @@ class Panes(QWidget):
         self.picture.installEventFilter(self)
 
     def _make_head(self) -> QHBoxLayout:
-        """Return the line above the picture."""
-        pairs = self.kinds.take_out("Two orders", "Side by side")
+        """Return the layout of the controls above the picture."""
+        pairs = self.kinds.take_out("Schedules", "Side by side")
         self._kinds = (self.kinds, pairs)
         lines = WrappingLayout(across=20, down=2)
         lines.setContentsMargins(0, 2, 0, 2)
         for items in ((self.kinds,), (pairs, self.state)):
-            together = QWidget()
-            together.setLayout(row(*items))
-            lines.addWidget(together)
+            group = QWidget()
+            group.setLayout(row(*items))
+            lines.addWidget(group)
         kinds = QWidget()
         kinds.setLayout(lines)
         self._tools = QWidget()
@@ -155,17 +155,17 @@ class Panes(QWidget):
         return head
 
     def _place_tools(self) -> None:
-        """Put what is done with a picture beside their names or, where all of it has no room there, at the foot."""
+        """Place the picture tools next to the picture names or, if they do not fit there, below the picture."""
         tools = (self.symbols, *self.zooms.values(), self.export)
-        names, done = (sum(each.sizeHint().width() for each in group) for group in (self._kinds, tools))
-        below = names + done + 50 > self.picture.width()
+        names_width, tools_width = (sum(each.sizeHint().width() for each in group) for group in (self._kinds, tools))
+        below = names_width + tools_width + 50 > self.picture.width()
         if below != (self._foot.indexOf(self._tools) >= 0):
             for layout in (self._head, self._foot):
                 layout.removeWidget(self._tools)
             (self._foot if below else self._head).addWidget(self._tools, 0, Qt.AlignmentFlag.AlignRight)
 
     def _make_right(self, source: SourcePane) -> QWidget:
-        self.statement = ElidedLabel("code", "The statement with its values")
+        self.statement = ElidedLabel("code", "Statement with its values")
         self.phase = ElidedLabel("section", "Phase", right=True)
         self.phase.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.phase.hide()
@@ -179,7 +179,7 @@ class Panes(QWidget):
         words.body.addWidget(self.variables)
         self.lanes = LanesCard()
         self.counters = CountersCard()
-        self._of_recording = (words, self.lanes, self.counters)
+        self._recording_cards = (words, self.lanes, self.counters)
         self.warps.card.hide()
         right = QWidget()
         right.setLayout(column(source, words, self.lanes, self.counters, self.warps.card))
@@ -189,19 +189,19 @@ class Panes(QWidget):
         return right
 
     def show_cycles(self, on: bool) -> None:
-        """Show what belongs to a timeline of cycles beside and below it, rather than what does to the recording."""
-        self._of_cycles = on
+        """Show the cards of the timeline of cycles instead of those of the recording, or the reverse."""
+        self._shows_cycles = on
         self.time.setVisible(not on)
         self._share_room()
         self.warps.card.setVisible(on and self.warps.run is not None)
 
     def keep_counts_back(self, on: bool) -> None:
-        """Show no counts, which would say what is asked, whatever room there is; or show them again."""
-        self._counts_kept_back = on
+        """Hide the counts, which would reveal the answer to a question, or show them again."""
+        self._counts_hidden = on
         self._share_room()
 
     def reserve_phases(self, names: Sequence[str]) -> None:
-        """Keep as much room for the phase as the longest of these names takes; without any, none."""
+        """Reserve space for the longest of the phase names; none without names."""
         self.phase.ensurePolished()
         metric = self.phase.fontMetrics()
         longest = max((metric.horizontalAdvance(name) for name in names), default=0)
@@ -228,13 +228,13 @@ class Panes(QWidget):
         return time
 
     def _order_time(self) -> None:
-        """Let what is found stand behind the controls or, where that has no room, above them beside the step."""
+        """Place the findings to the right of the controls or, if they do not fit there, above them next to the step."""
         parts = (self.transport.count, self._controls, self.verdict)
-        wanted = sum(max(each.minimumSizeHint().width(), each.minimumWidth()) + 8 for each in parts)
-        first = [self.transport.count, self.verdict][: 1 + (wanted > self.time.width() - 18)]
+        needed_width = sum(max(each.minimumSizeHint().width(), each.minimumWidth()) + 8 for each in parts)
+        first = [self.transport.count, self.verdict][: 1 + (needed_width > self.time.width() - 18)]
         order = [*first, *(each for each in parts if each not in first)]
-        now = [item.widget() for item in map(self._time_line.itemAt, range(len(parts))) if item is not None]
-        if order != now:
+        current = [item.widget() for item in map(self._time_line.itemAt, range(len(parts))) if item is not None]
+        if order != current:
             for each in order:
                 self._time_line.removeWidget(each)
                 self._time_line.addWidget(each)
@@ -256,22 +256,22 @@ class Panes(QWidget):
         self._share_room()
 
     def _share_room(self) -> None:
-        """Leave out what comes last: large text in a low window leaves little room, and the code comes first."""
+        """Hide less important parts if the window is low or the text large; the code comes first."""
         roomy = self.height() >= 38 * look().text_px
         for part in (self.lanes, self.warps):
             part.show_details(roomy)
-        told = self._strip.isVisibleTo(self.right)
-        lines = max(self.right.height() / look().text_px - _OF_A_PROBLEM * told, 0)
+        has_problem = self._strip.isVisibleTo(self.right)
+        lines = max(self.right.height() / look().text_px - _OF_A_PROBLEM * has_problem, 0)
         for widget in (self.variables, self.legend):
             widget.setVisible(roomy)
         self.phase.setVisible(roomy and self._has_phases)
-        room = self.right.height() - look().px(_OF_CODE) - self._strip.sizeHint().height() * told
-        for card in self._of_recording:
+        room = self.right.height() - look().px(_OF_CODE) - self._strip.sizeHint().height() * has_problem
+        for card in self._recording_cards:
             if card is self.counters:
-                for rows in (rows for least, rows in _COUNTED if lines >= least):
+                for rows in (rows for min_lines, rows in _COUNTED if lines >= min_lines):
                     self.counters.show_rows(rows)
                     if card.sizeHint().height() + 8 <= room:
                         break
             room -= card.sizeHint().height() + 8
-            kept_back = self._of_cycles or (card is self.counters and self._counts_kept_back)
-            card.setVisible(room >= 0 and not kept_back)
+            is_held_back = self._shows_cycles or (card is self.counters and self._counts_hidden)
+            card.setVisible(room >= 0 and not is_held_back)

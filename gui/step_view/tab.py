@@ -1,4 +1,4 @@
-"""The Step tab of a page: a run of the pattern's variant on a small input, recorded and played."""
+"""The Step tab of a page: records a run on a small input and plays it."""
 
 from __future__ import annotations
 
@@ -53,28 +53,28 @@ if TYPE_CHECKING:
     from gpu.stepping.symbols import Symbols
 
 _SOON_MS = 150
-_OF_RUNS = ("Two orders", "Side by side")
-"""Pictures for which a whole run is recorded again."""
+_COMPARISONS = ("Schedules", "Side by side")
+"""Pictures that record the whole run again."""
 
 
 class StepTab(QWidget):
-    """What is recorded, and where it stands: the panes show it.
+    """The controller of a recording: it records, plays, and updates the panes.
 
     Parameters
     ----------
     stepped : Steppable
-        A variant of a pattern, to begin with.
+        The program to record first.
     sources : KernelSources
-        The kernels' texts, as they are edited.
+        The kernels' texts with edits.
     jobs : callable
-        Returns the queue of the simulator's own process.
+        Returns the job queue of the simulator's process.
     timed : Timed or None
-        What the timeline is of; None where there is none, as there is no text that could be modeled.
+        Subject of the modeled timeline; None if there is no source to model.
     """
 
     failed = pyqtSignal(object)
-    _symbols_found = pyqtSignal(object, object)
-    """Models, and the Symbols of their cells."""
+    _symbols_ready = pyqtSignal(object, object)
+    """The Models, and the Symbols of their cells."""
 
     def __init__(
         self, stepped: Steppable, sources: KernelSources, jobs: Callable[[], Jobs], timed: Timed | None = None
@@ -88,30 +88,30 @@ class StepTab(QWidget):
         self.beside = VariantsView(jobs, f"beside {stepped.subject}")
         self.panes = Panes(self.player, self.source, self.orders, self.beside)
         self.settings = SettingsPanel(stepped, self)
-        self.chosen = ElidedButton("What is recorded", "Size, input and order of what is recorded")
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.panes)
-        self.stepped = self._asked = stepped
+        self.chosen = ElidedButton("Recording settings", "Size, input and schedule of the recording")
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.addWidget(self.panes)
+        self.stepped = self._requested = stepped
         self.models: Models | None = None
         self.snapshots: Snapshots | None = None
         self.request: StepRequest | None = None
         self.sources = sources
         self.given: dict[Kind, Inputs] = {}
-        """What is open, of each kind the part that can be watched."""
+        """The parts of opened inputs that are small enough to step through, by kind."""
         self.followed: tuple[int, int] | None = None
         self._file = stepped.file
-        self._taken: Steppable | None = None
+        self._recorded: Steppable | None = None
         self._kind_chosen: str | None = None
         self._stale = True
-        self._sought: StepWriter | None = None
+        self._write_to_show: StepWriter | None = None
         self.of_run = False
-        """Whether a block of the Run tab's own run is played, or is about to be, rather than what is chosen here."""
+        """A block of the Run tab's run is played, or about to be, not a run with this tab's settings."""
         self._soon = after(_SOON_MS, self.record, self)
         self.prefetcher = Prefetcher(self)
         self._moment_before = 0
         self.stepper = Stepper(jobs, f"step {stepped.subject}", self)
-        self.exports = Exports(self, self._shown, self._own_picture)
+        self.exports = Exports(self, self._export_state, self._timeline_picture)
         self.timelines = TimelineJobs(jobs, f"timeline {stepped.subject}", timed, self) if timed is not None else None
         self._keys = ViewKeys(
             self,
@@ -158,12 +158,12 @@ class StepTab(QWidget):
         if self.timelines is not None:
             self.timelines.found.connect(self._show_timelines)
             self.panes.warps.block_wanted.connect(self.timelines.choose_block)
-            self.timelines.failed.connect(self._say_no_timeline)
+            self.timelines.failed.connect(self._show_no_timeline)
             self.timelines.busy_changed.connect(self._show_modeling)
             self.panes.warps.launch_wanted.connect(self.timelines.ask)
             self.timelines.modeling.gpu_changed.connect(lambda _: self._ask_for_timeline())
         self.panes.symbols.toggled.connect(lambda _: self._show_symbols())
-        self._symbols_found.connect(self._take_symbols)
+        self._symbols_ready.connect(self._take_symbols)
         self.chosen.clicked.connect(self.settings.toggle)
         self.panes.export.clicked.connect(lambda: self.exports.open(self.panes.export))
         self.exports.progressed.connect(lambda text: self.panes.state.say(text, "neutral"))
@@ -175,29 +175,29 @@ class StepTab(QWidget):
         self._describe_settings()
 
     def corner(self) -> QWidget:
-        """Return what stands in the line of a page's tabs: what is recorded, and what it can be saved as."""
-        made = QWidget()
-        made.setLayout(row(self.chosen, self.panes.export))
-        return made
+        """Return the widget for the page's tab bar: the settings and export buttons."""
+        widget = QWidget()
+        widget.setLayout(row(self.chosen, self.panes.export))
+        return widget
 
-    # --- what is recorded
+    # --- recording
 
     def show_steppable(self, stepped: Steppable) -> None:
-        """Record something else with the same parameters."""
+        """Set the program to record, with the same parameters."""
         self.stepped = self.settings.stepped = stepped
         self._file = stepped.file
         self.source.show_source(stepped.file, stepped.kernel, stepped.library)
         self.record_soon()
 
     def show_input(self, kind: Kind, inputs: Inputs) -> None:
-        """Record with another input, or a part of it that is small enough to be watched, where that is taken."""
+        """Set an opened input, cut to a small part, and record if the program takes this kind."""
         self.given[kind] = self.stepped.cut(inputs)
         if self._takes == kind:
             self.record_soon()
 
     def record_soon(self) -> None:
-        """Record in a moment; where the tab is not seen, when it is."""
-        self._sought, self.of_run = None, False
+        """Record after a short delay, or when the tab becomes visible."""
+        self._write_to_show, self.of_run = None, False
         self._ask_for_timeline()
         self._describe_settings()
         self._stale = True
@@ -209,24 +209,24 @@ class StepTab(QWidget):
             self.record_soon()
 
     def record(self) -> None:
-        """Record with what is chosen."""
+        """Record with the current settings."""
         self._soon.stop()
         self.of_run = False
         if library := self.stepped.library:
             self._stale = False
-            self._say(f"{library} is a library: it has no source to step through. Choose another variant.")
+            self._show_message(f"{library} is a library: it has no source to step through. Choose another variant.")
             return
         if self._takes == "image" and "image" not in self.given:
-            self._say("Open an image: a small part of it is recorded.")
+            self._show_message("Open an image. A small part of it is recorded.")
             return
         self._stale = False
         try:
-            wanted = self._wanted()
+            request = self._make_request()
         except InputError as error:
-            self._say(error.message)
+            self._show_message(error.message)
             return
-        self._asked = self.stepped
-        self.stepper.record(wanted, self.stepped.text(wanted))
+        self._requested = self.stepped
+        self.stepper.record(request, self.stepped.text(request))
 
     @property
     def _takes(self) -> Kind | None:
@@ -234,17 +234,19 @@ class StepTab(QWidget):
 
     @property
     def taken(self) -> Inputs:
-        """What is recorded of what is open; nothing where it is made."""
+        """Return the opened input to record; empty if the input is generated."""
         return self.given.get(self._takes, {}) if self._takes is not None else {}
 
     def rehearse(self) -> None:
-        """Let the simulator's process record once for nobody, so that it does not begin when somebody waits."""
+        """Record once in advance, so that the simulator's process is warm when the tab is first shown."""
         steppable = not self.stepped.library and (self._takes is None or self.taken)
-        if self._stale and not self.isVisible() and steppable and isinstance(wanted := self._wanted(), RunRequest):
-            self.stepper.rehearse(wanted)
+        if not self._stale or self.isVisible() or not steppable:
+            return
+        if isinstance(request := self._make_request(), RunRequest):
+            self.stepper.rehearse(request)
 
-    def _wanted(self) -> StepRequest:
-        """Return the request for what is chosen."""
+    def _make_request(self) -> StepRequest:
+        """Return the request for the current settings."""
         folder = self.stepper.jobs.folder
         inputs = {name: folder.adopt(folder.put(values)) for name, values in self.taken.items()}
         settings, sources = self.settings, self.sources.edits(self.stepped.file)
@@ -252,27 +254,27 @@ class StepTab(QWidget):
         return self.stepped.request(chosen)
 
     def record_writer(self, request: StepWriter) -> None:
-        """Record the block that wrote an element of a run, and stop where it did, beside its thread.
+        """Record the block that wrote an element of a run, go to that write, and follow the writing thread.
 
-        Where that block does too much, what is chosen here is recorded, and stops where it writes the like.
+        If that block is too large, record with this tab's settings, and go to the write of a similar element.
         """
-        self._sought = request
+        self._write_to_show = request
         self.of_run = request.written.steps_alone
         if self.of_run:
             self._soon.stop()
             self._stale = False
-            self._asked = self.stepped
+            self._requested = self.stepped
             self.stepper.record(request)
         else:
             self.record()
 
     @property
     def at_rest(self) -> bool:
-        """Whether the newest settings have been recorded and are shown."""
+        """Return whether the recording of the current settings is shown."""
         return not (self._soon.isActive() or self.stepper.busy or self._stale)
 
     def stop(self) -> bool:
-        """Stop what is being recorded; return whether there was anything."""
+        """Stop the current recording or modeling; return whether there was one."""
         if self.timelines is not None and self.timelines.stop():
             return True
         return self.stepper.stop() or self.orders.stepper.stop() or self.beside.stepper.stop()
@@ -287,25 +289,26 @@ class StepTab(QWidget):
             self.panes.message.setText("Recording…")
 
     def _take(self, request: StepRequest, models: Models) -> None:
-        if self.stepped != self._asked:
-            return  # something else was chosen while this was recorded
-        moment = self.player.moment if self._taken == self.stepped and self.models is not None else 0
-        self._taken = self.stepped
+        if self.stepped != self._requested:
+            return  # the program changed while this was recorded
+        moment = self.player.moment if self._recorded == self.stepped and self.models is not None else 0
+        self._recorded = self.stepped
         self.request, self.models, self.followed = request, models, None
         self._describe_settings()
         self.snapshots = snapshots_of(models)
         recording = models.recording
         if not recording.moments:
-            nothing = "No thread executes a statement" if recording.launches else "Nothing was launched"
-            self._say(recording.failure or recording.stopped or f"{nothing}: there is nothing to step through.")
+            cause = "No thread executes a statement" if recording.launches else "Nothing was launched"
+            empty = f"{cause}, so there is nothing to step through."
+            self._show_message(recording.failure or recording.stopped or empty)
             return
         self.panes.memory.open(models)
         self.panes.launches.open(models.grids)
         self.panes.kinds.buttons["Launches"].setVisible(models.launching)
         self.panes.kinds.buttons["Tiles"].setVisible(models.multiplying_tiles)
         self.panes.kinds.buttons["Side by side"].setVisible(bool(self.stepped.others))
-        gone = {"Launches": not models.launching, "Tiles": not models.multiplying_tiles}
-        if self._kind_chosen is None or gone.get(self._kind_chosen, False):
+        is_missing = {"Launches": not models.launching, "Tiles": not models.multiplying_tiles}
+        if self._kind_chosen is None or is_missing.get(self._kind_chosen, False):
             self.panes.kinds.choose("Launches" if models.launching else "Arrays" if models.two_dimensional else "Flow")
             self._kind_chosen = None
         self._turn_to_picture()
@@ -325,19 +328,19 @@ class StepTab(QWidget):
         self.player.open(recording.moments, borders, moment, models.phases.starts)
         if models.segments and not moment:
             self.player.go(0)
-        sought, self._sought = self._sought, None
-        if sought is not None:
-            self._go_to_write(sought, models)
+        write_to_show, self._write_to_show = self._write_to_show, None
+        if write_to_show is not None:
+            self._go_to_write(write_to_show, models)
 
-    def _go_to_write(self, sought: StepWriter, models: Models) -> None:
-        """Go to where an element was written, or in a smaller run the like, and follow its thread; else to the end."""
-        recording, written = models.recording, sought.written
-        if self.panes.kinds.chosen in _OF_RUNS:
+    def _go_to_write(self, request: StepWriter, models: Models) -> None:
+        """Go to the write of an element, or of a similar one in a smaller run, and follow its thread; or to the end."""
+        recording, written = models.recording, request.written
+        if self.panes.kinds.chosen in _COMPARISONS:
             self.panes.kinds.choose("Flow")
         index = written.index
         if not isinstance(self.request, StepWriter):
             index = recording.like_element(written.array, written.index, written.shape)
-            self.panes.state.say("a smaller run", "neutral", "The block itself does too much to be stepped through")
+            self.panes.state.say("a smaller run", "neutral", "The block itself is too large to step through")
         moment = recording.moment_of_write(written.array, index)
         if moment is None:
             self.player.go(recording.moments)
@@ -348,18 +351,18 @@ class StepTab(QWidget):
         self.followed = writer.block, writer.thread
         self.panes.flow.follow_thread(self.followed)
         self.player.go(moment)
-        self._show_moment(moment)  # where it stood there already, of another thread
+        self._show_moment(moment)  # if the moment has not changed, but the followed thread has
         cell = models.layout.dataflow.cell_at(moment, written.array, index, block=writer.block)
         if cell is not None:
             self.panes.flow.select(cell)
 
     def _show_totals(self, request: StepRequest, models: Models) -> None:
-        """Show what it comes to in all, beside the textbook and a thread that is alone."""
+        """Show the total counts, with the textbook's and the efficiency."""
         self.panes.counters.show_total(models.tally.at(models.recording.moments), self.stepped.figures(request, None))
         self._show_textbook()
 
     def _show_textbook(self) -> None:
-        """Show what the textbook says of as many elements as are asked about."""
+        """Show the textbook's counts for the entered number of elements."""
         if self.request is not None:
             self.panes.counters.show_textbook(self.stepped.figures(self.request, self.panes.counters.n_typed))
 
@@ -374,29 +377,29 @@ class StepTab(QWidget):
 
     @property
     def shows_flow(self) -> bool:
-        """Whether the dataflow is shown, rather than the arrays."""
+        """Return whether the dataflow is selected."""
         return self.panes.kinds.chosen == "Flow"
 
     def _turn_to_picture(self) -> None:
-        """Turn to the picture that is chosen, whatever moment it shows."""
-        shown, legend = {
+        """Switch to the selected picture, without updating its moment."""
+        view, legend = {
             "Flow": (self.panes.flow, FLOW_LEGEND),
             "Arrays": (self.panes.memory, ARRAYS_LEGEND),
             "Variables": (self.panes.warp, VARIABLES_LEGEND),
             "Tiles": (self.panes.tiles, TILES_LEGEND),
             "Timeline": (self.panes.warps, WARPS_LEGEND),
             "Launches": (self.panes.launches, LAUNCHES_LEGEND),
-            "Two orders": (self.orders, FLOW_LEGEND),
+            "Schedules": (self.orders, FLOW_LEGEND),
             "Side by side": (self.beside, FLOW_LEGEND),
         }[self.panes.kinds.chosen]
-        self.panes.pictures.setCurrentWidget(shown)
+        self.panes.pictures.setCurrentWidget(view)
         self.panes.legend.say(legend)
-        models = self.models if shown is self.orders else None
+        models = self.models if view is self.orders else None
         if models is not None and models is not self.orders.models[0] and isinstance(self.request, RunRequest):
             self.orders.show_first(self.request, models)
-        # It has the lines, lanes and counts of both: what there is of the one leaves its room.
-        self.panes.right.setVisible(shown is not self.beside)
-        models = self.models if shown is self.beside else None
+        # The side-by-side view has lines, lanes and counts of both variants, so the cards of one are hidden.
+        self.panes.right.setVisible(view is not self.beside)
+        models = self.models if view is self.beside else None
         if models is not None and models is not self.beside.models[0] and isinstance(self.request, RunRequest):
             self.beside.show_first(self.stepped.title, self.request, models, self.stepped.others)
         self.panes.symbols.setVisible(self.shows_flow)
@@ -409,11 +412,11 @@ class StepTab(QWidget):
             self._show_machine_code()
             self._ask_for_timeline()
 
-    # --- the timeline of warps, which has a time of its own
+    # --- the timeline of warps, which has separate time
 
     @property
     def shows_warps(self) -> bool:
-        """Whether the timeline of warps is shown."""
+        """Return whether the timeline of warps is selected."""
         return self.panes.kinds.chosen == "Timeline"
 
     @property
@@ -422,7 +425,7 @@ class StepTab(QWidget):
 
     @property
     def _moving(self) -> Player:
-        """What the keys move."""
+        """Return the player that the keys control."""
         return self.panes.warps.player if self.shows_warps else self.player
 
     def _step(self, way: int) -> None:
@@ -432,7 +435,7 @@ class StepTab(QWidget):
             self.player.step(way)
 
     def _ask_for_timeline(self) -> None:
-        """Ask for the timeline of what is chosen, where it is seen."""
+        """Request the timeline for the current settings, if it is visible."""
         if self.timelines is not None and self.shows_warps and self.isVisible():
             self.source.mark_line(None)
             self._show_file(self.stepped.file, self.stepped.kernel, None)
@@ -445,18 +448,18 @@ class StepTab(QWidget):
         self._show_machine_code()
 
     def _show_machine_code(self) -> None:
-        """Show what lines became where a timeline of their instructions is seen."""
+        """Show the machine instructions of each line while the timeline is visible."""
         run = self.panes.warps.run if self.shows_warps else None
         self.source.show_machine_code({} if run is None else run.lines.get(Path(self.stepped.file).name, {}))
 
-    def _own_picture(self) -> OwnPicture | None:
-        """Return the timeline, for a picture of it, where that is what is shown."""
+    def _timeline_picture(self) -> OwnPicture | None:
+        """Return the timeline as a picture to export, if it is shown; else None."""
         warps = self.panes.warps
         if not self.shows_warps or warps.run is None:
             return None
         return OwnPicture(f"{self.stepped.name}-timeline", warps.figure_size, warps.paint_figure)
 
-    def _say_no_timeline(self, failure: Failure) -> None:
+    def _show_no_timeline(self, failure: Failure) -> None:
         cancelled = failure.kind == "cancelled"
         self.panes.warps.say("Stopped." if cancelled else f"{failure.message}\n{failure.advice}".strip())
         self._light_lines(frozenset(), frozenset(), None)
@@ -468,12 +471,12 @@ class StepTab(QWidget):
             self.panes.warps.say("Modeling…")
 
     def _light_lines(self, issuing: frozenset[int], waiting: frozenset[int], picked: int | None) -> None:
-        """Light the lines that warps are at, where the timeline is seen."""
+        """Highlight the current lines of warps, if the timeline is visible."""
         if self.shows_warps:
             self.source.light_lines(issuing, waiting, picked)
 
     def _show_symbols(self) -> None:
-        """Write symbols into the cells, once they are worked out, or values."""
+        """Show symbols in the cells, once they are computed, or values."""
         models = self.models
         if models is None or not self.panes.symbols.isChecked():
             if models is not None:
@@ -483,9 +486,9 @@ class StepTab(QWidget):
         def find() -> None:
             from gpu.stepping.symbols import Symbols
 
-            found = Symbols(models.layout.dataflow).complete()
-            with suppress(RuntimeError):  # the page may have gone in the meantime
-                self._symbols_found.emit(models, found)
+            symbols = Symbols(models.layout.dataflow).complete()
+            with suppress(RuntimeError):  # the page may have been deleted in the meantime
+                self._symbols_ready.emit(models, symbols)
 
         in_background(find)
 
@@ -494,7 +497,7 @@ class StepTab(QWidget):
             self.panes.flow.show_layout(models.layout.with_symbols(symbols))
 
     def _show_picture(self) -> None:
-        """Show the picture that is chosen, at the moment that the others show."""
+        """Show the selected picture at the current moment."""
         if not self.shows_warps:
             self.source.light_lines(frozenset(), frozenset())
             self._show_machine_code()
@@ -502,18 +505,18 @@ class StepTab(QWidget):
         if self.shows_flow:
             self.panes.flow.show_moment(self.player.moment)
         self._turn_to_picture()
-        shown = self.panes.pictures.currentWidget()
-        if shown is self.orders:
+        view = self.panes.pictures.currentWidget()
+        if view is self.orders:
             self.orders.show_moment(self.player.moment)
-        elif shown is self.beside:
+        elif view is self.beside:
             self.beside.show_moment(self.player.moment)
-        elif shown is self.panes.warp:
+        elif view is self.panes.warp:
             self._show_warp(self.player.moment, self.snapshot(self.player.moment))
-        elif shown is self.panes.tiles:
+        elif view is self.panes.tiles:
             self._show_tiles(self.player.moment, self.snapshot(self.player.moment))
 
-    def _shown(self) -> ShownPicture | None:
-        """Return what is shown, for files of it; None while nothing is recorded."""
+    def _export_state(self) -> ShownPicture | None:
+        """Return the tab's state for exports; None while nothing is recorded."""
         models, snapshots, player = self.models, self.snapshots, self.player
         if models is None or snapshots is None:
             return None
@@ -528,12 +531,12 @@ class StepTab(QWidget):
         if failure.kind == "cancelled":
             self._stale = True
             if self.models is None:
-                self._say("Stopped. F5 records again.")
+                self._show_message("Stopped. F5 records again.")
             return
-        self._say(f"{failure.message}\n{failure.advice}".strip())
+        self._show_message(f"{failure.message}\n{failure.advice}".strip())
         self.failed.emit(failure)
 
-    def _say(self, text: str) -> None:
+    def _show_message(self, text: str) -> None:
         self.models = None
         self.panes.message.setText(text)
         if not self.shows_warps:
@@ -563,7 +566,7 @@ class StepTab(QWidget):
                 self._jump(moment)
 
     def _leave_code(self) -> None:
-        """Let the keys be for the picture."""
+        """Move the keyboard focus from the source to the picture."""
         (self.panes.pictures.currentWidget() or self).setFocus()
 
     def _show_moment(self, moment: int) -> None:
@@ -579,7 +582,7 @@ class StepTab(QWidget):
                 each.show_moment(moment)
         event = max(moment - 1, 0)
         file = models.files[event] if moment else self.stepped.file
-        # What a header of the simulator's own does has no text to be shown.
+        # Statements of the simulator's own headers have no source to show.
         has_text = bool(models.recording.text(file))
         line = int(models.lines[event]) if moment and has_text else None
         if has_text or not moment:
@@ -591,20 +594,20 @@ class StepTab(QWidget):
         self._moment_before = moment
 
     def _show_file(self, file: str, kernel: str, line: int | None) -> None:
-        """Show the file of the statement that has just run, a header's where it is there, and the kernel that runs."""
-        known = self._known(file)
-        if (known, kernel) != (self._file, self.source.code.kernel):
-            self._file = known
-            self.source.show_kernel(known, kernel, line)
+        """Show the file of the last statement, such as a header, at the current kernel."""
+        name = self._document_name(file)
+        if (name, kernel) != (self._file, self.source.code.kernel):
+            self._file = name
+            self.source.show_kernel(name, kernel, line)
             self._mark_findings()
 
-    def _known(self, file: str) -> str:
-        """Return the name under which a recording's file has a document."""
-        name, own = Path(file).name, self.stepped.file
-        return own if name == Path(own).name else name if (KERNELS / name).is_file() else file
+    def _document_name(self, file: str) -> str:
+        """Return the document name of a recording's file."""
+        name, subject_file = Path(file).name, self.stepped.file
+        return subject_file if name == Path(subject_file).name else name if (KERNELS / name).is_file() else file
 
     def _mark_findings(self) -> None:
-        """Mark the lines of the file that is shown at which something was found."""
+        """Mark the lines with findings in the visible file."""
         marks: dict[int, str] = {}
         if self.models is not None:
             for moment, finding in self.models.recording.findings:
@@ -613,24 +616,24 @@ class StepTab(QWidget):
         self.source.set_markers(marks)
 
     def _prefetch(self, moment: int, direction: int) -> Iterator[object]:
-        """Work out what keys can ask for next: one step on in the way of the last one, the barriers to both sides.
+        """Prepare the moments that keys can reach next: one step in the last direction, and the nearest barriers.
 
-        Only the dataflow is painted too: other pictures are as fast without.
+        Only the dataflow is also painted in advance; other pictures would not be faster.
         """
         models, player = self.models, self.player
         if models is None or not self.isVisible():
             return
-        for other in (moment + direction, player.border(direction), player.border(-direction)):
-            if 0 <= other <= player.end:
-                yield self.snapshot(other)
-                while self.shows_flow and not self.panes.flow.prepare(other):
+        for next_moment in (moment + direction, player.border(direction), player.border(-direction)):
+            if 0 <= next_moment <= player.end:
+                yield self.snapshot(next_moment)
+                while self.shows_flow and not self.panes.flow.prepare(next_moment):
                     yield None
-        files = [self._known(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
+        files = [self._document_name(file) for file in dict.fromkeys(models.files) if models.recording.text(file)]
         while not self.source.prepare(tuple(files)):
             yield None
 
     def snapshot(self, moment: int) -> Snapshot:
-        """Return what there is beside the pictures: of the thread that is followed, else of one that works."""
+        """Return the state at a moment for the followed thread, or else for an active one."""
         assert self.snapshots is not None
         return self.snapshots(moment, self.followed)
 
@@ -648,7 +651,7 @@ class StepTab(QWidget):
         self.panes.variables.say(now.variables)
 
     def _show_warp(self, moment: int, now: Snapshot) -> None:
-        """Show the variables of the warp that is looked at."""
+        """Show the variables of the current warp."""
         from gpu.stepping.moment.lanes import LaneState
         from gpu.stepping.moment.warp_variables import warp_variables
 
@@ -659,15 +662,15 @@ class StepTab(QWidget):
         self.panes.warp.show_warp(variables, active.tolist(), now.block * now.lanes.state.shape[1] + warp)
 
     def _show_tiles(self, moment: int, now: Snapshot) -> None:
-        """Show who holds what of the tiles that the statement multiplies, loads or stores."""
+        """Show which lanes hold the elements of the tiles that the statement multiplies, loads or stores."""
         from gpu.stepping.moment.tiles import tiles_at
 
         assert self.models is not None
         warps = now.lanes.state.shape[1]
-        found = tiles_at(self.models.recording, moment)
-        self.panes.tiles.show_tiles(found, now.block, now.thread, now.block * warps + now.thread // WARP)
+        product = tiles_at(self.models.recording, moment)
+        self.panes.tiles.show_tiles(product, now.block, now.thread, now.block * warps + now.thread // WARP)
 
-    # --- choosing
+    # --- selecting
 
     def _click_cell(self, row: int, cell: int) -> None:
         self.panes.flow.select(None if self.panes.flow.marks.selected == (row, cell) else (row, cell))
@@ -678,7 +681,7 @@ class StepTab(QWidget):
         self._show_moment(self.player.moment)
 
     def clear_selection(self) -> None:
-        """Close the settings; where they are closed, let nothing stand out any more but the current operation."""
+        """Close the settings or, if they are closed, clear the selection and the followed thread."""
         if self.settings.isVisible():
             self.settings.hide()
             return
@@ -690,7 +693,7 @@ class StepTab(QWidget):
 
     @property
     def anything_chosen(self) -> bool:
-        """Whether an element is lit, a thread is followed, or the settings are open."""
+        """Return whether an element is selected, a thread is followed, or the settings are open."""
         chosen = (self.panes.flow.marks.selected, self.followed, self.panes.warps.canvas.picked)
         return any(each is not None for each in chosen) or self.settings.isVisible()
 
@@ -707,7 +710,7 @@ class StepTab(QWidget):
             self.record()
 
     def close_down(self) -> None:
-        """Let nothing run on: the window closes."""
+        """Stop playback and exports before the window closes."""
         self.player.pause()
         self.panes.warps.player.pause()
         self.exports.cancel()
@@ -718,8 +721,8 @@ class StepTab(QWidget):
 
 
 def _block_of(request: StepRequest | None) -> str:
-    """Return which block of a run was recorded alone, in a line."""
+    """Return a line about the block of a run that was recorded."""
     assert isinstance(request, StepWriter)
     writer = request.writer
     blocks = writer.grid[0] * writer.grid[1] * writer.grid[2]
-    return f"Of the run: {writer.kernel}, block {writer.block_number} of {blocks}"
+    return f"From Run: {writer.kernel}, block {writer.block_number} of {blocks}"

@@ -1,1 +1,1 @@
-"""Widgets that know nothing of Lockstep: forms, grids, messages."""
+"""General-purpose widgets: forms, grids, messages."""

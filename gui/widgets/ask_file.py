@@ -1,4 +1,4 @@
-"""Asking for the name of a file, in the folder where the last one of its kind was."""
+"""File dialogs that start in the last folder used for a kind of file."""
 
 from __future__ import annotations
 
@@ -9,45 +9,63 @@ from PyQt6.QtWidgets import QFileDialog, QWidget
 
 
 class FolderMemory(Protocol):
-    """Who remembers folders from one time to the next."""
+    """Storage of the last used folder for each kind of file."""
 
     def folder(self, kind: str) -> Path | None:
-        """Return the folder of the last file of a kind; None where none is known."""
+        """Return the folder of the last file of a kind, or None."""
 
     def store_folder(self, kind: str, folder: Path) -> None:
-        """Remember where a file of a kind was."""
+        """Store the folder of a file of a kind."""
 
 
 _memory: FolderMemory | None = None
 
 
 def remember_in(memory: FolderMemory) -> None:
-    """Let folders be remembered there from now on."""
+    """Set where folders are stored from now on."""
     global _memory
     _memory = memory
 
 
 def ask_open(parent: QWidget, title: str, filters: str, kind: str, otherwise: Path | None = None) -> Path | None:
-    """Ask for a file that is there; `otherwise` is where to begin the first time. None for none."""
+    """Show a dialog for an existing file and return its path, or None if canceled.
+
+    Parameters
+    ----------
+    parent : QWidget
+    title : str
+        Title of the dialog.
+    filters : str
+        File name filters in Qt's format.
+    kind : str
+        Kind of file; the dialog starts in the last folder for it.
+    otherwise : Path, optional
+        Folder for the first time; the home folder by default.
+    """
     name, _ = QFileDialog.getOpenFileName(parent, title, str(_folder(kind, otherwise)), filters)
-    return _taken(kind, name)
+    return _store_folder(kind, name)
 
 
 def ask_save(
     parent: QWidget, title: str, name: str, filters: str, kind: str, otherwise: Path | None = None
 ) -> tuple[Path, str] | None:
-    """Ask for the name of a new file, `name` unless another is given; return it, and the filter that was chosen."""
-    given, chosen = QFileDialog.getSaveFileName(parent, title, str(_folder(kind, otherwise) / name), filters)
-    path = _taken(kind, given)
-    return None if path is None else (path, chosen)
+    """Show a dialog for a new file, with `name` as suggestion; return its path and the selected filter, or None.
+
+    The other parameters are the same as those of `ask_open`.
+    """
+    chosen_name, selected_filter = QFileDialog.getSaveFileName(
+        parent, title, str(_folder(kind, otherwise) / name), filters
+    )
+    path = _store_folder(kind, chosen_name)
+    return None if path is None else (path, selected_filter)
 
 
 def _folder(kind: str, otherwise: Path | None) -> Path:
-    known = _memory.folder(kind) if _memory is not None else None
-    return known or otherwise or Path.home()
+    stored = _memory.folder(kind) if _memory is not None else None
+    return stored or otherwise or Path.home()
 
 
-def _taken(kind: str, name: str) -> Path | None:
+def _store_folder(kind: str, name: str) -> Path | None:
     if not name:
         return None
     path = Path(name)

@@ -1,4 +1,4 @@
-"""A message that stands in the way of nothing: one sentence, advice, and detail for those who want it."""
+"""Non-modal message: one sentence, advice, and optional details."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gui.widgets.basic import button, label, restyle, role, row
 
 
 class Banner(QFrame):
-    """Hidden until there is something to say."""
+    """A message bar, hidden until there is a message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Banner(QFrame):
         self._refuse: Callable[[], object] = lambda: None
         self._about: tuple[str, ...] = ()
         self.action.clicked.connect(self._take_action)
-        self.more = button("Details", "flat", tip="Show the evidence")
+        self.more = button("Details", "flat", tip="Show details")
         self.more.setCheckable(True)
         self.dismiss = button("Dismiss", "flat")
         self.detail = QPlainTextEdit()
@@ -57,10 +57,20 @@ class Banner(QFrame):
         instead: tuple[str, Callable[[], object]] | None = None,
         about: tuple[str, ...] = (),
     ) -> None:
-        """Show a message in `tone`: bad, warn or neutral; `action` is a button's text and what it does.
+        """Show a message.
 
-        `instead` is the same for the button that closes the message, which does nothing else unless that is given.
-        `about` names what may end it, which `over` is given.
+        Parameters
+        ----------
+        message, advice, detail : str
+            A sentence, what to do about it, and details that are hidden at first.
+        tone : str
+            "bad", "warn" or "neutral".
+        action : (str, callable), optional
+            Text and callback of an additional button.
+        instead : (str, callable), optional
+            Text and callback of the closing button; without it, that button only closes the message.
+        about : tuple of str
+            Topics of the message; `over` hides the message for any of them.
         """
         self._about = about
         text, self._act = action or ("", lambda: None)
@@ -84,7 +94,7 @@ class Banner(QFrame):
         self.show()
 
     def over(self, what: str) -> None:
-        """Take back a message about something that is no more as it was."""
+        """Hide the message if it is about a topic that no longer applies."""
         if what in self._about:
             self.hide()
 

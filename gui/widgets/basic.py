@@ -1,4 +1,4 @@
-"""Small pieces that the window is put together from."""
+"""Basic widgets of the window: labels, buttons, cards, segments; and number formatting."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from gui.qt.events import is_of
 
 
 def role(widget: QWidget, name: str) -> None:
-    """Give `widget` the look that the style sheet has for `name`."""
+    """Set the role by which the style sheet styles `widget`."""
     widget.setProperty("role", name)
 
 
 def restyle(widget: QWidget, name: str, value: object) -> None:
-    """Set a property that the style sheet looks at, and let it look again."""
+    """Set a property that the style sheet selects by, and apply the style sheet again."""
     if widget.property(name) == value:
         return
     widget.setProperty(name, value)
@@ -43,11 +43,11 @@ def restyle(widget: QWidget, name: str, value: object) -> None:
 
 
 class Ground(QWidget):
-    """What cards stand on. It covers what is behind it: that need not be painted again whenever a card is."""
+    """The background of cards; it is opaque, so that repainting a card does not repaint widgets behind it."""
 
     def __init__(self) -> None:
         super().__init__()
-        # Qt takes a ground that a style sheet paints to let everything through, and paints all that is below it.
+        # Qt treats a background from a style sheet as transparent, and repaints everything behind it.
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
@@ -58,37 +58,37 @@ class Ground(QWidget):
 
 
 def label(text: str = "", look: str = "", *, wrap: bool = False, name: str = "") -> QLabel:
-    """Return a label with plain text."""
-    made = QLabel(text)
-    made.setTextFormat(Qt.TextFormat.PlainText)
-    made.setWordWrap(wrap)
+    """Return a label with plain text; `look` is its role in the style sheet, `name` its accessible name."""
+    widget = QLabel(text)
+    widget.setTextFormat(Qt.TextFormat.PlainText)
+    widget.setWordWrap(wrap)
     if look:
-        role(made, look)
+        role(widget, look)
     if name:
-        made.setAccessibleName(name)
-    return made
+        widget.setAccessibleName(name)
+    return widget
 
 
 def button(text: str, look: str = "", *, tip: str = "", name: str = "") -> QPushButton:
-    """Return a push button that Tab reaches."""
-    made = QPushButton(text)
+    """Return a push button that can be focused with Tab; `look` is its role in the style sheet, `tip` its tooltip."""
+    widget = QPushButton(text)
     if look:
-        role(made, look)
-    made.setToolTip(tip)
-    made.setAccessibleName(name or text)
-    made.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    return made
+        role(widget, look)
+    widget.setToolTip(tip)
+    widget.setAccessibleName(name or text)
+    widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return widget
 
 
 def row(*items: QWidget | int, spacing: int = 8) -> QHBoxLayout:
-    """Return a row of widgets; a number is a gap, and 0 one that stretches."""
+    """Return a row of widgets; a number adds a gap in pixels, 0 a stretchable gap."""
     layout = QHBoxLayout()
     _fill(layout, items, spacing)
     return layout
 
 
 def column(*items: QWidget | QLayout | int, spacing: int = 8) -> QVBoxLayout:
-    """Return a column of widgets; a number is a gap, and 0 one that stretches."""
+    """Return a column of widgets; a number adds a gap in pixels, 0 a stretchable gap."""
     layout = QVBoxLayout()
     _fill(layout, items, spacing)
     return layout
@@ -111,23 +111,23 @@ def _fill(layout: QBoxLayout, items: tuple[QWidget | QLayout | int, ...], spacin
 def split(
     orientation: Qt.Orientation, *parts: QWidget, sizes: Sequence[int] = (), stretch: Sequence[int] = ()
 ) -> QSplitter:
-    """Return parts in a line with handles between them; what room comes or goes they share as `stretch` says."""
-    made = QSplitter(orientation)
-    made.setChildrenCollapsible(False)
-    made.setHandleWidth(8)
+    """Return a splitter of `parts` with initial `sizes`; `stretch` are the factors by which they share other space."""
+    splitter = QSplitter(orientation)
+    splitter.setChildrenCollapsible(False)
+    splitter.setHandleWidth(8)
     for part in parts:
-        made.addWidget(part)
+        splitter.addWidget(part)
     for place, share in enumerate(stretch):
-        made.setStretchFactor(place, share)
+        splitter.setStretchFactor(place, share)
     if sizes:
-        made.setSizes(list(sizes))
-    return made
+        splitter.setSizes(list(sizes))
+    return splitter
 
 
 class ElidedLabel(QLabel):
-    """A label that ends in an ellipsis where there is not enough room, and says all of it in its tool tip.
+    """A label that is elided where space is short, with the full text as tooltip.
 
-    Its size does not depend on its text: another one lays out nothing anew, which it may be twenty times a second.
+    Its size does not depend on its text, so updates, perhaps twenty per second, never trigger a new layout.
     """
 
     def __init__(self, look: str, name: str, *, right: bool = False) -> None:
@@ -140,7 +140,7 @@ class ElidedLabel(QLabel):
         self._whole = self._shown = ""
 
     def say(self, text: str) -> None:
-        """Show another text."""
+        """Set the text."""
         if text == self._whole:
             return
         self._whole = text
@@ -182,7 +182,7 @@ class ElidedLabel(QLabel):
 
 
 class ElidedButton(QPushButton):
-    """A flat button that ends in an ellipsis where there is not enough room, and says all of it in its tool tip."""
+    """A flat button that elides its text where space is short, with the full text in its tooltip."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
@@ -193,7 +193,7 @@ class ElidedButton(QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
     def say(self, text: str, end: str = "") -> None:
-        """Show another text, and at its `end` what is never left out."""
+        """Set the text, and an `end` that is never elided."""
         self._end = end
         self.setText(text + end)
         self.setToolTip(f"{text}\n{self._tip}")
@@ -213,7 +213,7 @@ class ElidedButton(QPushButton):
 
 
 class Badge(QLabel):
-    """A word in a pill: "measured", "verified"."""
+    """A word in a rounded box, such as "measured" or "verified"."""
 
     def __init__(self, text: str = "", tone: str = "neutral") -> None:
         super().__init__(text)
@@ -230,11 +230,11 @@ class Badge(QLabel):
 
 
 HEAD_HEIGHT = 24
-"""Pixels of a card's title line."""
+"""Minimum height in pixels of a card's title line."""
 
 
 class Card(QFrame):
-    """A surface with a title line; `head` takes more for that line, `body` the rest."""
+    """A panel with a title line; `head` is the layout of that line, `body` that of the whole card."""
 
     def __init__(self, title: str, *, margins: tuple[int, int, int, int] = (12, 10, 12, 12)) -> None:
         super().__init__()
@@ -246,15 +246,15 @@ class Card(QFrame):
         self.body.setContentsMargins(*margins)
         self.body.setSpacing(8)
         self.body.addLayout(self.head)
-        # Titles of cards side by side stand on one line, whatever else their heads hold.
+        # The titles of neighboring cards align, whatever else their title lines contain.
         self.title.setMinimumHeight(HEAD_HEIGHT)
 
 
 class Segments(QWidget):
-    """A few exclusive choices side by side."""
+    """A row of buttons for a few exclusive choices."""
 
     picked = pyqtSignal(str)
-    """The name that is chosen now."""
+    """The name of the new choice."""
 
     def __init__(self, names: tuple[str, ...], accessible: str) -> None:
         super().__init__()
@@ -263,11 +263,11 @@ class Segments(QWidget):
         self.buttons = {}
         layout = self._line(self)
         for name in names:
-            made = button(name, "segment", name=f"{accessible}: {name}")
-            made.setCheckable(True)
-            self.group.addButton(made)
-            self.buttons[name] = made
-            layout.addWidget(made)
+            segment = button(name, "segment", name=f"{accessible}: {name}")
+            segment.setCheckable(True)
+            self.group.addButton(segment)
+            self.buttons[name] = segment
+            layout.addWidget(segment)
         self.buttons[names[0]].setChecked(True)
         self.group.buttonToggled.connect(lambda _, on: self.picked.emit(self.chosen) if on else None)
 
@@ -280,7 +280,7 @@ class Segments(QWidget):
         return layout
 
     def take_out(self, *names: str) -> QWidget:
-        """Return some of the choices as a part of their own, which may stand on another line."""
+        """Move some of the buttons to a separate widget, which can be placed on another line."""
         part = QWidget()
         layout = self._line(part)
         for name in names:
@@ -288,13 +288,13 @@ class Segments(QWidget):
         return part
 
     def choose(self, name: str) -> None:
-        """Choose `name` as a click would."""
+        """Select a choice, as a click would."""
         self.buttons[name].setChecked(True)
 
     @property
     def chosen(self) -> str:
-        """Return the name that is chosen."""
-        return next(name for name, made in self.buttons.items() if made.isChecked())
+        """Return the name of the selected choice."""
+        return next(name for name, segment in self.buttons.items() if segment.isChecked())
 
 
 def as_count(number: float) -> str:
@@ -303,7 +303,7 @@ def as_count(number: float) -> str:
 
 
 def as_figure(value: float) -> str:
-    """Return a number to three or four digits, as people read it."""
+    """Return a number with three or four significant digits."""
     size = abs(value)
     if size == 0:
         return "0"

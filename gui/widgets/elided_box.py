@@ -1,4 +1,4 @@
-"""Choices whose texts end in an ellipsis where there is not enough room: of a list, and one that is ticked."""
+"""Combo box and check box that elide their texts where space is short."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from PyQt6.QtWidgets import (
 )
 
 BRIEF = Qt.ItemDataRole.UserRole + 2
-"""Of a choice: what stands for it where all of it has no room."""
+"""Item role of the short text to show if the full text does not fit."""
 
 
 class ElidedBox(QComboBox):
-    """A list whose choice ends in an ellipsis where there is not enough room; its tool tip says all of it."""
+    """A combo box that elides its text where space is short, with the full text in its tooltip."""
 
     def __init__(self, name: str, tip: str) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class ElidedBox(QComboBox):
         self._show_tip("")
 
     def shown_text(self) -> str:
-        """Return the choice as far as there is room."""
+        """Return the current text as displayed, possibly elided."""
         room, metrics, text = self._room(), self.fontMetrics(), self.currentText()
         if metrics.horizontalAdvance(text) > room:
             text = self.currentData(BRIEF) or text
@@ -55,7 +55,7 @@ class ElidedBox(QComboBox):
 
 
 class ElidedCheck(QCheckBox):
-    """A choice to tick that takes what room there is; where that is not enough its tool tip begins with its text."""
+    """A check box that adapts to the available width and elides its text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

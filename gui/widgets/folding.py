@@ -1,4 +1,4 @@
-"""Settings that leave their room to what is made with them, where that is scarce: a line says and opens them."""
+"""Collapsible settings form: one line shows the values and expands the form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gui.widgets.forms import ParameterForm, in_words
 
 
 class FoldingForm(QWidget):
-    """A form that may be folded into a line of its values.
+    """A form that can be collapsed into a line of its values.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FoldingForm(QWidget):
         form.refused.connect(lambda: self.line.setChecked(True))
 
     def let_fold(self, on: bool) -> None:
-        """Fold the form into its line, which opens it from then on; or show all of it, without a line."""
+        """Collapse the form into a line that expands it on click, or show the form without a line."""
         if on != self.line.isHidden():
             return
         self.line.setVisible(on)
@@ -43,11 +43,11 @@ class FoldingForm(QWidget):
         self._show()
 
     def say(self, params: Mapping[str, Any]) -> None:
-        """Say the values in the line."""
+        """Set the values that the line shows."""
         self._words = " · ".join(words for _, words in in_words(self.form.parameters, params))
         self._show()
 
     def _show(self) -> None:
-        opened = self.line.isChecked()
-        self.form.setVisible(opened or self.line.isHidden())
-        self.line.say("Settings" if opened else self._words, end="  ▴" if opened else "  ▾")
+        is_open = self.line.isChecked()
+        self.form.setVisible(is_open or self.line.isHidden())
+        self.line.say("Settings" if is_open else self._words, end="  ▴" if is_open else "  ▾")

@@ -1,4 +1,4 @@
-"""Forms made from a pattern's declared parameters."""
+"""Input forms generated from a pattern's declared parameters."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from gui.widgets.wrapping import WrappingLayout
 
 _SLIDER_STEPS = 200
 _LONGEST_WORDS = 24
-"""Characters of a text that are quoted."""
+"""Maximum number of characters of a text in a summary."""
 
 
 class ParameterField(QWidget):
-    """One parameter: its label, and what its value is set by."""
+    """A parameter's label and input widgets."""
 
     changed = pyqtSignal()
 
@@ -47,20 +47,20 @@ class ParameterField(QWidget):
 
     @property
     def value(self) -> Any:
-        """Return what is entered; it is not checked yet."""
+        """Return the entered value, unchecked."""
         raise NotImplementedError
 
     def set_value(self, value: Any) -> None:
-        """Enter a value that has been checked, without a word to anybody."""
+        """Set a value that has already been checked, without emitting `changed`."""
         raise NotImplementedError
 
     @property
     def kept(self) -> Any:
-        """Return the value that stays when what is entered is refused; None where that is the one of last."""
+        """Return the value that stays in use while the entered one is invalid; None for the last accepted value."""
         return None
 
     def mark(self, bad: bool) -> None:
-        """Show whether the value is refused."""
+        """Show whether the value is invalid."""
 
     def _lay_out(self, *widgets: QWidget) -> None:
         layout = QVBoxLayout(self)
@@ -77,12 +77,14 @@ class ParameterField(QWidget):
 
 
 class ChoiceField(ParameterField):
-    """A list to choose from."""
+    """A combo box."""
 
     def __init__(self, parameter: Choice) -> None:
         super().__init__(parameter)
         self.box = QComboBox()
-        for title, option in zip(parameter.titles or map(_spoken, parameter.options), parameter.options, strict=True):
+        for title, option in zip(
+            parameter.titles or map(_option_title, parameter.options), parameter.options, strict=True
+        ):
             self.box.addItem(title, option)
         self.box.setAccessibleName(parameter.label)
         self.box.setAccessibleDescription(parameter.help)
@@ -104,14 +106,14 @@ class ChoiceField(ParameterField):
 
 
 class _Slider(QSlider):
-    """Wants to be long enough to be exact with; where room is scarce its least width does."""
+    """A slider that is preferably long enough for exact values, but can shrink where space is short."""
 
     def sizeHint(self) -> QSize:
         return QSize(look().px(110), super().sizeHint().height())
 
 
 class IntegerField(ParameterField):
-    """A slider to play with and a box to be exact in."""
+    """A slider for quick changes and a box for exact values."""
 
     def __init__(self, parameter: Integer) -> None:
         super().__init__(parameter)
@@ -122,9 +124,9 @@ class IntegerField(ParameterField):
         self.slider = _Slider(Qt.Orientation.Horizontal)
         self.slider.setAccessibleName(f"{parameter.label}, slider")
         steps = (parameter.maximum - parameter.minimum) // parameter.step
-        # A wide range is felt in ratios: 16 to 32 is as far as 1024 to 2048.
+        # A wide range gets a logarithmic slider: 16 to 32 is as far as 1024 to 2048.
         self._ratios = steps > _SLIDER_STEPS
-        self._least_ratio = max(parameter.minimum, 1)
+        self._min_ratio = max(parameter.minimum, 1)
         self.slider.setRange(0, _SLIDER_STEPS if self._ratios else steps)
         self.slider.setMinimumWidth(look().px(56))
         self._lay_out(self.box, self.slider)
@@ -143,7 +145,7 @@ class IntegerField(ParameterField):
 
     def set_value(self, value: Any) -> None:
         if value == self.box.value():
-            return  # perhaps somebody types it
+            return  # do not disturb typing
         for widget, number in ((self.box, int(value)), (self.slider, self._position(int(value)))):
             widget.blockSignals(True)
             widget.setValue(number)
@@ -153,7 +155,7 @@ class IntegerField(ParameterField):
         restyle(self.box, "bad", bad)
 
     def _position(self, value: int) -> int:
-        low, high = self._least_ratio, self._bounds.maximum
+        low, high = self._min_ratio, self._bounds.maximum
         if self._ratios:
             return round(_SLIDER_STEPS * math.log(max(value, low) / low) / math.log(high / low))
         return (value - self._bounds.minimum) // self._bounds.step
@@ -161,9 +163,9 @@ class IntegerField(ParameterField):
     def _from_slider(self, position: int) -> None:
         low, high, step = self._bounds.minimum, self._bounds.maximum, self._bounds.step
         if self._ratios and position:
-            least = self._least_ratio
-            exact = least * (high / least) ** (position / _SLIDER_STEPS)
-            # Whole powers of two are what people mean; the slider holds on to them.
+            low_ratio = self._min_ratio
+            exact = low_ratio * (high / low_ratio) ** (position / _SLIDER_STEPS)
+            # Powers of two are the usual choice, so the slider snaps to them.
             power = 2 ** round(math.log2(exact))
             exact = power if low <= power <= high and abs(math.log(exact / power)) < 0.06 else exact
             value = low + round((exact - low) / step) * step
@@ -182,7 +184,7 @@ class IntegerField(ParameterField):
 
 
 class LineField(ParameterField):
-    """A box of one line, which holds what is typed."""
+    """A single-line text box."""
 
     def __init__(self, parameter: Parameter) -> None:
         super().__init__(parameter)
@@ -202,7 +204,7 @@ class LineField(ParameterField):
 
 
 class RealField(LineField):
-    """A number as it is typed."""
+    """A single-line box for a real number."""
 
     def __init__(self, parameter: Real) -> None:
         super().__init__(parameter)
@@ -213,12 +215,12 @@ class RealField(LineField):
 
 
 class MatrixField(ParameterField):
-    """A grid of coefficients. The run view places its `editor`, which needs more room than a line has."""
+    """A grid of coefficients; the Run tab places its `editor`, which needs more space than the form's lines have."""
 
     def __init__(self, parameter: Matrix) -> None:
         super().__init__(parameter)
         self.largest = parameter.maximum
-        """How many rows and columns there may be."""
+        """Maximum number of rows and columns."""
         self.editor = MatrixEditor(parameter.label)
         self.editor.setAccessibleDescription(parameter.help)
         self._value = np.asarray(parameter.initial)
@@ -234,7 +236,7 @@ class MatrixField(ParameterField):
         self.editor.show_values(self._value, read_only=False)
 
     def preview(self, values: Any) -> None:
-        """Show a matrix that cannot be edited; the field keeps its own value."""
+        """Show a read-only matrix; the field's own value does not change."""
         self.editor.show_values(values, read_only=True)
 
     def edit(self) -> None:
@@ -247,7 +249,7 @@ class MatrixField(ParameterField):
 
 
 class TextField(ParameterField):
-    """A text of several lines, typed or pasted. A run view may place its `editor` where there is more room."""
+    """A multi-line text; a view may place its `editor` where there is more space."""
 
     def __init__(self, parameter: Text) -> None:
         super().__init__(parameter)
@@ -273,7 +275,7 @@ class TextField(ParameterField):
 
 
 class EdgesField(LineField):
-    """A line of rising numbers."""
+    """A single-line box for increasing numbers."""
 
     def __init__(self, parameter: BinEdges) -> None:
         super().__init__(parameter)
@@ -285,14 +287,14 @@ class EdgesField(LineField):
 
 
 class NumbersField(LineField):
-    """A line of numbers."""
+    """A single-line box for numbers."""
 
     def __init__(self, parameter: Numbers) -> None:
         super().__init__(parameter)
         self.box.setMinimumWidth(look().px(160))
 
     def set_value(self, value: Any) -> None:
-        # What is typed stays as it is typed, with its commas and the blank before the next number.
+        # Equal numbers keep the typed text, with its commas and a trailing space before the next number.
         if value != " ".join(self.box.text().replace(",", " ").split()):
             self.box.setText(value)
             self.box.setCursorPosition(0)
@@ -310,35 +312,35 @@ _FIELDS: dict[type[Parameter], type[ParameterField]] = {
 
 
 class ParameterForm(QWidget):
-    """All parameters of a pattern; what does not count at the moment is hidden.
+    """A form for all parameters of a pattern; parameters that do not apply are hidden.
 
     Parameters
     ----------
     parameters : tuple of Parameter
     columns : int
-        How many fields stand side by side; 0 puts as many into a line as have room.
+        Number of columns of fields; 0 fills each line with as many fields as fit.
     """
 
     changed = pyqtSignal(dict)
     """Every parameter's checked value."""
     invalid = pyqtSignal(str)
     refused = pyqtSignal()
-    """It says what is wrong."""
+    """The form shows an error."""
 
     def __init__(self, parameters: tuple[Parameter, ...], columns: int = 0) -> None:
         super().__init__()
         self.parameters = parameters
         self.fields = {parameter.name: _FIELDS[type(parameter)](parameter) for parameter in parameters}
-        self._lent: set[str] = set()
+        self._external_fields: set[str] = set()
         self.accepted = {name: field.parameter.initial for name, field in self.fields.items()}
-        """Every parameter's value as it was last accepted."""
-        self.error = label("", "error", name="What is wrong with the settings")
+        """The last accepted value of each parameter."""
+        self.error = label("", "error", name="Error in the settings")
         self.error.hide()
-        shown = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
-        self._columns = _Columns(shown, columns) if columns else None
+        visible = [field for field in self.fields.values() if not isinstance(field, MatrixField)]
+        self._columns = _Columns(visible, columns) if columns else None
         fields: QLayout = self._columns or WrappingLayout()
         if not columns:
-            for field in shown:
+            for field in visible:
                 fields.addWidget(field)
         for field in self.fields.values():
             field.changed.connect(self._check)
@@ -347,36 +349,36 @@ class ParameterForm(QWidget):
         layout.setSpacing(4)
         layout.addLayout(fields)
         layout.addWidget(self.error)
-        self._show_what_counts()
+        self._show_applicable()
 
     def lend(self, name: str) -> ParameterField:
-        """Return a field that is placed elsewhere from now on."""
+        """Return a field for placement outside the form, which no longer shows or hides it."""
         field = self.fields[name]
-        self._lent.add(name)
+        self._external_fields.add(name)
         field.hide()
         return field
 
     @property
     def values(self) -> dict[str, Any]:
-        """Return every field's value as it is entered."""
+        """Return the entered values of all fields, unchecked."""
         return {name: field.value for name, field in self.fields.items()}
 
     def set_values(self, values: Mapping[str, Any]) -> None:
-        """Enter values that have been checked, without a signal."""
+        """Set values that have already been checked, without a signal."""
         for name, value in values.items():
             self.fields[name].set_value(value)
             self.accepted[name] = value
         self.refuse("")
-        self._show_what_counts()
+        self._show_applicable()
 
     def change(self, **values: Any) -> None:
-        """Enter values as a user would."""
+        """Set values as a user would: check them and emit signals."""
         for name, value in values.items():
             self.fields[name].set_value(value)
         self._check()
 
     def refuse(self, message: str, name: str = "") -> None:
-        """Say below the fields what is wrong, and mark the field; an empty message takes it back."""
+        """Show an error below the fields and mark the field; an empty message clears the error."""
         self.error.setText(message)
         self.error.setVisible(bool(message))
         for each, field in self.fields.items():
@@ -385,41 +387,41 @@ class ParameterForm(QWidget):
             self.refused.emit()
 
     def _check(self) -> None:
-        self._show_what_counts()
+        self._show_applicable()
         checked = {}
         for name, field in self.fields.items():
             try:
                 checked[name] = field.parameter.check(field.value)
             except InputError as error:
-                self._go_back(name, field)
-                stays = f"{error.message} {field.kept} stays." if field.kept is not None else error.message
-                self.refuse(stays.replace(f"--{name}", field.parameter.label, 1), name)
+                self._restore_value(name, field)
+                text = f"{error.message} Still using {field.kept}." if field.kept is not None else error.message
+                self.refuse(text.replace(f"--{name}", field.parameter.label, 1), name)
                 self.invalid.emit(error.message)
                 return
         self.refuse("")
-        self._tell(checked)
+        self._accept(checked)
 
-    def _tell(self, checked: dict[str, Any]) -> None:
+    def _accept(self, checked: dict[str, Any]) -> None:
         self.accepted = dict(checked)
         self.changed.emit(checked)
 
-    def _go_back(self, name: str, field: ParameterField) -> None:
-        """Take back what was told of a number while it was typed that is refused now."""
+    def _restore_value(self, name: str, field: ParameterField) -> None:
+        """Return to the last valid number if a prefix of the now invalid one was accepted while it was typed."""
         if field.kept is not None and self.accepted[name] != field.kept:
-            self._tell({**self.accepted, name: field.parameter.check(field.kept)})
+            self._accept({**self.accepted, name: field.parameter.check(field.kept)})
 
-    def _show_what_counts(self) -> None:
+    def _show_applicable(self) -> None:
         values = self.values
         for field in self.fields.values():
-            if not isinstance(field, MatrixField) and field.parameter.name not in self._lent:
+            if not isinstance(field, MatrixField) and field.parameter.name not in self._external_fields:
                 field.setVisible(field.parameter.applies(values))
         if self._columns is not None:
             self._columns.close_up()
 
 
 def in_words(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> list[tuple[Parameter, str]]:
-    """Return the parameters that count and say something, each with its value in words; a size comes first."""
-    said: list[tuple[Parameter, str]] = []
+    """Return the applicable, informative parameters with their values as words, the size first."""
+    summary: list[tuple[Parameter, str]] = []
     for parameter in parameters:
         value = params[parameter.name]
         if not parameter.applies(params) or not isinstance(value, str | int | float):
@@ -427,20 +429,20 @@ def in_words(parameters: Sequence[Parameter], params: Mapping[str, Any]) -> list
         if isinstance(parameter, Integer) and parameter.least and value == parameter.minimum:
             continue
         if parameter.role is Role.SIZE:
-            said.insert(0, (parameter, f"{value} {parameter.unit}"))
+            summary.insert(0, (parameter, f"{value} {parameter.unit}"))
             continue
-        # A word speaks for itself, a number does not.
+        # A word needs no label, a number does.
         if isinstance(parameter, Text) and isinstance(value, str) and len(value) > _LONGEST_WORDS:
             value = f"{value[:_LONGEST_WORDS].rstrip()}…"
         if isinstance(value, float):
-            value = f"{value:.12g}"  # as its field shows it
-        worded = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
-        said.append((parameter, str(value) if worded else f"{parameter.label.lower()} {value}"))
-    return said
+            value = f"{value:.12g}"  # as in its field
+        is_word = isinstance(value, str) and not (value.isdecimal() or isinstance(parameter, Real))
+        summary.append((parameter, str(value) if is_word else f"{parameter.label.lower()} {value}"))
+    return summary
 
 
 class _Columns(QGridLayout):
-    """Fields side by side in so many columns; what is hidden leaves no hole."""
+    """A grid of fields; hidden fields leave no gaps."""
 
     def __init__(self, fields: Sequence[ParameterField], columns: int) -> None:
         super().__init__()
@@ -452,13 +454,13 @@ class _Columns(QGridLayout):
         self.close_up()
 
     def close_up(self) -> None:
-        """Let what is shown stand in the first places, one after the other."""
+        """Move the visible fields to the first cells of the grid."""
         for number, field in enumerate(sorted(self._fields, key=lambda field: field.isHidden())):
             self.removeWidget(field)
             self.addWidget(field, *divmod(number, self._across))
 
 
-def _spoken(option: str) -> str:
-    """Return an option's name as people write it: sobel-x becomes Sobel x."""
+def _option_title(option: str) -> str:
+    """Return an option's title: sobel-x becomes Sobel x."""
     text = option.replace("-", " ")
     return text[:1].upper() + text[1:]

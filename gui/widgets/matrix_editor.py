@@ -1,4 +1,4 @@
-"""A square grid of numbers to look at and to edit: color shows sign and size, the number the value."""
+"""Matrix editor: a grid of numbers, colored by sign and magnitude."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gui.painting.theme import code_font, look
 from gui.qt.events import is_of
 
 _LEGIBLE = 30
-"""A cell narrower than this, in pixels at the normal text size, shows its color only."""
+"""Minimum width of a cell that shows its number, in pixels at the normal text size."""
 
 
 class _Model(QAbstractTableModel):
@@ -36,7 +36,7 @@ class _Model(QAbstractTableModel):
         super().__init__(parent)
         self.values: Array = np.zeros((1, 1), np.float32)
         self.largest = 1.0
-        """The largest magnitude, which the colors of all cells go by; 1 where all are 0."""
+        """The largest magnitude, to which colors are scaled; 1 if all values are 0."""
         self.read_only = False
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
@@ -62,7 +62,7 @@ class _Model(QAbstractTableModel):
         try:
             number = _number(text)
         except ValueError:
-            self.refused.emit(f"{text!r} is not a number; write for example 0.25, -1 or 1/9.")
+            self.refused.emit(f"{text!r} is not a number. Enter for example 0.25, -1 or 1/9.")
             return False
         if self.values[index.row(), index.column()] != number:
             self.values = self.values.copy()
@@ -95,7 +95,7 @@ def _number(text: str) -> np.float32:
 
 
 def short_number(value: float) -> str:
-    """Return a coefficient in at most five characters or so."""
+    """Return a coefficient in about five characters."""
     if value == int(value) and abs(value) < 1000:
         return str(int(value))
     if 0.001 <= abs(value) < 100:
@@ -118,8 +118,8 @@ class _Painter(QStyledItemDelegate):
         area = QRect(option.rect).adjusted(0, 0, -1, -1) if option.rect.width() > 6 else QRect(option.rect)
         painter.fillRect(area, ground)
         if option.rect.width() >= look().px(_LEGIBLE) and option.rect.height() >= look().px(14):
-            bright = 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 140
-            painter.setPen(QColor("#0b1118" if bright else "#f2f6fb"))
+            is_bright = 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 140
+            painter.setPen(QColor("#0b1118" if is_bright else "#f2f6fb"))
             size = min(look().small_px, round(option.rect.width() / 3.2), option.rect.height() - 2)
             painter.setFont(code_font(max(8, size)))
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter, short_number(value))
@@ -136,7 +136,7 @@ class _Painter(QStyledItemDelegate):
 
 
 class MatrixEditor(QTableView):
-    """Shows a matrix; edits it where it is not a preview. Enter, F2 or typing edits a cell; arrow keys move."""
+    """A table to view and edit a matrix. Enter, F2 or typing edits a cell; arrow keys move."""
 
     changed = pyqtSignal()
     refused = pyqtSignal(str)
@@ -171,35 +171,35 @@ class MatrixEditor(QTableView):
 
     @property
     def values(self) -> Array:
-        """Return what is shown: float32, square."""
+        """Return the matrix: square, float32."""
         return self._model.values
 
     @property
     def read_only(self) -> bool:
-        """Whether this is a preview."""
+        """Return whether editing is disabled."""
         return self._model.read_only
 
     def show_values(self, values: Array, *, read_only: bool) -> None:
-        """Show another matrix; the cell that has the focus keeps it where the size allows."""
+        """Show another matrix; the focused cell keeps the focus if the size is the same."""
         if self._model.read_only == read_only and np.array_equal(self._model.values, values):
             return
-        where = self.currentIndex()
-        row, column = where.row(), where.column()
-        same = self._model.values.shape == np.shape(values)
+        current = self.currentIndex()
+        row, column = current.row(), current.column()
+        is_same_size = self._model.values.shape == np.shape(values)
         self._model.replace(values, read_only=read_only)
         self._fit()
-        if same and where.isValid():
+        if is_same_size and current.isValid():
             self.setCurrentIndex(self._model.index(row, column))
 
     def _fit(self) -> None:
-        """Make the cells square, as large as the place allows, in the middle of it."""
+        """Make the cells as large as fit, square or up to 1.45 times as wide as high, and center the grid."""
         rows = self._model.rowCount()
         side = max(2, min(self.width(), self.height()) // rows)
-        wide = max(side, min(self.width() // rows, round(side * 1.45)))
+        width = max(side, min(self.width() // rows, round(side * 1.45)))
         for index in range(rows):
-            self.setColumnWidth(index, wide)
+            self.setColumnWidth(index, width)
             self.setRowHeight(index, side)
-        spare_x, spare_y = self.width() - wide * rows, self.height() - side * rows
+        spare_x, spare_y = self.width() - width * rows, self.height() - side * rows
         self.setViewportMargins(max(0, spare_x // 2), max(0, spare_y // 2), 0, 0)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -211,7 +211,7 @@ class MatrixEditor(QTableView):
         self.left.emit()
 
     def event(self, event: QEvent | None) -> bool:
-        # A digit begins a number here: it must not choose a variant of the pattern.
+        # A digit starts a number here: it must not trigger the shortcut that selects a variant.
         override = is_of(event, QEvent.Type.ShortcutOverride)
         if override and isinstance(event, QKeyEvent) and not self.read_only:
             plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier

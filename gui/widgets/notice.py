@@ -1,4 +1,4 @@
-"""A short text to read and close."""
+"""Dialog with a short text and a Close button."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gui.widgets.basic import button, label, row
 
 
 class Notice(QDialog):
-    """A title, a text with HTML's tags, and a button; it does not hold up the window.
+    """A dialog with a title, an HTML text and a Close button; it does not block the window.
 
     Parameters
     ----------
     parent : QWidget
     title : str
     columns : str
-        The text; several stand side by side, and no line of theirs is broken.
+        The text as HTML; several columns are placed side by side, without wrapping lines.
     """
 
     def __init__(self, parent: QWidget, title: str, *columns: str) -> None:
@@ -51,12 +51,12 @@ class Notice(QDialog):
         layout.addLayout(row(0, close))
 
     def showEvent(self, event: QShowEvent | None) -> None:
-        """Take what room the text wants, now that its fonts are known; what the window has not is scrolled to."""
+        """Fit the dialog to its text, now that the fonts are known; scroll if the window is too small."""
         content, window = self.area.widget(), self.parentWidget()
         if content is not None and window is not None:
             room = window.size() - QSize(look().px(60), look().px(150))
-            wanted = content.sizeHint()
-            bar = QSize(14 if wanted.height() > room.height() else 0, 14 if wanted.width() > room.width() else 0)
-            self.area.setMinimumSize((wanted + bar).boundedTo(room))
+            preferred = content.sizeHint()
+            bar = QSize(14 if preferred.height() > room.height() else 0, 14 if preferred.width() > room.width() else 0)
+            self.area.setMinimumSize((preferred + bar).boundedTo(room))
             self.adjustSize()
         super().showEvent(event)

@@ -1,4 +1,4 @@
-"""A box for a whole number, which leaves what is typed as it is typed."""
+"""Spin box for a whole number that does not alter typed input."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from PyQt6.QtGui import QValidator
 from PyQt6.QtWidgets import QSpinBox
 
 _MOST = 2**31 - 1
-"""What Qt's box holds."""
+"""The largest value of Qt's spin box."""
 
 
 class NumberBox(QSpinBox):
-    """A number from `low` to `high`, which arrows keep to; others can be typed, and it is for others to refuse them.
+    """A number from `low` to `high` for the arrows; other numbers can be typed, and the caller rejects them.
 
-    Qt's own box drops the digit that makes a number too large: of 4096 it leaves 409.
+    Qt's spin box drops the digit that makes a number too large: 4096 becomes 409.
 
     Parameters
     ----------
     low, high : int
     step : int
-        How far an arrow goes.
+        Step of the arrows; valid values are multiples of it above `low`.
     least : str
-        What is shown for `low`; "" shows the number.
+        Text shown for `low`; "" shows the number.
     """
 
     def __init__(self, low: int, high: int, step: int = 1, least: str = "") -> None:
         super().__init__()
-        self.low, self.high, self._least = low, high, least
+        self.low, self.high, self._low_text = low, high, least
         self.kept = low
-        """The number before somebody began to type."""
+        """The last valid number."""
         self.setRange(-_MOST, _MOST)
         self.setSingleStep(step)
         self.editingFinished.connect(self._settle)
 
     @property
     def sound(self) -> bool:
-        """Whether the number is neither too small nor too large, and one that arrows come to."""
+        """Return whether the number is in range and a multiple of the step above `low`."""
         return self.low <= self.value() <= self.high and (self.value() - self.low) % self.singleStep() == 0
 
     def setValue(self, value: int) -> None:
@@ -47,8 +47,8 @@ class NumberBox(QSpinBox):
 
     def stepBy(self, steps: int) -> None:
         step = self.singleStep()
-        wanted = min(max(self.value() + steps * step, self.low), self.high)
-        self.setValue(self.low + (wanted - self.low) // step * step)
+        target = min(max(self.value() + steps * step, self.low), self.high)
+        self.setValue(self.low + (target - self.low) // step * step)
 
     def stepEnabled(self) -> QSpinBox.StepEnabledFlag:
         up, down = QSpinBox.StepEnabledFlag.StepUpEnabled, QSpinBox.StepEnabledFlag.StepDownEnabled
@@ -56,17 +56,17 @@ class NumberBox(QSpinBox):
         return (up if self.value() < self.high else none) | (down if self.value() > self.low else none)
 
     def textFromValue(self, value: int) -> str:
-        return self._least if self._least and value == self.low else str(value)
+        return self._low_text if self._low_text and value == self.low else str(value)
 
     def valueFromText(self, text: str | None) -> int:
-        if text == self._least and self._least:
+        if text == self._low_text and self._low_text:
             return self.low
         return min(max(int(text or 0), -_MOST), _MOST)
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
         digits = text.removeprefix("-")
-        if (self._least and text == self._least) or (digits.isascii() and digits.isdigit()):
+        if (self._low_text and text == self._low_text) or (digits.isascii() and digits.isdigit()):
             return QValidator.State.Acceptable, text, place
-        unfinished = not digits or self._least.startswith(text)
+        unfinished = not digits or self._low_text.startswith(text)
         return (QValidator.State.Intermediate if unfinished else QValidator.State.Invalid), text, place

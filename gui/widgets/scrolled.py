@@ -1,4 +1,4 @@
-"""A column that is scrolled where it has less room than it takes."""
+"""Vertically scrollable column of widgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gui.widgets.basic import Ground
 
 
 class _Column(Ground):
-    """As high as it must be: Qt scrolls what is not as high as it would like to be."""
+    """A column that asks only for its minimum height; Qt would scroll as soon as the preferred height does not fit."""
 
     def heightForWidth(self, width: int) -> int:
         layout = self.layout()
@@ -19,7 +19,7 @@ class _Column(Ground):
 
 
 class Scrolled(QScrollArea):
-    """Lays out a column from top to bottom, as wide as there is room; nothing in it gets less height than it needs."""
+    """A scroll area with a column as wide as the area; no widget in it gets less than its minimum height."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,8 +34,8 @@ class Scrolled(QScrollArea):
 
     def minimumSizeHint(self) -> QSize:
         bar = self.verticalScrollBar()
-        beside = bar.sizeHint().width() if bar is not None and bar.maximum() > 0 else 0
-        return QSize(self.content.minimumSizeHint().width() + beside, super().minimumSizeHint().height())
+        bar_width = bar.sizeHint().width() if bar is not None and bar.maximum() > 0 else 0
+        return QSize(self.content.minimumSizeHint().width() + bar_width, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         if (viewport := self.viewport()) is not None:
@@ -44,5 +44,5 @@ class Scrolled(QScrollArea):
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if event is not None and event.type() == QEvent.Type.LayoutRequest:
-            self.updateGeometry()  # Qt takes it that what is scrolled may have any width
+            self.updateGeometry()  # Qt assumes that scrolled content may have any width
         return super().eventFilter(watched, event)

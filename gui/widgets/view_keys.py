@@ -1,4 +1,4 @@
-"""Keys of a view that count wherever the keyboard's focus is, while the view is seen and nobody types."""
+"""Keyboard shortcuts of a view that work wherever the focus is, while the view is visible and no text is edited."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from PyQt6.QtWidgets import (
 
 
 def takes_text(widget: QWidget | None) -> bool:
-    """Whether what is typed goes into a widget."""
+    """Return whether a widget accepts typed text."""
     texts = QLineEdit | QAbstractSpinBox | QPlainTextEdit | QTextEdit
     return isinstance(widget, texts) and not widget.isReadOnly()
 
 
 class ViewKeys(QObject):
-    """The keys of a view; since Space is one of them, Return presses the button that has the focus.
+    """The shortcuts of a view; since Space may be one of them, Return presses the focused button.
 
     Parameters
     ----------
     view : QWidget
-        Where it is not seen, they do nothing.
+        While it is hidden, the shortcuts do nothing.
     keys : mapping of str to callable
-        What each does.
+        The action of each key.
     once : tuple of str
-        Those that do it once, however long they are held.
+        Keys that do not repeat while held.
     """
 
     def __init__(self, view: QWidget, keys: Mapping[str, Callable[[], object]], once: tuple[str, ...] = ()) -> None:
@@ -47,17 +47,17 @@ class ViewKeys(QObject):
         self._follow_focus(None, app.focusWidget())
 
     def _shortcut(self, view: QWidget, key: str, do: Callable[[], object], *, again: bool) -> QShortcut:
-        made = QShortcut(QKeySequence(key), view)
-        made.setContext(Qt.ShortcutContext.WindowShortcut)
-        made.setAutoRepeat(again)
-        made.activated.connect(do)
-        return made
+        shortcut = QShortcut(QKeySequence(key), view)
+        shortcut.setContext(Qt.ShortcutContext.WindowShortcut)
+        shortcut.setAutoRepeat(again)
+        shortcut.activated.connect(do)
+        return shortcut
 
-    def _follow_focus(self, _: QWidget | None, now: QWidget | None) -> None:
-        for each in self._keys:
-            each.setEnabled(not takes_text(now))
-        for each in self._press:
-            each.setEnabled(isinstance(now, QAbstractButton | QComboBox))
+    def _follow_focus(self, _: QWidget | None, focused: QWidget | None) -> None:
+        for shortcut in self._keys:
+            shortcut.setEnabled(not takes_text(focused))
+        for shortcut in self._press:
+            shortcut.setEnabled(isinstance(focused, QAbstractButton | QComboBox))
 
     def _press_focused(self) -> None:
         match QApplication.focusWidget():

@@ -1,4 +1,4 @@
-"""Widgets one after the other, as words in a paragraph: what does not fit a line begins the next."""
+"""Flow layout: widgets in lines, like the words of a paragraph."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from PyQt6.QtWidgets import QLayout, QLayoutItem, QWidget
 
 
 class WrappingLayout(QLayout):
-    """Puts what is visible side by side, each as wide as it wants to be, on as many lines as it takes.
+    """Place the visible widgets side by side at their preferred widths, on as many lines as needed.
 
-    Where it takes fewer lines if each is as narrow as it may be, they share what room there is then.
+    If their minimum widths need fewer lines, use those lines, and let the widgets share the available width.
 
     Parameters
     ----------
@@ -17,7 +17,7 @@ class WrappingLayout(QLayout):
     across, down : int
         Pixels between neighbors and between lines.
     spread : bool
-        Whether a line reaches from one end to the other, its room between the neighbors.
+        Justify each line: distribute its spare width between the widgets.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class WrappingLayout(QLayout):
         return [item for item in self._items if not item.isEmpty()]
 
     def _place(self, rect: QRect, *, apply: bool) -> int:
-        """Go through the lines; return their height together."""
-        wanted = self._lines(rect.width(), narrow=False)
+        """Place the lines, if `apply` is set; return their total height."""
+        preferred = self._lines(rect.width(), narrow=False)
         narrow = self._lines(rect.width(), narrow=True)
         y = rect.y()
-        for line in narrow if len(narrow) < len(wanted) else wanted:
+        for line in narrow if len(narrow) < len(preferred) else preferred:
             widths = [min(item.sizeHint().width(), rect.width()) for item in line]
             over = sum(widths) + self._across * (len(line) - 1) - rect.width()
-            slack = [width - self._least(item, rect.width()) for item, width in zip(line, widths, strict=True)]
+            slack = [width - self._min_width(item, rect.width()) for item, width in zip(line, widths, strict=True)]
             x, height = rect.x(), max(item.sizeHint().height() for item in line)
             between = -over // (len(line) - 1) if self._spread and over < 0 and len(line) > 1 else 0
             for item, width, spare in zip(line, widths, slack, strict=True):
@@ -104,14 +104,14 @@ class WrappingLayout(QLayout):
         lines: list[list[QLayoutItem]] = []
         used = 0
         for item in self._visible():
-            wanted = self._least(item, width) if narrow else min(item.sizeHint().width(), width)
-            if not lines or used + self._across + wanted > width:
+            item_width = self._min_width(item, width) if narrow else min(item.sizeHint().width(), width)
+            if not lines or used + self._across + item_width > width:
                 lines.append([])
                 used = -self._across
             lines[-1].append(item)
-            used += self._across + wanted
+            used += self._across + item_width
         return lines
 
     @staticmethod
-    def _least(item: QLayoutItem, width: int) -> int:
+    def _min_width(item: QLayoutItem, width: int) -> int:
         return min(item.minimumSize().width(), item.sizeHint().width(), width)

@@ -1,1 +1,1 @@
-"""Arrays as grids of values, with what the statement touches."""
+"""Arrays as grids of values, with the elements that the current statement accesses."""

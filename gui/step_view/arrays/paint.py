@@ -1,4 +1,4 @@
-"""Paints an array as a grid of cells with values; of a grid that was painted before only cells that have changed."""
+"""Painter of an array as a grid of cells with values; it repaints only the cells that changed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from gui.step_view.arrays.panels import Panel
 from gui.step_view.arrays.shades import Mark, Range, Shades, are_light, laid_over
 
 READABLE = 17
-"""Pixels of a cell from which it carries its value."""
+"""Minimum size in pixels of a cell that shows its value."""
 _SHORT = 4
-"""Characters of values that are told apart without more room between them."""
+"""Maximum number of characters of a value that needs no extra space to the next cell."""
 _DARK_TEXT, _LIGHT_TEXT = "#0b0f14", "#f2f5f9"
 
 
@@ -35,7 +35,7 @@ class ValueGrid:
     cell : float
         Pixels of a cell.
     ratio : float
-        Pixels of the screen for each of the picture.
+        Device pixel ratio.
     """
 
     def __init__(self, shape: tuple[int, int], cell: float, ratio: float) -> None:
@@ -47,13 +47,25 @@ class ValueGrid:
         self._cells = Pixmaps()
         font = code_font(max(8, min(look().small_px, round(cell * 0.4))))
         self._lettering = Lettering(font)
-        wide = QFontMetricsF(font).horizontalAdvance("0")
-        room = int((cell - 3) / wide)
-        # Long values, which fill their cells, are kept apart.
-        self._room = max(1, room if room <= _SHORT else int((cell - wide) / wide))
+        digit_width = QFontMetricsF(font).horizontalAdvance("0")
+        room = int((cell - 3) / digit_width)
+        # Long values, which fill their cells, need a margin.
+        self._room = max(1, room if room <= _SHORT else int((cell - digit_width) / digit_width))
 
     def paint(self, painter: QPainter, panel: Panel, at: QPointF, values: Range | None, marks: Sequence[Mark]) -> None:
-        """Paint an array, dark for the least of a pair of values, light for the greatest, and what is touched of it."""
+        """Paint an array with marks on accessed cells.
+
+        Parameters
+        ----------
+        painter : QPainter
+        panel : Panel
+            The array; its shape is that of the grid.
+        at : QPointF
+            Position of the grid's top left corner.
+        values : (float, float) or None
+            Values with the darkest and the lightest shade; None for 0 and 1.
+        marks : sequence of Mark
+        """
         changed = self._shades.take(panel, values)
         if changed.any():
             self._update(panel, changed)
@@ -72,13 +84,13 @@ class ValueGrid:
         painter = QPainter(self._picture)
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Source)
         places = np.flatnonzero(changed.reshape(-1))
-        known = panel.known.reshape(-1)[places]
-        shown = [text if there else "" for text, there in
-                 zip(texts(panel.values.reshape(-1)[places], self._room), known.tolist(), strict=True)]  # fmt: skip
+        has_value = panel.known.reshape(-1)[places]
+        shown_texts = [text if is_known else "" for text, is_known in
+                 zip(texts(panel.values.reshape(-1)[places], self._room), has_value.tolist(), strict=True)]  # fmt: skip
         colors, light = (each.reshape(-1)[places].tolist() for each in (self._shades.colors, self._shades.light))
         tops, lefts = (each * self.cell for each in divmod(places, self.shape[1]))
-        looks = list(zip(colors, shown, light, strict=True))
-        # The same values come again and again.
+        looks = list(zip(colors, shown_texts, light, strict=True))
+        # Values repeat often, so their cells are cached.
         cells = {each: self._cells.at(each, partial(self._cell, *each)) for each in set(looks)}
         for left, top, each in zip(lefts.tolist(), tops.tolist(), looks, strict=True):
             painter.drawPixmap(QPointF(left, top), cells[each])
@@ -87,10 +99,10 @@ class ValueGrid:
     def _cell(self, color: int, text: str, on_light: bool) -> QPixmap:
         """Return a painted cell."""
         ratio = self._picture.devicePixelRatio()
-        made = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
-        made.setDevicePixelRatio(ratio)
-        made.fill(QColor(look().theme.surface))
-        painter = QPainter(made)
+        picture = QPixmap(round(self.cell * ratio), round(self.cell * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(QColor(look().theme.surface))
+        painter = QPainter(picture)
         box = QRectF(0, 0, self.cell, self.cell)
         painter.fillRect(box.adjusted(0.5, 0.5, -0.5, -0.5), QColor.fromRgb(color))
         if text:
@@ -98,18 +110,18 @@ class ValueGrid:
             painter.setPen(QColor(_DARK_TEXT if on_light else _LIGHT_TEXT))
             self._lettering.center(painter, box, text)
         painter.end()
-        return made
+        return picture
 
     def _letter(self, painter: QPainter, panel: Panel, at: QPointF, marks: Sequence[Mark]) -> None:
-        """Paint the values of cells over what marks them, dark where that is light."""
+        """Paint the values of marked cells over the marks, dark on light colors."""
         places = np.unique(np.concatenate([mark.cells for mark in marks]))
         places = places[panel.known.reshape(-1)[places]]
         on_light = are_light(laid_over(self._shades.colors.reshape(-1), marks)[places])
         painter.setFont(self._lettering.font)
-        for color, here in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
+        for color, cells in ((_DARK_TEXT, places[on_light]), (_LIGHT_TEXT, places[~on_light])):
             painter.setPen(QColor(color))
-            shown = texts(panel.values.reshape(-1)[here], self._room)
-            for place, text in zip(here.tolist(), shown, strict=True):
+            shown_texts = texts(panel.values.reshape(-1)[cells], self._room)
+            for place, text in zip(cells.tolist(), shown_texts, strict=True):
                 row, column = divmod(place, self.shape[1])
                 box = QRectF(at.x() + column * self.cell, at.y() + row * self.cell, self.cell, self.cell)
                 self._lettering.center(painter, box, text)

@@ -1,4 +1,4 @@
-"""What the picture of the arrays shows at a moment: each array as rows and columns, and what the statement touches."""
+"""Panels of the arrays picture at a moment: each array, or the displayed part of it, as rows and columns."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from gpu.declaration.pattern import Array
 from gpu.stepping.moment.touched import Touched
 
 _MOST = 4096
-"""Elements of an array up to which all are shown; of a larger one the part that the launch has to do with."""
+"""Maximum number of elements of a fully shown array; of a larger one, only the part that the launch accesses."""
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """An array, or the plane or the part of it that is looked at, as rows and columns.
+    """An array, or the displayed plane or part of it, as rows and columns.
 
     Parameters
     ----------
     number : int
-        Of the array in its trace.
+        The array's number in its trace.
     first : int
         The array's element at the top left.
     values : array, shape (rows, columns)
     known : bool array, same shape
-        Where there is a value: nobody has written the others yet, or the last row ends early.
+        True for cells with a value; false if not yet written, or beyond the end of the last row.
     pitch : int
-        Elements from one row of the array to the next; 0 for as many as there are columns.
+        Elements between the starts of two rows of the array; 0 for the number of columns.
     corner : (int, int) or None
-        The row and the column, of the array or the plane, at the top left; None for an array without rows.
+        Row and column, in the array or plane, of the top left cell; None for a one-dimensional array.
     """
 
     number: int
@@ -44,24 +44,24 @@ class Panel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Return the number of rows and columns."""
         return self.values.shape[0], self.values.shape[1]
 
     def wrapped(self, width: int) -> Panel:
-        """Return the elements of a single row in rows of at most `width`; what has rows stays as it is."""
+        """Return a one-dimensional panel in rows of at most `width` elements; others are unchanged."""
         shape = wrapped(self.shape, width)
         if shape == self.shape:
             return self
-        values, known = np.zeros(shape, self.values.dtype), np.zeros(shape, bool)
-        values.reshape(-1)[: self.values.size], known.reshape(-1)[: self.known.size] = self.values, self.known
-        return replace(self, values=values, known=known, pitch=0)
+        values, has_value = np.zeros(shape, self.values.dtype), np.zeros(shape, bool)
+        values.reshape(-1)[: self.values.size], has_value.reshape(-1)[: self.known.size] = self.values, self.known
+        return replace(self, values=values, known=has_value, pitch=0)
 
     def places(self, elements: Array) -> Array:
-        """Return the cells of elements of the array, counted row by row; -1 for what is not shown."""
+        """Return the row-major cell of each array element, or -1 if it is not shown."""
         row, column = np.divmod(elements - self.first, self.pitch or self.shape[1])
         inside = (row >= 0) & (row < self.shape[0]) & (column < self.shape[1])
-        found: Array = np.where(inside, row * self.shape[1] + column, -1)
-        return found
+        cells: Array = np.where(inside, row * self.shape[1] + column, -1)
+        return cells
 
     def element(self, place: int) -> int:
         """Return the element of the array that a cell shows."""
@@ -69,7 +69,7 @@ class Panel:
         return self.first + row * (self.pitch or self.shape[1]) + column
 
     def index(self, place: int) -> str:
-        """Return the row and the column of a cell in the array, or its element where that has no rows."""
+        """Return a cell's index text: "[row][column]", or "[element]" for a one-dimensional array."""
         if self.corner is None:
             return f"[{self.element(place)}]"
         row, column = divmod(place, self.shape[1])
@@ -77,7 +77,7 @@ class Panel:
 
 
 def wrapped(shape: tuple[int, int], width: int) -> tuple[int, int]:
-    """Return the rows and columns of a single row that is written in rows of at most `width`."""
+    """Return the shape of a single row after wrapping it to at most `width` columns."""
     rows, columns = shape
     return shape if rows > 1 or columns <= width else (-(-columns // width), width)
 
@@ -85,13 +85,24 @@ def wrapped(shape: tuple[int, int], width: int) -> tuple[int, int]:
 def panels(
     trace: Any, shapes: Any, step: int, block: int, touches: list[Touched], given: Collection[str]
 ) -> list[Panel]:
-    """Return the arrays to show at a step of a launch: those of the launch, and the shared ones of a block.
+    """Return the panels of a launch's arrays at a step, including the shared arrays of one block.
 
-    What has no rows is a single one.
-
-    `given` are the names of those that held something before.
+    Parameters
+    ----------
+    trace : Trace
+        The launch's trace.
+    shapes : sequence or None
+        The arrays' shapes by number; an array without a shape is one row.
+    step : int
+        Number of executed events.
+    block : int
+        The block that provides the shared arrays.
+    touches : list of Touched
+        Elements that the current statement accesses; they select the plane of a three-dimensional array.
+    given : collection of str
+        Names of the arrays that had values before the launch.
     """
-    made = []
+    result = []
     for array in trace.arrays:
         if array.space == "local" or (array.block is not None and array.block != block) or not array.count:
             continue
@@ -99,22 +110,22 @@ def panels(
             continue
         shape = tuple(shapes[array.number]) if shapes is not None and shapes[array.number] else (array.count,)
         values = trace.array(array.number, step)[: array.count]
-        there = np.ones(array.count, bool)
+        has_value = np.ones(array.count, bool)
         if array.space != "constant" and array.name not in given:
-            there = trace.memory.written(array, step)
-        first, where = 0, ""
+            has_value = trace.memory.written(array, step)
+        first, plane_title = 0, ""
         if len(shape) > 2:
-            # One plane of several: the one that is touched.
+            # Of several planes, show the one that is accessed.
             plane = int(np.prod(shape[-2:]))
-            own = [touch.elements for touch in touches if touch.number == array.number and touch.elements.size]
-            index = int(own[0][0]) // plane if own else 0
-            first, where = index * plane, f"  plane {index}" if values.size > plane else ""
-            values, there, shape = values[first : first + plane], there[first : first + plane], shape[-2:]
+            own_elements = [touch.elements for touch in touches if touch.number == array.number and touch.elements.size]
+            index = int(own_elements[0][0]) // plane if own_elements else 0
+            first, plane_title = index * plane, f"  plane {index}" if values.size > plane else ""
+            values, has_value, shape = values[first : first + plane], has_value[first : first + plane], shape[-2:]
         rows, columns = (1, values.size) if len(shape) < 2 else shape
-        values, there = values.reshape(rows, columns), there.reshape(rows, columns)
-        title = f"{array.name}  {array.space}{where}"
+        values, has_value = values.reshape(rows, columns), has_value.reshape(rows, columns)
+        title = f"{array.name}  {array.space}{plane_title}"
         if values.size <= _MOST:
-            made.append(Panel(array.number, title, first, values, there, columns, (0, 0) if rows > 1 else None))
+            result.append(Panel(array.number, title, first, values, has_value, columns, (0, 0) if rows > 1 else None))
             continue
         used = trace.memory.accessed(array)[first : first + values.size].reshape(rows, columns)
         part = _around(used)
@@ -124,13 +135,13 @@ def panels(
         title += f"  rows {down.start} to {down.stop - 1}," if rows > 1 else ""
         title += f"  {'columns' if rows > 1 else 'elements'} {across.start} to {across.stop - 1}"
         corner = first + down.start * columns + across.start
-        at = (down.start, across.start) if rows > 1 else None
-        made.append(Panel(array.number, title, corner, values[part], there[part], columns, at))
-    return made
+        origin = (down.start, across.start) if rows > 1 else None
+        result.append(Panel(array.number, title, corner, values[part], has_value[part], columns, origin))
+    return result
 
 
 def _around(used: Array) -> tuple[slice, slice] | None:
-    """Return the rows and columns around what is used; None where that is nothing, or too much to be shown."""
+    """Return the bounding rows and columns of the used elements; None if there are none or too many."""
     rows, columns = np.flatnonzero(used.any(axis=1)), np.flatnonzero(used.any(axis=0))
     if not rows.size:
         return None

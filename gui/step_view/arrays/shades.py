@@ -1,4 +1,4 @@
-"""The colors of an array's cells, and what marks those that are touched."""
+"""Colors of an array's cells, and marks on the accessed cells."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gui.painting.theme import look
 from gui.step_view.arrays.panels import Panel
 
 _BRIGHT = 0.18
-"""The relative luminance from which dark letters are read more easily than light ones."""
+"""Relative luminance above which dark text is more readable than light text."""
 
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """Cells that one warp touches.
+    """Cells that one warp accesses.
 
     Parameters
     ----------
     cells : int array
-        Counted through the grid's rows.
+        Row-major cell numbers.
     warp : QColor
         The warp's color.
     strong : bool
-        Whether it is what is looked at; false where another thread is followed.
+        False if another thread is followed.
     writes : bool
     """
 
@@ -42,29 +42,29 @@ class Mark:
 
     @property
     def filling(self) -> QColor:
-        """The color over the cells: strong where they are written."""
+        """Return the fill color, which is stronger for writes."""
         return self._thinned(0.62 if self.writes else 0.18)
 
     @property
     def frame(self) -> QColor:
-        """The color around the cells."""
+        """Return the frame color."""
         return self._thinned(1.0)
 
     def _thinned(self, share: float) -> QColor:
-        made = QColor(self.warp)
-        made.setAlphaF(share * (1.0 if self.strong else 0.25))
-        return made
+        color = QColor(self.warp)
+        color.setAlphaF(share * (1.0 if self.strong else 0.25))
+        return color
 
 
 class Shades:
-    """How dark or light the cells of one array are, worked out anew where it has changed.
+    """Background colors of one array's cells, updated where the array changed.
 
     Attributes
     ----------
     colors : uint32 array, shape (rows, columns)
-        As QRgb.
+        Colors as QRgb.
     light : bool array, same shape
-        Where letters have to be dark.
+        True for cells that need dark text.
     """
 
     def __init__(self, shape: tuple[int, int]) -> None:
@@ -74,7 +74,7 @@ class Shades:
         self._range: Range | None = None
 
     def take(self, panel: Panel, values: Range | None) -> Array:
-        """Take an array, dark for the least of a pair of values, light for the greatest; return which cells changed."""
+        """Set a panel, dark for the smaller of `values`, light for the larger; return the mask of changed cells."""
         before, self._panel = self._panel, panel
         if before is not None and self._range == values and _same(before, panel):
             return np.zeros(panel.shape, bool)
@@ -83,38 +83,38 @@ class Shades:
         self.light = are_light(self.colors)
         if before is None or before.values.dtype != panel.values.dtype:
             return np.ones(panel.shape, bool)
-        other = (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
-        changed: Array = (self.colors != old) | (before.known != panel.known) | other
+        values_differ = (_bytes(before.values) != _bytes(panel.values)).any(axis=-1)
+        changed: Array = (self.colors != old) | (before.known != panel.known) | values_differ
         return changed
 
 
 def laid_over(colors: Array, marks: Sequence[Mark], *, frames: bool = False) -> Array:
-    """Return the colors of cells, uint32 as QRgb, with the marks' fillings over them, or else their frames.
+    """Return cell colors, uint32 as QRgb, blended with the marks' fill colors, or with their frame colors.
 
-    Of several marks of one kind the last one is seen.
+    Where marks of one kind overlap, the last one is visible.
     """
-    found: Array = colors.copy()
-    for _, alike in groupby(marks, lambda mark: (mark.writes, mark.strong)):
-        group = list(alike)
+    result: Array = colors.copy()
+    for _, same_kind in groupby(marks, lambda mark: (mark.writes, mark.strong)):
+        group = list(same_kind)
         over = [mark.frame if frames else mark.filling for mark in group]
         share = over[0].alphaF()
         cells = np.concatenate([mark.cells for mark in group])
         laid = np.repeat([color.getRgb()[:3] for color in over], [mark.cells.size for mark in group], axis=0)
-        parts = np.round((1 - share) * _parts(found[cells]) + share * laid).astype(np.uint32)
-        found[cells] = np.uint32(0xFF000000) | parts[:, 0] << 16 | parts[:, 1] << 8 | parts[:, 2]
-    return found
+        parts = np.round((1 - share) * _parts(result[cells]) + share * laid).astype(np.uint32)
+        result[cells] = np.uint32(0xFF000000) | parts[:, 0] << 16 | parts[:, 1] << 8 | parts[:, 2]
+    return result
 
 
 def are_light(colors: Array) -> Array:
-    """Return which colors, uint32 as QRgb, want dark letters: by their relative luminance, as WCAG 2 has it."""
-    found: Array = (_parts(colors) / 255) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) > _BRIGHT
-    return found
+    """Return which colors, uint32 as QRgb, need dark text, by their relative luminance as defined in WCAG 2."""
+    light: Array = (_parts(colors) / 255) ** 2.2 @ np.array([0.2126, 0.7152, 0.0722]) > _BRIGHT
+    return light
 
 
 def _parts(colors: Array) -> Array:
-    """Return red, green and blue, a last axis more."""
-    found: Array = colors[..., np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
-    return found
+    """Return red, green and blue in an added last axis."""
+    channels: Array = colors[..., np.newaxis] >> np.array([16, 8, 0], np.uint32) & 0xFF
+    return channels
 
 
 def _same(one: Panel, other: Panel) -> bool:
@@ -126,12 +126,12 @@ def _same(one: Panel, other: Panel) -> bool:
 
 
 def _bytes(values: Array) -> Array:
-    """Return each value's bytes, by which NaN is like itself: shape (rows, columns, bytes)."""
+    """Return the values as bytes, shape (rows, columns, bytes), so that NaN equals NaN."""
     return np.ascontiguousarray(values).view(np.uint8).reshape(*values.shape, values.dtype.itemsize)
 
 
 def _shares(panel: Panel, values: Range | None) -> Array:
-    """Return where each value lies between the least and the greatest, 0 to 1."""
+    """Return each value's position in the range `values`, clipped to 0 to 1."""
     low, high = values or (0.0, 1.0)
     with np.errstate(all="ignore"):
         share = (panel.values.astype(float) - low) / ((high - low) or 1.0)
@@ -142,7 +142,7 @@ def _colors(panel: Panel, share: Array) -> Array:
     """Return the color of each cell: uint32, as QRgb."""
     dark, light = (np.array(QColor(each).getRgb()[:3], float) for each in ("#1c232d", "#dfe6ef"))
     parts = (dark + share[..., np.newaxis] * (light - dark)).astype(np.uint32)
-    found = np.uint32(0xFF000000) | parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2]
-    found[~panel.known] = mixed(look().theme.border, look().theme.surface, 0.35).rgb()
-    colors: Array = found.astype(np.uint32)
+    rgb = np.uint32(0xFF000000) | parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2]
+    rgb[~panel.known] = mixed(look().theme.border, look().theme.surface, 0.35).rgb()
+    colors: Array = rgb.astype(np.uint32)
     return colors

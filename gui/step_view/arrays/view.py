@@ -1,4 +1,4 @@
-"""Arrays as grids of values, with what the statement reads and writes: for images, tiles and their halos."""
+"""View of the arrays as grids of values, with the elements that the current statement reads and writes."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 _GAP = 22
 _WRAPS = (32, 64, 128, 16)
-"""Elements of a row of an array that has none of its own, the first that makes cells largest: whole warps, or half."""
+"""Row lengths for one-dimensional arrays, in order of preference among those with the largest cells."""
 
 
 @lru_cache(maxsize=256)
 def _shelves(
     shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
 ) -> tuple[float, Any]:
-    """Return the largest cell with which all grids fit, their titles beside each other, and where each then begins."""
+    """Return the largest cell size at which all grids and their titles fit, and the position of each grid."""
     for cell in (64, 58, 52, 48, 44, 40, 36, 32, 29, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 5, 4, 3, 2):
         x = y = _GAP
         low = 0
         places = []
-        for (rows, columns), least in zip(shapes, titles, strict=True):
-            wide, high = max(columns * cell, least), rows * cell + title
-            if x > _GAP and x + wide > width - _GAP:
+        for (rows, columns), title_width in zip(shapes, titles, strict=True):
+            grid_width, grid_height = max(columns * cell, title_width), rows * cell + title
+            if x > _GAP and x + grid_width > width - _GAP:
                 x, y, low = _GAP, y + low + _GAP // 2, 0
             places.append((x, y))
-            x, low = x + wide + _GAP, max(low, high)
-            if wide > width - 2 * _GAP:
+            x, low = x + grid_width + _GAP, max(low, grid_height)
+            if grid_width > width - 2 * _GAP:
                 low = height
         if y + low <= height - 4:
             return cell, tuple(places)
@@ -59,17 +59,14 @@ def _shelves(
 def _best_wrap(
     shapes: tuple[tuple[int, int], ...], titles: tuple[int, ...], width: int, height: int, title: int
 ) -> int:
-    """Return how many elements of an array without rows to write beside each other, so that cells are largest."""
+    """Return the row length for one-dimensional arrays that makes the cells largest."""
     return max(_WRAPS, key=lambda wrap: _shelves(
         tuple(wrapped(shape, wrap) for shape in shapes), titles, width, height, title)[0])  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PickedElements:
-    """Elements of an array that stand out; of a shared one those of a block.
-
-    `color` is a color's name.
-    """
+    """Highlighted elements of an array, or of one block's copy of a shared array, in the color named `color`."""
 
     array: str
     block: int
@@ -78,11 +75,11 @@ class PickedElements:
 
 
 class MemoryView(QWidget):
-    """The arrays of the launch that runs."""
+    """The arrays of the current launch."""
 
     thread_clicked = pyqtSignal(int, int)
     element_clicked = pyqtSignal(int, int)
-    """An array's number in the launch that runs, and an element that holds something or is about to."""
+    """The number of an array in the current launch, and an element of it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,25 +92,25 @@ class MemoryView(QWidget):
         self.block = 0
         self.followed: tuple[int, int] | None = None
         self.panels: list[Panel] = []
-        # Of the launch that runs, by the array's number and the element.
+        # Races of the current launch, by array number and element.
         self._races: dict[tuple[int, int], Race] = {}
         self.touches: list[Touched] = []
         self.hidden_too = False
-        self._picked: tuple[PickedElements, ...] = ()
+        self._highlighted: tuple[PickedElements, ...] = ()
         self._ranges: dict[tuple[int, str], tuple[float, float]] = {}
         self._grids: dict[str, ValueGrid | TintedGrid] = {}
-        # By launch; one that is not there has not been seen yet.
-        self._given: dict[int, frozenset[str]] = {}
+        # Names of the arrays with values before each launch, for the launches shown so far.
+        self._initialized: dict[int, frozenset[str]] = {}
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def open(self, models: Models | None) -> None:
-        """Show another recording."""
+        """Set the recording."""
         self.models, self.followed, self.moment = models, None, 0
-        self.panels, self.touches, self._ranges, self._grids, self._given = [], [], {}, {}, {}
+        self.panels, self.touches, self._ranges, self._grids, self._initialized = [], [], {}, {}, {}
         self.update()
 
     def show_moment(self, moment: int, block: int, followed: tuple[int, int] | None) -> None:
-        """Show the arrays as the event before a moment left them, and what that event touched."""
+        """Show the arrays at a moment, and the elements that the event before it accessed."""
         self.moment, self.block, self.followed = moment, block, followed
         if self.models is None or not (self.isVisible() or self.hidden_too):
             return
@@ -122,20 +119,20 @@ class MemoryView(QWidget):
         self._races = {(race.array, race.element): race for race in self.models.races if race.launch == launch.number}
         self.touches = touched(trace, event) if moment else []
         step = min(event + 1, len(trace.events)) if moment else 0
-        if launch.number not in self._given:
-            given = self._given[launch.number] = self.models.given(launch.number)
-            # Shades that mean the same from the first step to the last are those of what is there in the end.
-            for panel in panels(trace, launch.shapes, len(trace.events), block, [], given):
+        if launch.number not in self._initialized:
+            before = self._initialized[launch.number] = self.models.given(launch.number)
+            # The final values determine the range of shades, so that a shade means the same at every step.
+            for panel in panels(trace, launch.shapes, len(trace.events), block, [], before):
                 self._widen(launch.number, panel)
-        shown = panels(trace, launch.shapes, step, block, self.touches, self._given[launch.number])
-        wrap = _best_wrap(*self._frame(shown))
-        self.panels = [panel.wrapped(wrap) for panel in shown]
+        visible = panels(trace, launch.shapes, step, block, self.touches, self._initialized[launch.number])
+        wrap = _best_wrap(*self._frame(visible))
+        self.panels = [panel.wrapped(wrap) for panel in visible]
         for panel in self.panels:
             self._widen(launch.number, panel)
         self.update()
 
     def _widen(self, launch: int, panel: Panel) -> None:
-        """Let the shades of an array reach from the least to the greatest value that it has had."""
+        """Extend an array's range of shades to its minimum and maximum so far."""
         finite = panel.values[panel.known].astype(float)
         finite = finite[np.isfinite(finite) & (np.abs(finite) < 1e30)]
         if finite.size:
@@ -161,11 +158,11 @@ class MemoryView(QWidget):
     def _title_height(self) -> int:
         return look().px(22)
 
-    def _arranged(self) -> tuple[float, Any]:
+    def _arrangement(self) -> tuple[float, Any]:
         return _shelves(*self._frame(self.panels))
 
     def _frame(self, shown: Sequence[Panel]) -> tuple[Any, ...]:
-        """Return what is to be arranged, and in which room."""
+        """Return the arguments of `_shelves`: shapes, title widths, and the available space."""
         shapes = tuple(panel.shape for panel in shown)
         measure = QFontMetrics(self._title_font()).horizontalAdvance
         titles = tuple(measure(panel.title) for panel in shown)
@@ -183,7 +180,7 @@ class MemoryView(QWidget):
             painter.end()
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        cell, places = self._arranged()
+        cell, places = self._arrangement()
         launch = self.models.recording.at(max(self.moment - 1, 0))[0].number
         painter.setPen(QColor(look().theme.muted))
         painter.setFont(self._title_font())
@@ -196,60 +193,60 @@ class MemoryView(QWidget):
         painter.end()
 
     def _grid(self, panel: Panel, cell: float) -> ValueGrid | TintedGrid:
-        """Return what paints a panel; it has kept what it painted last."""
-        found = self._grids.get(panel.title)
-        if found is None or (found.shape, found.cell) != (panel.shape, cell):
+        """Return the painter of a panel, which caches its last picture."""
+        grid = self._grids.get(panel.title)
+        if grid is None or (grid.shape, grid.cell) != (panel.shape, cell):
             make = ValueGrid if cell >= READABLE else TintedGrid
-            found = self._grids[panel.title] = make(panel.shape, cell, self.devicePixelRatioF())
-        return found
+            grid = self._grids[panel.title] = make(panel.shape, cell, self.devicePixelRatioF())
+        return grid
 
     def _marks(self, panel: Panel, warps: int) -> list[Mark]:
-        """Return what is touched of a panel, by warps; of two that touch a cell, the later one covers the other."""
-        made = []
+        """Return the marks on a panel's accessed cells, one per warp; later marks cover earlier ones."""
+        marks = []
         for touch in self.touches:
             if touch.number != panel.number:
                 continue
             places = panel.places(touch.elements)
             inside = places >= 0
-            mine = np.ones(places.size, bool)
+            is_followed = np.ones(places.size, bool)
             if self.followed is not None:
-                mine = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
+                is_followed = (touch.blocks == self.followed[0]) & (touch.threads == self.followed[1])
             warp_of = touch.blocks * warps + touch.threads // WARP
-            # Several threads that touch a cell look like one; those that are not followed lie below.
+            # Threads that access the same cell share a mark; marks of threads not followed come first, to lie below.
             size, count = panel.values.size, int(warp_of.max(initial=0)) + 1
-            looks = np.unique((mine[inside] * count + warp_of[inside]) * size + places[inside])
-            found, starts = np.unique(looks // size, return_index=True)
-            for group, cells in zip(found.tolist(), np.split(looks % size, starts[1:]), strict=True):
-                own, warp = divmod(group, count)
-                strong = bool(own) or self.followed is None
-                made.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
-        made += self._marks_of_picked(panel)
-        raced_for = [element for number, element in self._races if number == panel.number]
-        places = panel.places(np.array(raced_for, np.int64)).tolist()
+            looks = np.unique((is_followed[inside] * count + warp_of[inside]) * size + places[inside])
+            groups, starts = np.unique(looks // size, return_index=True)
+            for group, cells in zip(groups.tolist(), np.split(looks % size, starts[1:]), strict=True):
+                followed, warp = divmod(group, count)
+                strong = bool(followed) or self.followed is None
+                marks.append(Mark(cells, warp_color(look().theme, warp), strong, touch.writes))
+        marks += self._highlight_marks(panel)
+        raced_elements = [element for number, element in self._races if number == panel.number]
+        places = panel.places(np.array(raced_elements, np.int64)).tolist()
         racing = [place for place in places if place >= 0 and self._race_at(panel, place)]
         if racing:
-            made.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
-        return made
+            marks.append(Mark(np.array(racing), QColor(look().theme.bad), strong=True, writes=False))
+        return marks
 
-    def _marks_of_picked(self, panel: Panel) -> list[Mark]:
-        made: list[Mark] = []
-        if self.models is None or not self._picked:
-            return made
+    def _highlight_marks(self, panel: Panel) -> list[Mark]:
+        marks: list[Mark] = []
+        if self.models is None or not self._highlighted:
+            return marks
         array = self.models.recording.at(max(self.moment - 1, 0))[0].trace.arrays[panel.number]
-        for picked in self._picked:
+        for picked in self._highlighted:
             if picked.array == array.name and array.block in (None, picked.block):
                 places = panel.places(np.array(sorted(picked.elements), np.int64))
-                made.append(Mark(places[places >= 0], QColor(picked.color), strong=True, writes=False))
-        return made
+                marks.append(Mark(places[places >= 0], QColor(picked.color), strong=True, writes=False))
+        return marks
 
     def show_picked(self, picked: tuple[PickedElements, ...]) -> None:
-        """Let elements stand out, whatever is touched."""
-        if picked != self._picked:
-            self._picked = picked
+        """Highlight elements, independent of accesses."""
+        if picked != self._highlighted:
+            self._highlighted = picked
             self.update()
 
     def _race_at(self, panel: Panel, place: int) -> Race | None:
-        """Return who has raced for a cell by now."""
+        """Return the race for a cell, if it has happened by the current moment."""
         race = self._races.get((panel.number, panel.element(place)))
         return race if race is not None and race.second.moment < self.moment else None
 
@@ -258,7 +255,7 @@ class MemoryView(QWidget):
     def _element_at(self, point: QPointF) -> tuple[Panel, int] | None:
         if not self.panels:
             return None
-        cell, places = self._arranged()
+        cell, places = self._arrangement()
         for panel, (x, y) in zip(self.panels, places, strict=True):
             column = int((point.x() - x) // cell)
             row = int((point.y() - y - self._title_height()) // cell)
@@ -267,51 +264,52 @@ class MemoryView(QWidget):
                 return (panel, place)
         return None
 
-    def _known_at(self, point: QPointF) -> tuple[Panel, int] | None:
-        """Return the element under a point, where it holds something."""
-        found = self._element_at(point)
-        return found if found is not None and found[0].known.reshape(-1)[found[1]] else None
+    def _value_at(self, point: QPointF) -> tuple[Panel, int] | None:
+        """Return the panel and cell under a point, if the cell has a value."""
+        hit = self._element_at(point)
+        return hit if hit is not None and hit[0].known.reshape(-1)[hit[1]] else None
 
     def place_at(self, point: QPointF) -> QRectF | None:
-        """Return where the element under a point is."""
-        found = self._known_at(point)
-        if found is None:
+        """Return the box of the cell under a point, or None."""
+        hit = self._value_at(point)
+        if hit is None:
             return None
-        cell, places = self._arranged()
-        row, column = divmod(found[1], found[0].shape[1])
-        x, y = next(at for panel, at in zip(self.panels, places, strict=True) if panel is found[0])
+        cell, places = self._arrangement()
+        row, column = divmod(hit[1], hit[0].shape[1])
+        x, y = next(position for panel, position in zip(self.panels, places, strict=True) if panel is hit[0])
         return QRectF(x + column * cell, y + self._title_height() + row * cell, cell, cell)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        found = self._known_at(event.position())
-        if found is None or self.models is None:
+        hit = self._value_at(event.position())
+        if hit is None or self.models is None:
             QToolTip.hideText()
             return
-        panel, place = found
+        panel, place = hit
         lines = [f"{panel.title.split()[0]}{panel.index(place)} = {as_text(panel.values.reshape(-1)[place].item())}"]
         for touch in self.touches:
             if touch.number == panel.number:
-                at = np.flatnonzero(touch.elements == panel.element(place))
-                several = self.models.several_blocks
-                pairs = zip(touch.blocks[at[:4]].tolist(), touch.threads[at[:4]].tolist(), strict=True)
-                names = [thread_name(*pair, several_blocks=several) for pair in pairs]
+                hits = np.flatnonzero(touch.elements == panel.element(place))
+                several_blocks = self.models.several_blocks
+                pairs = zip(touch.blocks[hits[:4]].tolist(), touch.threads[hits[:4]].tolist(), strict=True)
+                names = [thread_name(*pair, several_blocks=several_blocks) for pair in pairs]
                 if names:
-                    more = f" and {at.size - 4} more" if at.size > 4 else ""
-                    lines.append(f"{'written' if touch.writes else 'read'} by {', '.join(names)}{more}")
+                    more = f" and {hits.size - 4} more" if hits.size > 4 else ""
+                    by_threads = ("; " if several_blocks else ", ").join(names)
+                    lines.append(f"{'written' if touch.writes else 'read'} by {by_threads}{more}")
         if (race := self._race_at(panel, place)) is not None:
             lines.append(describe_race(race, several_blocks=self.models.several_blocks))
         QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        found = self._element_at(event.position())
-        if found is None:
+        hit = self._element_at(event.position())
+        if hit is None:
             return
-        panel, place = found
+        panel, place = hit
         self.element_clicked.emit(panel.number, panel.element(place))
         for touch in sorted(self.touches, key=lambda touch: not touch.writes):
-            at = np.flatnonzero(touch.elements == panel.element(place))
-            if touch.number == panel.number and at.size:
-                self.thread_clicked.emit(int(touch.blocks[at[0]]), int(touch.threads[at[0]]))
+            hits = np.flatnonzero(touch.elements == panel.element(place))
+            if touch.number == panel.number and hits.size:
+                self.thread_clicked.emit(int(touch.blocks[hits[0]]), int(touch.threads[hits[0]]))
                 return

@@ -1,1 +1,1 @@
-"""Two recordings beside each other, on one time line."""
+"""Side-by-side view of two recordings on one timeline."""

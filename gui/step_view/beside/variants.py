@@ -1,4 +1,4 @@
-"""Two variants side by side on the same input, on one time line; their lanes, banks and counts beside each other."""
+"""Side-by-side view of two variants on the same input and one timeline, with their lanes, banks and counts."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from gpu.stepping.tally import Counts
 
 _FIRST_TO_GO = ((34, "words"), (30, "banks"), (27, "line"), (24, "grid"))
-"""Lines of text that the view has at least where these are shown: the figures come first."""
+"""Minimum height of the view, in lines of text, for each optional part."""
 
 BY_PHASE, BY_BARRIER = "by phase", "by barrier"
 
 _FIGURES: Mapping[str, tuple[str, Callable[[Counts], float | None], Callable[[float], str]]] = {
-    "steps": ("Operations that follow each other", lambda counts: counts.steps, as_count),
-    "operations": ("Operations on data, of all threads together", lambda counts: counts.operations, as_count),
-    "barriers": ("Barriers passed, each once for every block", lambda counts: counts.barriers, as_count),
-    "idle lanes": ("Of the lanes of warps that execute a statement which operates on data", lambda counts: (
+    "steps": ("Consecutive operations: the algorithm's critical path", lambda counts: counts.steps, as_count),
+    "operations": ("Operations on data, all threads together", lambda counts: counts.operations, as_count),
+    "barriers": ("Barriers, counted once per block", lambda counts: counts.barriers, as_count),
+    "idle lanes": ("Share of idle lanes in warps that execute an operation on data", lambda counts: (
         counts.idle_fraction), lambda value: f"{value:.0%}"),
-    "divergent": ("Branches that parted the lanes of a warp", lambda counts: counts.divergent_branches, as_count),
-    "sectors": ("32-byte sectors of global memory that were moved", lambda counts: counts.sectors, as_count),
-    "conflicts": ("Passes over the banks of shared memory beyond the least possible", lambda counts: (
+    "divergent": ("Divergent branches, counted once per warp", lambda counts: counts.divergent_branches, as_count),
+    "sectors": ("32-byte sectors of global memory transferred", lambda counts: counts.sectors, as_count),
+    "conflicts": ("Bank conflicts: wavefronts beyond the minimum possible", lambda counts: (
         counts.bank_conflicts), as_count),
 }  # fmt: skip
 
 
 class VariantSide(QWidget):
-    """A variant: its dataflow, its line, its lanes and its banks."""
+    """One variant's dataflow, source line, lanes and banks."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class VariantSide(QWidget):
         layout.addWidget(below)
 
     def open(self, title: str, models: Models | None) -> None:
-        """Show a variant's recording; None shows none yet."""
+        """Set the variant's recording; None shows an empty view."""
         self._title, self.models = title, models
         self._snapshots = snapshots_of(models) if models is not None else None
         self.title.say(title)
@@ -92,14 +92,14 @@ class VariantSide(QWidget):
         self.share_room(self._lines)
 
     def share_room(self, lines: float) -> None:
-        """Leave out what comes last, where the view is so many lines of text high."""
+        """Hide the less important parts in a view with a height of `lines` lines of text."""
         self._lines = lines
-        for least, name in _FIRST_TO_GO:
-            wanted = name != "banks" or (self.models is not None and "shared" in self.models.spaces)
-            getattr(self, name).setVisible(lines >= least and wanted)
+        for min_lines, name in _FIRST_TO_GO:
+            applies = name != "banks" or (self.models is not None and "shared" in self.models.spaces)
+            getattr(self, name).setVisible(lines >= min_lines and applies)
 
     def show_moment(self, moment: int) -> None:
-        """Show it as it is just before a moment."""
+        """Show the variant at a moment."""
         models, self.moment = self.models, moment
         if models is None or self._snapshots is None or not models.recording.moments:
             return
@@ -115,12 +115,12 @@ class VariantSide(QWidget):
 
 
 class CountsBeside(QWidget):
-    """What two variants have counted, a row each: so far, and in all. The lesser of two in all stands out."""
+    """Counts of two variants, so far and in total, one row each; the smaller total is highlighted."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setAccessibleName("Counts of both variants")
-        self.setToolTip("So far / in all: exact numbers from the recordings")
+        self.setToolTip("So far / total: exact numbers from the recordings")
         grid = QGridLayout(self)
         grid.setContentsMargins(14, 0, 14, 0)
         grid.setHorizontalSpacing(look().px(10))
@@ -140,35 +140,35 @@ class CountsBeside(QWidget):
         grid.setColumnStretch(0, 1)
 
     def show_counts(self, place: int, name: str, so_far: Counts, total: Counts) -> None:
-        """Show what a variant has counted."""
+        """Show the counts of a variant: `place` is 0 or 1, `name` its title, `so_far` and `total` the two columns."""
         self.names[place].say(name)
-        for figure, (_, count, told) in _FIGURES.items():
+        for figure, (_, count, as_words) in _FIGURES.items():
             values = (count(so_far), count(total))
-            self.cells[place, figure].say(" / ".join("–" if value is None else told(value) for value in values))
+            self.cells[place, figure].say(" / ".join("–" if value is None else as_words(value) for value in values))
 
     def compare(self, totals: Sequence[Counts]) -> None:
-        """Let the lesser of two figures stand out."""
+        """Highlight the smaller of the two totals of each count."""
         for figure, (_, count, _) in _FIGURES.items():
-            one, other = (count(each) for each in totals)
-            for place, (mine, theirs) in enumerate(((one, other), (other, one))):
-                better = mine is not None and theirs is not None and mine < theirs
+            first, second = (count(each) for each in totals)
+            for place, (own, others) in enumerate(((first, second), (second, first))):
+                better = own is not None and others is not None and own < others
                 restyle(self.cells[place, figure], "tone", "best" if better else "")
 
     def clear(self) -> None:
-        """Show nothing."""
+        """Clear all cells."""
         for each in (*self.names, *self.cells.values()):
             each.say("")
 
 
 class VariantsView(QWidget):
-    """What is played, and beside it another variant of the same pattern.
+    """The current recording side by side with another variant of its pattern.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator that records.
+        Returns the job queue of the recording simulator.
     channel : str
-        Where its requests wait.
+        The queue's channel for this view's requests.
     """
 
     said = pyqtSignal(str)
@@ -181,25 +181,25 @@ class VariantsView(QWidget):
         self.counts = CountsBeside()
         self.other = QComboBox()
         self.other.setAccessibleName("Other variant")
-        self.other.setToolTip("The variant beside it, on the same input")
+        self.other.setToolTip("The variant to compare with, on the same input")
         self.other.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.align = Segments((BY_PHASE, BY_BARRIER), "Aligned")
-        self.state = ElidedLabel("muted", "What is recorded beside it")
+        self.state = ElidedLabel("muted", "Recording of the other variant")
         self.alignment: Alignment | None = None
         self._request: RunRequest | None = None
         self._moment = 0
-        head = row(label("beside", "caption"), self.other, label("aligned", "caption"), self.align, self.state)
+        head = row(label("versus", "caption"), self.other, label("aligned", "caption"), self.align, self.state)
         head.setContentsMargins(14, 0, 14, 0)
         head.setStretch(4, 1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(4)
-        whole.addLayout(head)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(4)
+        page.addLayout(head)
         both = row(*self.sides, spacing=4)
         for place in (0, 1):
             both.setStretch(place, 1)
-        whole.addLayout(both, 1)
-        whole.addWidget(self.counts)
+        page.addLayout(both, 1)
+        page.addWidget(self.counts)
         self.other.activated.connect(lambda _: self._record())
         self.align.picked.connect(lambda _: self._align())
         self.stepper.loaded.connect(self._take)
@@ -212,11 +212,22 @@ class VariantsView(QWidget):
 
     @property
     def models(self) -> tuple[Models | None, Models | None]:
-        """What is shown."""
+        """Return the models of both variants."""
         return self.sides[0].models, self.sides[1].models
 
     def show_first(self, title: str, request: RunRequest, models: Models, others: Sequence[OtherVariant]) -> None:
-        """Take what is played, and record another one: that which was chosen, else the first of `others`."""
+        """Show the current recording, and record another variant: the last selected one, or the first of `others`.
+
+        Parameters
+        ----------
+        title : str
+            Title of the current variant.
+        request : RunRequest
+            The request that made the current recording.
+        models : Models
+            The current recording.
+        others : sequence of OtherVariant
+        """
         chosen = self.other.currentData()
         self._request = request
         self.other.clear()
@@ -230,7 +241,7 @@ class VariantsView(QWidget):
         self._record()
 
     def choose(self, name: str) -> None:
-        """Show another variant beside it."""
+        """Select the variant to compare with."""
         self.other.setCurrentIndex(self.other.findData(name))
         self._record()
 
@@ -252,23 +263,23 @@ class VariantsView(QWidget):
     def _align(self) -> None:
         from gpu.stepping.alignment import by_barrier, by_phase
 
-        one, other = self.models
-        if one is None or other is None:
+        first, second = self.models
+        if first is None or second is None:
             return
-        ends = (one.recording.moments, other.recording.moments)
-        found = by_phase(one.phases, other.phases, ends) if self.align.chosen == BY_PHASE else None
-        mine, theirs = ([segment.first for segment in models.segments] for models in (one, other))
-        self.alignment = found or by_barrier(mine, theirs, ends)
-        self.counts.compare([models.tally.at(end) for models, end in zip((one, other), ends, strict=True)])
+        ends = (first.recording.moments, second.recording.moments)
+        alignment = by_phase(first.phases, second.phases, ends) if self.align.chosen == BY_PHASE else None
+        own_starts, other_starts = ([segment.first for segment in models.segments] for models in (first, second))
+        self.alignment = alignment or by_barrier(own_starts, other_starts, ends)
+        self.counts.compare([models.tally.at(end) for models, end in zip((first, second), ends, strict=True)])
         self.show_moment(self._moment)
 
     def show_moment(self, moment: int) -> None:
-        """Show the first variant at a moment, and the other one where it is by then."""
+        """Show the first variant at a moment, and the other one at the aligned moment."""
         self._moment = moment
         moments = (moment, self.alignment.other(moment) if self.alignment is not None else 0)
-        for place, (side, own) in enumerate(zip(self.sides, moments, strict=True)):
+        for place, (side, own_moment) in enumerate(zip(self.sides, moments, strict=True)):
             if side.models is None:
                 continue
-            side.show_moment(own)
+            side.show_moment(own_moment)
             tally, end = side.models.tally, side.models.recording.moments
-            self.counts.show_counts(place, side.title.text().partition("  ·  ")[0], tally.at(own), tally.at(end))
+            self.counts.show_counts(place, side.title.text().partition("  ·  ")[0], tally.at(own_moment), tally.at(end))

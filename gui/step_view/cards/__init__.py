@@ -1,1 +1,1 @@
-"""What is told beside the pictures: counts, lanes, memory traffic, the verdict."""
+"""Cards next to the pictures: counts, lanes, memory traffic, findings."""

@@ -1,4 +1,4 @@
-"""What has been counted, beside what the textbook says; and how the last step used lanes and memory."""
+"""Card of counts: operations and steps with the textbook's, and the use of lanes and memory."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ if TYPE_CHECKING:
 
 N = "n"
 WORK = {
-    N: "How many elements there are; type another number to see what the textbook says of that, without a run",
-    "operations": "Operations on data, of all threads together",
-    "steps": "Operations that follow each other: those of one step are done at the same time",
-    "average": "Average parallelism: operations a step",
-    "peak": "Peak parallelism: the most operations of one step",
-    "efficiency": "Work efficiency: the operations of one thread that does all alone, as a part of these",
+    N: "Number of elements. Enter another number for the textbook's counts at that size; nothing is run",
+    "operations": "Operations on data, all threads together",
+    "steps": "Consecutive steps: the operations of one step run at the same time",
+    "average": "Average parallelism: operations per step",
+    "peak": "Peak parallelism: the most operations in one step",
+    "efficiency": "Work efficiency: a sequential program's operations divided by these",
 }
 USE = {
-    "idle lanes": f"Of the {WARP} lanes of each warp that executes a statement which operates on data: those that\n"
-    "do nothing, be it by a branch, because they have ended, or because the block does not have them",
-    "lanes/warp": f"Active lanes when a warp executes a statement or tests a condition, on average, of {WARP}",
-    "divergent": "Branches that parted the lanes of a warp, each once for every such warp",
-    "sectors": "32-byte sectors of global memory that were moved",
-    "conflicts": "Bank conflicts: passes over the banks of shared memory beyond the least possible",
+    "idle lanes": f"Share of the {WARP} lanes of each warp that executes an operation on data which are idle:\n"
+    "they branched elsewhere, have returned, or do not exist because the block has no more threads",
+    "lanes/warp": f"Average number of active lanes, of {WARP}, when a warp executes a statement or tests a condition",
+    "divergent": "Divergent branches, counted once per warp",
+    "sectors": "32-byte sectors of global memory transferred",
+    "conflicts": "Bank conflicts: wavefronts beyond the minimum possible",
 }
 _THIS_STEP = (
-    "What the last statement that operates on data did, with all that led to it since the one before: a step of the\n"
-    "algorithm, of all warps that execute the statement for the same time"
+    "The last operation on data, with all statements since the one before: a step of the algorithm,\n"
+    "of all warps that execute the statement in the same iteration"
 )
-_WORK_ROWS, _USE_ROWS = ("so far", "in all", "textbook"), ("this step", "in all")
+_WORK_ROWS, _USE_ROWS = ("so far", "total", "textbook"), ("this step", "total")
 ROWS = (*_WORK_ROWS, "this step")
 _FIRST_TO_GO = ("efficiency", "peak", "average", "lanes/warp", "sectors")
-"""Figures that leave their room to the others where there is too little for all."""
+"""Counts to hide where space is short, in this order."""
 _COLUMNS = len(WORK)
 _DIGITS = 12
 _SIMPLE = 64
-"""Parts of lanes are told as fractions, such as 7/8, where their denominators are below this."""
+"""Denominator limit for showing a share of lanes as a fraction, such as 7/8."""
 
 
 class FigureTable:
-    """Figures side by side, in rows of cells that are laid out in a grid.
+    """A table of counts, one column per count.
 
     Parameters
     ----------
     figures : mapping of str to str
-        Their names, and what they mean.
+        Names of the counts, and their tooltips.
     rows : tuple of str
-        The first one stands out.
+        Names of the rows; the first one is bold.
     corner : QWidget or None
-        What stands above the names of the rows.
+        Widget above the row names.
     """
 
     def __init__(self, figures: Mapping[str, str], rows: tuple[str, ...], corner: QWidget | None = None) -> None:
@@ -90,38 +90,38 @@ class FigureTable:
 
     @property
     def words(self) -> int:
-        """How wide the names of the rows are."""
+        """Return the width of the row names."""
         return max(each.sizeHint().width() for each in self.heads.values())
 
     def widths(self) -> list[int]:
-        """Return the least width of each column."""
+        """Return the minimum width of each column."""
         return [each.sizeHint().width() for each in self.names.values()]
 
     def lay_out(self, words: int, widths: Sequence[int], rows: Set[str]) -> None:
-        """Show some rows of the figures that have a width; columns beyond the figures stay empty."""
+        """Show the given rows, and the columns with a width above 0."""
         self.grid.setColumnMinimumWidth(0, words)
         for column in range(1, _COLUMNS + 1):
             width = widths[column - 1] if column <= len(widths) else 0
             self.grid.setColumnMinimumWidth(column, width)
             self.grid.setColumnStretch(column, int(width > 0))
         has_rows = not rows.isdisjoint(self.heads)
-        shown = {name for name, width in zip(self.figures, widths, strict=False) if width and has_rows}
+        visible = {name for name, width in zip(self.figures, widths, strict=False) if width and has_rows}
         for row, head in self.heads.items():
             head.setVisible(row in rows)
         for name, caption in self.names.items():
-            caption.setVisible(name in shown)
+            caption.setVisible(name in visible)
         for (row, name), cell in self.cells.items():
-            cell.setVisible(row in rows and name in shown)
+            cell.setVisible(row in rows and name in visible)
 
 
 class CountersCard(Card):
-    """Two small tables: work and steps, counted and by the book, and the use of lanes and memory by a step and by all.
+    """Two small tables: work and steps, counted and from the textbook; use of lanes and memory, per step and in total.
 
-    A cell is known by its row and its figure: "this step" and "idle lanes", "textbook" and "operations".
+    Cells are addressed by row and count, such as ("this step", "idle lanes") or ("textbook", "operations").
     """
 
     n_changed = pyqtSignal()
-    """The textbook is asked about another number of elements: `n_typed`."""
+    """The number of elements for the textbook's counts changed; see `n_typed`."""
 
     def __init__(self) -> None:
         super().__init__("Counted", margins=(12, 6, 12, 8))
@@ -150,7 +150,7 @@ class CountersCard(Card):
         return field
 
     def show_rows(self, rows: Set[str]) -> None:
-        """Show some of the rows; the others leave their room to others."""
+        """Show only the given rows."""
         self._rows = rows
         self._lay_out()
 
@@ -167,31 +167,31 @@ class CountersCard(Card):
     def _around(self) -> int:
         return sum(self.body.getContentsMargins()[::2])
 
-    def _wanted(self) -> tuple[int, list[int], list[int]]:
-        """Return the widths of the rows' names, and of all figures of both tables."""
+    def _preferred_widths(self) -> tuple[int, list[int], list[int]]:
+        """Return the width of the row names, and the column widths of both tables."""
         work, use = self.work.widths(), self.use.widths()
-        least = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
-        work[0] = max(work[0], least) if "textbook" in self._rows else work[0]
+        min_width = self.n.fontMetrics().horizontalAdvance("1000000") + look().px(10)
+        work[0] = max(work[0], min_width) if "textbook" in self._rows else work[0]
         return max(self.work.words, self.use.words), work, use
 
     def minimumSizeHint(self) -> QSize:
-        """Ask for the width of the figures that stay, not of those that are shown while there is room for them."""
-        words, work, use = self._wanted()
+        """Return a size with room for the counts that are never hidden."""
+        words, work, use = self._preferred_widths()
         gap = self.work.grid.horizontalSpacing()
-        kept = [
+        required = [
             sum(width + gap for name, width in zip(table.figures, widths, strict=True) if name not in _FIRST_TO_GO)
             for table, widths in ((self.work, work), (self.use, use))
         ]
-        return QSize(words + max(kept) + self._around, super().minimumSizeHint().height())
+        return QSize(words + max(required) + self._around, super().minimumSizeHint().height())
 
     def _lay_out(self) -> None:
-        """Show as many figures as there is room for, and the card's title where there is room for that too.
+        """Show as many counts as fit, and the card's title if it fits too.
 
-        The columns of the two tables stand below each other where all of them fit.
+        The columns of the two tables are aligned if all of them fit.
         """
         gap = self.work.grid.horizontalSpacing()
         room = self.width() - self._around
-        words, work, use = self._wanted()
+        words, work, use = self._preferred_widths()
         joined = list(starmap(max, zip_longest(work, use, fillvalue=0)))
         if words + sum(joined) + gap * len(joined) <= room:
             work = use = joined
@@ -199,72 +199,72 @@ class CountersCard(Card):
             for table, widths in ((self.work, work), (self.use, use)):
                 _drop(widths, table.figures, room - words, gap)
         spare = room - sum(width + gap for width in work if width)
-        self.title.setVisible(self.title.sizeHint().width() + gap <= spare and "in all" in self._rows)
+        self.title.setVisible(self.title.sizeHint().width() + gap <= spare and "total" in self._rows)
         self.work.lay_out(words, work, self._rows)
         self.use.lay_out(words, use, self._rows)
         self.n.setVisible(self._has_book and "textbook" in self._rows)
 
     def text(self, row: str, name: str) -> str:
-        """Return what a cell of the table shows."""
+        """Return the text of a cell."""
         return self.cells[row, name].text()
 
     def show_counts(self, counts: Counts, step: Counts) -> None:
-        """Show what was counted up to a moment, and in the step that was done last."""
+        """Show the counts up to the current moment, and those of the last step."""
         self._show_work("so far", counts, None)
         self._show_use("this step", step)
 
     def show_total(self, counts: Counts, figures: Figures | None) -> None:
-        """Show what was counted in all, and of how many elements, beside one thread that does all of it alone."""
-        self._show_work("in all", counts, figures.sequential if figures is not None else None)
-        self._show_use("in all", counts)
+        """Show the total counts, the number of elements, and the efficiency relative to a sequential program."""
+        self._show_work("total", counts, figures.sequential if figures is not None else None)
+        self._show_use("total", counts)
         n = "" if figures is None else as_count(figures.n)
-        self._say("in all", N, n)
+        self._set_text("total", N, n)
         self.n.setPlaceholderText(n)
         self._has_book = figures is not None and figures.textbook is not None
         self._lay_out()
 
     def clear(self) -> None:
-        """Show no figures: nothing is recorded."""
+        """Clear all cells."""
         for cell in self.cells.values():
             cell.say("")
         self._has_book = False
         self._lay_out()
 
     def show_textbook(self, figures: Figures | None) -> None:
-        """Show what the textbook says; None, or figures without it, where it says nothing."""
+        """Show the textbook's counts; clear them if `figures` is None or has none."""
         book = figures.textbook if figures is not None else None
         sequential = figures.sequential if figures is not None else None
-        self._say("textbook", "operations", as_count(book.operations) if book else "–")
-        self._say("textbook", "steps", as_count(book.steps) if book else "–")
-        self._say("textbook", "average", _parallelism(book.average if book else None))
-        self._say("textbook", "peak", as_count(book.peak) if book else "–")
-        self._say("textbook", "efficiency", _efficiency(sequential, book.operations if book else 0))
+        self._set_text("textbook", "operations", as_count(book.operations) if book else "–")
+        self._set_text("textbook", "steps", as_count(book.steps) if book else "–")
+        self._set_text("textbook", "average", _parallelism(book.average if book else None))
+        self._set_text("textbook", "peak", as_count(book.peak) if book else "–")
+        self._set_text("textbook", "efficiency", _efficiency(sequential, book.operations if book else 0))
 
     @property
     def n_typed(self) -> int | None:
-        """The number of elements that is asked about; None for that of the recording."""
+        """Return the entered number of elements; None for the recording's."""
         return int(self.n.text()) if self.n.text() else None
 
     def _show_work(self, row: str, counts: Counts, sequential: int | None) -> None:
-        self._say(row, "operations", as_count(counts.operations))
-        self._say(row, "steps", as_count(counts.steps))
-        self._say(row, "average", _parallelism(counts.parallelism))
-        self._say(row, "peak", as_count(counts.peak))
-        self._say(row, "efficiency", _efficiency(sequential, counts.operations))
+        self._set_text(row, "operations", as_count(counts.operations))
+        self._set_text(row, "steps", as_count(counts.steps))
+        self._set_text(row, "average", _parallelism(counts.parallelism))
+        self._set_text(row, "peak", as_count(counts.peak))
+        self._set_text(row, "efficiency", _efficiency(sequential, counts.operations))
 
     def _show_use(self, row: str, counts: Counts) -> None:
-        self._say(row, "idle lanes", _part(counts.idle_fraction))
-        self._say(row, "lanes/warp", "–" if counts.lanes_per_warp is None else f"{counts.lanes_per_warp:.1f}")
-        self._say(row, "divergent", f"{as_count(counts.divergent_branches)} of {as_count(counts.branches)}")
-        self._say(row, "sectors", as_count(counts.sectors))
-        self._say(row, "conflicts", as_count(counts.bank_conflicts))
+        self._set_text(row, "idle lanes", _share_text(counts.idle_fraction))
+        self._set_text(row, "lanes/warp", "–" if counts.lanes_per_warp is None else f"{counts.lanes_per_warp:.1f}")
+        self._set_text(row, "divergent", f"{as_count(counts.divergent_branches)} of {as_count(counts.branches)}")
+        self._set_text(row, "sectors", as_count(counts.sectors))
+        self._set_text(row, "conflicts", as_count(counts.bank_conflicts))
 
-    def _say(self, row: str, name: str, text: str) -> None:
+    def _set_text(self, row: str, name: str, text: str) -> None:
         self.cells[row, name].say(text)
 
 
 def _drop(widths: list[int], names: Sequence[str], room: int, gap: int) -> None:
-    """Leave out figures, by a width of 0, until the others have room."""
+    """Hide counts, by setting their width to 0, until the others fit."""
     for name in _FIRST_TO_GO:
         if sum(width + gap for width in widths if width) > room and name in names:
             widths[names.index(name)] = 0
@@ -280,8 +280,8 @@ def _parallelism(average: float | None) -> str:
     return f"{average:.1f}" if average < 1000 else as_count(round(average))
 
 
-def _part(fraction: float | None) -> str:
-    """Return a part of lanes: 7/8 where it is as simple, else in percent."""
+def _share_text(fraction: float | None) -> str:
+    """Return a share of lanes as a simple fraction such as 7/8, or else in percent."""
     if fraction is None:
         return "–"
     simple = Fraction(fraction).limit_denominator(_SIMPLE)

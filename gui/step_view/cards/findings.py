@@ -1,4 +1,4 @@
-"""What the checkers say of a recording, in a few words."""
+"""Label that summarizes the checkers' findings in a recording."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LONGEST = 60
 _LISTED = 12
-_ONLY_HERE = "In what is recorded here. Run has an edited kernel checked on more, in several orders."
+_ONLY_HERE = "For this recording only. Run checks an edited kernel on more inputs, in several schedules."
 
 
 class FindingsLabel(QLabel):
-    """Says what was found, in the color that goes with it; its tip lists what."""
+    """A colored one-line summary of the findings, with a list of them as tooltip."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,20 +32,20 @@ class FindingsLabel(QLabel):
         self._tone = "good"
 
     def show_recording(self, recording: Recording, *, edited: bool = False) -> None:
-        """Say what was found in a recording, or why there is no more of it.
+        """Show a recording's findings, or why the recording ended early.
 
-        Of an `edited` text of a pattern that nothing is found in so few elements does not say that it is sound.
+        For an `edited` kernel, the text notes that no findings at this small size do not prove it correct.
         """
-        found = [finding for _, finding in recording.findings]
-        mistakes = mistakes_of(found)
+        findings = [finding for _, finding in recording.findings]
+        mistakes = mistakes_of(findings)
         nothing = "no findings at this size" if edited else "no findings"
-        # What a checker found is said in fewer words than what it ended with.
+        # A checker's mistakes have shorter texts than the failure they caused.
         text = f"it {mistakes_in_words(mistakes)}" if mistakes else recording.failure or nothing
         self.setText(text if len(text) < _LONGEST else f"{text[: _LONGEST - 2]}…")
-        listed = [finding.message for finding in found[:_LISTED]]
-        bad = bool(found or recording.failure)
-        whole = _ONLY_HERE if edited and not bad else ""
-        self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped, whole)), *listed]))
+        listed = [finding.message for finding in findings[:_LISTED]]
+        bad = bool(findings or recording.failure)
+        scope = _ONLY_HERE if edited and not bad else ""
+        self.setToolTip("\n".join([*filter(None, (recording.failure, recording.stopped, scope)), *listed]))
         self._tone = "bad" if bad else "muted" if edited else "good"
         self._restyle()
 
@@ -65,15 +65,15 @@ class FindingsLabel(QLabel):
         return QSize(look().px(96), super().minimumSizeHint().height())
 
     def clear(self) -> None:
-        """Say nothing: nothing is recorded."""
+        """Clear the text and the tooltip."""
         super().clear()
         self.setToolTip("")
 
     def _restyle(self) -> None:
         theme = look().theme
-        wanted = f"color: {getattr(theme, self._tone)}; font-weight: 600;"
-        if self.styleSheet() != wanted:
-            self.setStyleSheet(wanted)
+        style = f"color: {getattr(theme, self._tone)}; font-weight: 600;"
+        if self.styleSheet() != style:
+            self.setStyleSheet(style)
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)

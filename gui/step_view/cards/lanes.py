@@ -1,4 +1,4 @@
-"""The warps of a block and what their lanes do, and what the statement asks of memory."""
+"""Card of a block's warps and lanes, and of the current statement's memory accesses."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 4
 _FEW_ROWS = 2
-# As gpu.stepping.moment.lanes.LaneState numbers them.
+# The values of gpu.stepping.moment.lanes.LaneState.
 ABSENT, ACTIVE, IDLE, WAITING, FINISHED, READY = range(6)
-_WORDS = {ABSENT: "not in the block", ACTIVE: "active", WAITING: "waiting at a barrier", FINISHED: "finished",
-          READY: "ready, not running"}  # fmt: skip
+_WORDS = {ABSENT: "the block has no more threads", ACTIVE: "active", WAITING: "waiting at a barrier",
+          FINISHED: "finished", READY: "ready, not running"}  # fmt: skip
 
 
 class LaneGrid(QWidget):
-    """A row for each warp, a cell for each lane; a click follows the thread."""
+    """A grid with one row per warp and one cell per lane; a click follows the thread."""
 
     thread_clicked = pyqtSignal(int, int)
 
@@ -44,11 +44,22 @@ class LaneGrid(QWidget):
         self.followed = -1
         self.most_rows = _MOST_ROWS
         self.first = 0
-        """The first warp that is shown."""
+        """The first visible warp."""
         self._warps = Pixmaps()
 
     def show_lanes(self, lanes: Lanes | None, block: int, threads: int, followed: int) -> None:
-        """Show the lanes of a block; `followed` is the thread that is looked at, -1 for none."""
+        """Show the lanes of a block.
+
+        Parameters
+        ----------
+        lanes : Lanes or None
+            None shows nothing.
+        block : int
+        threads : int
+            Threads per block.
+        followed : int
+            The followed thread of the block, -1 for none.
+        """
         rows = self.rows
         self.lanes, self.block, self.threads, self.followed = lanes, block, threads, followed
         if lanes is not None:
@@ -62,7 +73,7 @@ class LaneGrid(QWidget):
 
     @property
     def rows(self) -> int:
-        """How many warps are shown."""
+        """Return the number of visible warps."""
         return 1 if self.lanes is None else min(self.lanes.state.shape[1], self.most_rows)
 
     def sizeHint(self) -> QSize:
@@ -72,7 +83,7 @@ class LaneGrid(QWidget):
         return QSize(160, self.sizeHint().height())
 
     def _box(self, lane: int) -> QRectF:
-        """Return where a lane of the first row is."""
+        """Return the box of a lane in the first row."""
         width = self.width() / WARP
         return QRectF(lane * width + 0.75, 1, width - 1.5, self.height() / self.rows - 3)
 
@@ -93,22 +104,22 @@ class LaneGrid(QWidget):
         painter.end()
 
     def _warp(self, warp: int, color: QColor) -> QPixmap:
-        """Return the painted lanes of a warp; the same states come again and again."""
+        """Return the painted lanes of a warp, cached because states repeat."""
         assert self.lanes is not None
         states, ratio = self.lanes.state[self.block, warp], self.devicePixelRatioF()
         key = (states.tobytes(), color.rgb(), self.width(), self.height(), self.rows, ratio, look())
         return self._warps.at(key, lambda: self._painted(states.tolist(), color, ratio))
 
     def _painted(self, states: list[int], color: QColor, ratio: float) -> QPixmap:
-        made = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
-        made.setDevicePixelRatio(ratio)
-        made.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(made)
+        picture = QPixmap(round(self.width() * ratio), round(self.height() / self.rows * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for lane, state in enumerate(states):
             self._paint_lane(painter, self._box(lane), state, color)
         painter.end()
-        return made
+        return picture
 
     @staticmethod
     def _paint_lane(painter: QPainter, box: QRectF, state: int, color: QColor) -> None:
@@ -138,7 +149,7 @@ class LaneGrid(QWidget):
         return (self.first + row) * WARP + lane
 
     def place_at(self, point: QPointF) -> QRectF | None:
-        """Return where the lane under a point is."""
+        """Return the box of the lane under a point, or None."""
         thread = self._thread_at(point)
         if self.lanes is None or thread < 0:
             return None
@@ -158,58 +169,58 @@ class LaneGrid(QWidget):
             return
         state = int(self.lanes.state[self.block].reshape(-1)[thread])
         line = int(self.lanes.line[self.block].reshape(-1)[thread])
-        words = f"idle by line {line}" if state == IDLE else _WORDS[state]
+        words = f"inactive (line {line})" if state == IDLE else _WORDS[state]
         QToolTip.showText(event.globalPosition().toPoint(), f"thread {thread}: {words}", self)
 
 
 class LanesCard(Card):
-    """Warps and lanes, in colors and in words, and the memory traffic of the statement."""
+    """Warps and lanes, in colors and words, and the memory accesses of the current statement."""
 
     def __init__(self) -> None:
         super().__init__("Warps and lanes", margins=(12, 7, 12, 9))
         self.body.setSpacing(5)
         self._detailed = True
         self._pictures = (True, False)
-        self.which = ElidedLabel("caption", "Which block", right=True)
+        self.which = ElidedLabel("caption", "Block and warps", right=True)
         self.head.addWidget(self.which, 1)
         self.grid = LaneGrid()
-        self.words = ElidedLabel("caption", "What the lanes do")
-        self.traffic = ElidedLabel("caption", "What is asked of memory")
+        self.words = ElidedLabel("caption", "States of the lanes")
+        self.traffic = ElidedLabel("caption", "Memory accesses")
         self.banks = BankRow()
         self.queues = AddressBars()
         for widget in (self.grid, self.words, self.banks, self.queues, self.traffic):
             self.body.addWidget(widget)
 
     def show_lanes(self, lanes: Lanes | None, block: int, blocks: int, threads: int, followed: int) -> None:
-        """Show the lanes of one of `blocks` blocks of `threads` threads."""
+        """Show the lanes of one of `blocks` blocks of `threads` threads; `followed` is a thread or -1."""
         self.grid.show_lanes(lanes, block, threads, followed)
         parts = [f"block {block} of {blocks}"] if blocks > 1 else []
         if lanes is not None and self.grid.rows < (warps := lanes.state.shape[1]):
             parts.append(f"warps {self.grid.first} to {self.grid.first + self.grid.rows - 1} of {warps}")
         self.which.say("  ·  ".join(parts) or ("one block" if lanes is not None else ""))
-        # Without its title line the card still says which of several blocks it shows.
+        # Without its title line, the card shows the block in its text.
         where = parts if not self._detailed else []
         groups = [group.text for group in lanes.groups(block)] if lanes is not None else []
         self.words.say("  ·  ".join([*where, *groups]))
 
     def show_traffic(self, traffic: Traffic | None) -> None:
-        """Show what the statement asks of memory."""
+        """Show the memory accesses of the current statement."""
         lanes = self.grid.lanes
-        untouched = "no memory is touched" if lanes is not None else ""
-        self.traffic.say((traffic.summary if traffic is not None else "") or untouched)
+        idle_text = "no memory access" if lanes is not None else ""
+        self.traffic.say((traffic.summary if traffic is not None else "") or idle_text)
         self.banks.show_threads(traffic.banks if traffic is not None else None)
         self.queues.show_addresses(
             traffic.addresses(self.grid.block) if traffic is not None else (), lanes.state.shape[1] if lanes else 1
         )
 
     def show_pictures(self, *, banks: bool, addresses: int) -> None:
-        """Show the banks of shared memory and queues for so many addresses, or leave their room to the others."""
+        """Show or hide the banks of shared memory, and reserve space for the queues of `addresses` addresses."""
         self._pictures = (banks, addresses > 0)
         self.queues.reserve(addresses)
         self._lay_out()
 
     def show_details(self, shown: bool) -> None:
-        """Show all, or only a few warps and what they do: the rest leaves its room to others."""
+        """Show everything, or only a few warps and their states."""
         self._detailed = shown
         self.grid.most_rows = _MOST_ROWS if shown else _FEW_ROWS
         self.grid.updateGeometry()
@@ -218,5 +229,5 @@ class LanesCard(Card):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        for widget, wanted in zip((self.banks, self.queues), self._pictures, strict=True):
-            widget.setVisible(wanted and self._detailed)
+        for widget, is_visible in zip((self.banks, self.queues), self._pictures, strict=True):
+            widget.setVisible(is_visible and self._detailed)

@@ -1,4 +1,4 @@
-"""What a statement asks of memory, as pictures: the banks that it hits, and who queues for an address."""
+"""Pictures of a statement's memory accesses: the banks used, and the lanes queued for each address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDEST_LANE = 9.0
 
 
 class BankRow(QWidget):
-    """The 32 banks of shared memory: as high as they are asked at once."""
+    """The 32 banks of shared memory, each with its number of wavefronts if more than one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,14 +32,14 @@ class BankRow(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_threads(self, threads: Array | None) -> None:
-        """Show how many different words each bank must deliver; None where shared memory is left alone."""
-        shown = np.zeros(WARP, int) if threads is None else np.asarray(threads)
-        if np.array_equal(shown, self.threads):
+        """Show the number of distinct words accessed in each bank; None if shared memory is not accessed."""
+        counts = np.zeros(WARP, int) if threads is None else np.asarray(threads)
+        if np.array_equal(counts, self.threads):
             return
-        self.threads = shown
+        self.threads = counts
         self.setToolTip(
             ", ".join(f"bank {bank}: {count}" for bank, count in enumerate(self.threads.tolist()) if count > 1)
-            or "no bank is asked twice"
+            or "no bank conflicts"
         )
         self.update()
 
@@ -74,7 +74,7 @@ class BankRow(QWidget):
 
 
 class AddressBars(QWidget):
-    """A bar for each address that atomics want: a stroke for every lane that queues there, in its warp's color."""
+    """A bar per address of an atomic operation, with a stroke for each queued lane in its warp's color."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,12 +85,12 @@ class AddressBars(QWidget):
         self._bars = _MOST_BARS
 
     def reserve(self, addresses: int) -> None:
-        """Keep room for so many addresses, as far as there is room at all."""
+        """Reserve space for a number of addresses, within a limit."""
         self._bars = min(max(addresses, 1), _MOST_BARS)
         self.updateGeometry()
 
     def show_addresses(self, addresses: Sequence[Address], warps: int) -> None:
-        """Show addresses, the most wanted first; a block has so many warps."""
+        """Show addresses, sorted by descending contention; `warps` is the number of warps per block."""
         if not addresses and not self.addresses:
             return
         self.addresses, self._warps = tuple(addresses), warps
@@ -113,18 +113,18 @@ class AddressBars(QWidget):
         font = code_font(max(9, look().small_px - 1))
         painter.setFont(font)
         metric = QFontMetricsF(font)
-        shown = self.addresses[: self._bars if len(self.addresses) <= self._bars else self._bars - 1]
-        names = [_name(each) for each in shown]
+        visible = self.addresses[: self._bars if len(self.addresses) <= self._bars else self._bars - 1]
+        names = [_name(each) for each in visible]
         left = min(max(map(metric.horizontalAdvance, names)), 0.4 * self.width()) + look().px(8)
-        right = metric.horizontalAdvance("0" * len(str(shown[0].threads.size))) + look().px(8)
-        lane = min((self.width() - left - right) / shown[0].threads.size, _WIDEST_LANE)
+        right = metric.horizontalAdvance("0" * len(str(visible[0].threads.size))) + look().px(8)
+        lane = min((self.width() - left - right) / visible[0].threads.size, _WIDEST_LANE)
         center = Qt.AlignmentFlag.AlignVCenter
-        for row, (each, name) in enumerate(zip(shown, names, strict=True)):
+        for row, (each, name) in enumerate(zip(visible, names, strict=True)):
             top = row * height
             painter.setPen(QColor(theme.muted))
             elided = metric.elidedText(name, Qt.TextElideMode.ElideLeft, left - look().px(6))
             painter.drawText(QRectF(0, top, left, height), center, elided)
-            # Lanes of one warp stand together, so that a warp is one stretch of its color.
+            # Lanes are sorted by warp, so that each warp is one run of its color.
             of_warp = np.sort(each.blocks * self._warps + each.threads // WARP)
             for place, warp in enumerate(of_warp.tolist()):
                 gap = 1.0 if lane >= 4 else 0.0
@@ -132,11 +132,11 @@ class AddressBars(QWidget):
             painter.setPen(QColor(theme.text))
             end = left + each.threads.size * lane
             painter.drawText(QRectF(end + look().px(5), top, right, height), center, str(each.threads.size))
-        if len(shown) < len(self.addresses):
-            rest = self.addresses[len(shown) :]
+        if len(visible) < len(self.addresses):
+            rest = self.addresses[len(visible) :]
             lanes = sum(each.threads.size for each in rest)
             painter.setPen(QColor(theme.faint))
-            box = QRectF(0, len(shown) * height, self.width(), height)
+            box = QRectF(0, len(visible) * height, self.width(), height)
             painter.drawText(box, center, f"{len(rest)} more addresses, {lanes} lanes")
         painter.end()
 

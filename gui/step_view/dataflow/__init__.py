@@ -1,1 +1,1 @@
-"""The dataflow picture: laid out, painted, zoomed, scrolled."""
+"""The dataflow picture: layout, painting, zooming and scrolling."""

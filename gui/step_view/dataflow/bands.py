@@ -1,4 +1,4 @@
-"""Lines of a crowded dataflow as bands: threads that do alike are one area, from where they read to what they make."""
+"""Bands: bundles of a crowded dataflow's lines, drawn as one area from a warp's sources to its results."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from gpu.declaration.pattern import Array
 from gui.step_view.dataflow.layout import Cells, LaidOutEdges, Metrics
 
-_APART = 5.0
-"""Pixels between lines from which they are seen one by one, where columns are narrow."""
+_MIN_DISTANCE = 5.0
+"""Minimum distance in pixels at which lines are drawn separately, where columns are narrow."""
 
 
 class Band(NamedTuple):
-    """Lines of one warp from one row: columns `left` to `right` of that row lead to columns `to_left` to `to_right`.
+    """Lines of one warp from columns `left` to `right` of one row to columns `to_left` to `to_right` of another.
 
-    `start` and `end` are the columns of each line.
+    `start` and `end` are the first and last column of each line.
     """
 
     warp: int
@@ -32,14 +32,19 @@ class Band(NamedTuple):
 
 
 def bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Band]:
-    """Return the bands that lead to a row from others.
+    """Return the bands that lead to a row from other rows.
 
-    Each source of an operation is a band of its own, so that what is read far apart does not become one wide area.
+    The first, second, ... operands of the operations form separate bands, since operands that are read far from each
+    other would become one wide area.
 
     Parameters
     ----------
     number : int
-        The row's.
+        Number of the row.
+    row : Cells
+        The row.
+    edges : LaidOutEdges
+        Lines to the row's cells.
     warps : int array
         The warp of each line.
     """
@@ -47,7 +52,7 @@ def bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Ba
     order = chosen[np.lexsort((edges.column[chosen], edges.row[chosen], edges.cell[chosen]))]
     cells = edges.cell[order]
     fresh = np.flatnonzero(np.diff(cells, prepend=-1))
-    # Which source of its operation each line comes from: the first, the second, ...
+    # The number of the operand that each line comes from: the first, the second, ...
     rank = np.arange(order.size) - np.repeat(fresh, np.diff(fresh, append=order.size))
     keys = np.stack((warps[order], edges.row[order], rank))
     groups = np.lexsort((row.column[cells], *keys[::-1]))
@@ -56,23 +61,25 @@ def bands(number: int, row: Cells, edges: LaidOutEdges, warps: Array) -> list[Ba
     if not starts.size:
         return []
     start, end = edges.column[order], row.column[edges.cell[order]]
-    extents = [least.reduceat(each, starts).tolist() for each in (start, end) for least in (np.minimum, np.maximum)]
+    extents = [extreme.reduceat(each, starts).tolist() for each in (start, end) for extreme in (np.minimum, np.maximum)]
     heads = keys[:2, starts].tolist()
     lines = (np.split(each, starts[1:]) for each in (start, end))
     return [Band(*each) for each in zip(*heads, *extents, *lines, strict=True)]
 
 
 class BandGroup(NamedTuple):
-    """What is painted in one go of the bands to a row: the lines of some, or one of them as an area.
+    """Bands to a row that are painted together: the lines of several bands, or one band as an area.
 
     Parameters
     ----------
     near : bool
-        Whether it comes from the row just above.
+        True if the bands come from the row just above.
+    is_lines : bool
+        True for separate lines, false for an area.
     least, most : float
-        The x between which it lies.
+        Minimum and maximum x.
     x0, y0, x1 : arrays
-        Where lines begin, and where they end; of an area its left edge and its right one.
+        Starts and ends of lines; of an area, its left and right edge.
     """
 
     warp: int
@@ -85,28 +92,29 @@ class BandGroup(NamedTuple):
     x1: Array
 
 
-def band_groups(number: int, found: Sequence[Band], sizes: Metrics) -> list[BandGroup]:
-    """Return the bands to row `number` as they are painted at a size.
+def band_groups(number: int, bands_to_row: Sequence[Band], sizes: Metrics) -> list[BandGroup]:
+    """Return the groups in which the bands to row `number` are painted at the given sizes.
 
-    Those with so few lines that each is seen for itself are lines; such bands that follow each other are one group.
+    Bands with enough space between their lines are drawn as lines, consecutive ones of a warp as one group.
     """
 
     def look_of(band: Band) -> tuple[int, bool, bool]:
-        apart = sizes.left(band.to_right - band.to_left) > _APART * band.end.size
-        return band.warp, band.row >= number - 1, apart
+        is_sparse = sizes.left(band.to_right - band.to_left) > _MIN_DISTANCE * band.end.size
+        return band.warp, band.row >= number - 1, is_sparse
 
-    made = []
-    for look, several in groupby(found, look_of):
-        own = list(several)
+    groups = []
+    for look, consecutive in groupby(bands_to_row, look_of):
+        same_look = list(consecutive)
         if look[2]:
-            rows = np.repeat([band.row for band in own], [band.start.size for band in own])
-            starts, ends = (np.concatenate(each) + 0.5 for each in zip(*((b.start, b.end) for b in own), strict=True))
-            made.append(_group(look, sizes, rows, starts, ends))
+            rows = np.repeat([band.row for band in same_look], [band.start.size for band in same_look])
+            columns = zip(*((band.start, band.end) for band in same_look), strict=True)
+            starts, ends = (np.concatenate(each) + 0.5 for each in columns)
+            groups.append(_group(look, sizes, rows, starts, ends))
             continue
-        for band in own:
+        for band in same_look:
             edges = np.array([[band.left, band.right + 1.0], [band.to_left, band.to_right + 1.0]])
-            made.append(_group(look, sizes, np.full(2, band.row), *edges))
-    return made
+            groups.append(_group(look, sizes, np.full(2, band.row), *edges))
+    return groups
 
 
 def _group(look: tuple[int, bool, bool], sizes: Metrics, rows: Array, starts: Array, ends: Array) -> BandGroup:

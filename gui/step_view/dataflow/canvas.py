@@ -1,4 +1,4 @@
-"""Paints what is seen of a dataflow at a moment, from pictures of its rows that are kept."""
+"""Canvas that paints the visible part of a dataflow at a moment from cached pictures of its rows."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from gpu.stepping.races import Race
 
 _MOST_BRIGHT = 4
-"""How many times as large as the view a picture of the moment's operations may be."""
+"""Maximum size of a cached picture of a moment's operations, relative to the view."""
 
 
 @dataclass
 class Marks:
-    """What stands out beside the operations of the moment.
+    """Highlights in addition to the operations of the moment.
 
     Parameters
     ----------
     selected : Cell or None
-        The cell that is chosen; while there is one, the operations of the moment do not stand out.
+        The selected cell; while there is one, the operations of the moment are not highlighted.
     lit : dict
-        The cells that it was made from and itself, by row.
+        The selected cell and all cells that it was computed from, by row.
     followed : (int, int) or None
-        A block and a thread.
+        Block and thread that is followed.
     differing : Cell or None
-        A cell that another order of the warps gives another value.
+        A cell with another value in another schedule.
     racing : mapping
-        The cells that threads race for; they stand out from the second access on.
+        Cells with a race, highlighted from the second access on.
     """
 
     selected: Cell | None = None
@@ -52,13 +52,13 @@ class Marks:
 
 
 class Canvas:
-    """Paints what a viewport shows.
+    """Painter of a viewport's contents.
 
     Parameters
     ----------
     viewport : Viewport
     patient : bool
-        Whether all is painted at once, however long that takes.
+        Paint everything in each frame, however long that takes.
     """
 
     def __init__(self, viewport: Viewport, *, patient: bool) -> None:
@@ -71,19 +71,19 @@ class Canvas:
         self._bright: BrightPictures | None = None
 
     def open(self, warps: Sequence[int], *, several_blocks: bool) -> None:
-        """Paint another dataflow, the viewport's; `warps` are those of a block, by launch."""
+        """Prepare for the viewport's new dataflow; `warps` is the number of warps per block of each launch."""
         self._warps, self._several_blocks = warps, several_blocks
 
     @property
     def flow(self) -> FlowPainter:
-        """What paints the rows as they are seen now."""
+        """Return the row painter for the current layout, sizes and look."""
         layout, sizes = self._viewport.layout, self._viewport.sizes
         assert layout is not None
-        made = self._flow
-        if made is None or made.layout is not layout or made.sizes != sizes or made.look != look():
-            made = self._flow = FlowPainter(layout, sizes, look(), self._warps, self._several_blocks)
+        painter = self._flow
+        if painter is None or painter.layout is not layout or painter.sizes != sizes or painter.look != look():
+            painter = self._flow = FlowPainter(layout, sizes, look(), self._warps, self._several_blocks)
             self._tiles = self._bright = None
-        return made
+        return painter
 
     def _pictures(self, ratio: float) -> tuple[FlowPainter, Tiles, BrightPictures]:
         flow = self.flow
@@ -93,14 +93,21 @@ class Canvas:
         return flow, self._tiles, self._bright
 
     @property
-    def _most_bright(self) -> float:
-        """The most square pixels of a picture of a moment's operations."""
+    def _max_highlight_area(self) -> float:
+        """Return the maximum size in square pixels of a cached picture of a moment's operations."""
         return _MOST_BRIGHT * self._viewport.width * self._viewport.height
 
     def paint(self, painter: QPainter, moment: int, marks: Marks, ratio: float) -> bool:
-        """Paint the viewport at a moment; return whether nothing of it is left for another turn.
+        """Paint the viewport at a moment; return false if parts are left for the next frame.
 
-        `ratio` is how many pixels of the screen there are for each of the picture.
+        Parameters
+        ----------
+        painter : QPainter
+        moment : int
+        marks : Marks
+            Additional highlights.
+        ratio : float
+            Device pixel ratio.
         """
         began, port, width, height = time.perf_counter(), self._viewport, self._viewport.width, self._viewport.height
         painter.fillRect(QRectF(0, 0, width, height), QColor(look().theme.surface))
@@ -119,13 +126,13 @@ class Canvas:
         painter.setOpacity(0.35 if marks.selected is not None else 1.0)
         painter.save()
         painter.setClipRect(QRectF(sizes.label, 0, width - sizes.label, height))
-        stretches = port.tiles_in_view(port.offset)
-        # What counts now comes first, if time should run out.
+        visible_tiles = port.tiles_in_view(port.offset)
+        # Rows near the current one come first, in case time runs out.
         nearest = sorted(rows, key=lambda row: abs(row - current))
-        painted = {row: [tiles.at(row, tile, moment) for tile in stretches] for row in nearest}
+        painted = {row: [tiles.at(row, tile, moment) for tile in visible_tiles] for row in nearest}
         for row in rows:
             top = origin.y() + sizes.top(row) - (sizes.pitch - sizes.cell)
-            for tile, picture in zip(stretches, painted[row], strict=True):
+            for tile, picture in zip(visible_tiles, painted[row], strict=True):
                 if picture is not None:
                     painter.drawPixmap(QPointF(origin.x() + tile * TILE, top), picture)
         painter.setOpacity(1.0)
@@ -135,8 +142,8 @@ class Canvas:
                 if rows.start - 1 <= row <= rows.stop:
                     flow.paint_bright(painter, row, cells)
         elif current >= 0:
-            # What is painted once is not worth a picture of its own.
-            bright.paint(painter, current, moment, 0.0 if self._patient else self._most_bright)
+            # A saved picture is painted only once, so caching parts of it does not pay.
+            bright.paint(painter, current, moment, 0.0 if self._patient else self._max_highlight_area)
         self._paint_marks(painter, flow, rows, moment, marks)
         painter.restore()
         flow.labels.paint(painter, rows, moment, current, origin.y(), width)
@@ -144,27 +151,27 @@ class Canvas:
 
     @staticmethod
     def _paint_marks(painter: QPainter, flow: FlowPainter, rows: range, moment: int, marks: Marks) -> None:
-        for (place, raced_for), race in marks.racing.items():
+        for (place, cell), race in marks.racing.items():
             if place in rows and race.second.moment < moment:
-                flow.paint_differing(painter, place, raced_for)
+                flow.paint_differing(painter, place, cell)
         if marks.differing is not None:
             flow.paint_differing(painter, *marks.differing)
         if marks.followed is not None:
             block, thread = marks.followed
             for number in rows:
                 row = flow.layout.rows[number]
-                mine = row.made & (row.block == block) & (row.thread == thread) & (row.moment < moment)
-                for cell in np.flatnonzero(mine).tolist():
+                is_followed = row.made & (row.block == block) & (row.thread == thread) & (row.moment < moment)
+                for cell in np.flatnonzero(is_followed).tolist():
                     flow.paint_ring(painter, number, cell)
 
     def prepare(self, moment: int, ratio: float) -> bool:
-        """Paint a part of what will be in view at a moment; return whether all has been painted."""
+        """Paint into the caches a part of what a moment will show; return whether nothing is left to paint."""
         port = self._viewport
         if port.layout is None or not port.layout.rows:
             return True
         row, goal, (_, tiles, bright) = port.layout.row_at(moment), port.goal_at(moment), self._pictures(ratio)
-        if row >= 0 and not bright.prepare(row, moment, self._most_bright):
+        if row >= 0 and not bright.prepare(row, moment, self._max_highlight_area):
             return False
-        # What counts then comes first, if the next move should come before all is painted.
+        # Rows near the moment's row come first, in case the moment is shown before all are painted.
         nearest = sorted(port.rows_in_view(goal), key=lambda each: abs(each - row))
         return tiles.prepare(nearest, port.tiles_in_view(goal), moment)

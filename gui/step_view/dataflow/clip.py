@@ -1,4 +1,4 @@
-"""What is left out when lines are painted: the cells that they pass."""
+"""Clip regions that keep lines from being painted over the cells that they pass."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from PyQt6.QtCore import QPoint, QRect, QRectF, Qt
 from PyQt6.QtGui import QPainter, QRegion
 
 _FAR = 100_000
-"""Pixels beyond which nothing is painted."""
+"""Distance in pixels beyond which nothing is painted."""
 
 
 def outside(region: QRegion) -> QRegion | None:
-    """Return all but a region; None for everything."""
+    """Return the complement of a region; None, meaning everywhere, for an empty region."""
     if region.isEmpty():
         return None
     return QRegion(region.boundingRect().adjusted(-_FAR, -_FAR, _FAR, _FAR)) - region
@@ -22,7 +22,7 @@ def outside(region: QRegion) -> QRegion | None:
 
 @contextmanager
 def clipped_to(painter: QPainter, region: QRegion | None) -> Iterator[None]:
-    """Paint in a region alone; None is everywhere."""
+    """Clip a painter to a region within the context; None does not clip."""
     if region is None:
         yield
         return
@@ -33,11 +33,11 @@ def clipped_to(painter: QPainter, region: QRegion | None) -> Iterator[None]:
 
 
 def region_of(boxes: Sequence[QRectF]) -> QRegion:
-    """Return boxes of one line, from left to right, as a region of whole pixels."""
-    made = QRegion()
+    """Return the whole pixels inside boxes of one row, sorted from left to right, as a region."""
+    region = QRegion()
     inner = [
         QRect(QPoint(math.ceil(box.left()), math.ceil(box.top())), QPoint(int(box.right()) - 1, int(box.bottom()) - 1))
         for box in boxes
     ]
-    made.setRects([box for box in inner if box.isValid()])
-    return made
+    region.setRects([box for box in inner if box.isValid()])
+    return region

@@ -1,4 +1,4 @@
-"""What stands beside the rows of a dataflow: their labels, and the ground of the one that counts now."""
+"""Labels to the left of a dataflow's rows, and the background of the current row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gui.step_view.dataflow.words import row_title
 
 
 class FlowLabels:
-    """Paints what is beside the columns, at one size and look.
+    """Painter of row labels for one layout, size and look.
 
     Parameters
     ----------
@@ -35,10 +35,16 @@ class FlowLabels:
 
         Parameters
         ----------
-        top : float
-            Where the picture begins.
+        rows : range
+            Numbers of the visible rows.
+        moment : int
+            Rows that have not begun at this moment get fainter labels.
         current : int
-            The row that stands out; -1 for none.
+            The highlighted row; -1 for none.
+        top : float
+            The y of the picture's top.
+        width : float
+            The picture's width.
         """
         theme, sizes, side = self.theme, self.sizes, self.look.px(14)
         width_of_label = sizes.label - self.look.px(18)
@@ -60,7 +66,7 @@ class FlowLabels:
             self._current_label.left(painter, box, self._title(current))
 
     def _title(self, number: int) -> str:
-        """Return the label of a row, as much of it as there is room for."""
+        """Return the label of a row, elided to the available width."""
         if number not in self._titles:
             room = self.sizes.label - self.look.px(18)
             metric = QFontMetricsF(self._current_label.font)
@@ -69,7 +75,7 @@ class FlowLabels:
         return self._titles[number]
 
     def paint_band(self, painter: QPainter, number: int, top: float, width: float) -> None:
-        """Paint the ground of the row that stands out."""
+        """Paint the background of row `number` in a picture with its top at the y `top`."""
         band = QRectF(4, top + self.sizes.top(number) - 4, width - 8, self.sizes.cell + 8)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(mixed(self.theme.accent, self.theme.surface, 0.1))
@@ -86,7 +92,7 @@ def label_font(look: Look) -> QFont:
 
 
 def label_width(layout: DataflowLayout, look: Look, most: float) -> float:
-    """Return the room that labels take at the left of a picture, at most `most` and their margins."""
+    """Return the width of the labels, at most `most`, plus margins."""
     font = label_font(look)
     font.setBold(True)
     widest = max((QFontMetricsF(font).horizontalAdvance(row_title(row)) for row in layout.rows), default=0.0)

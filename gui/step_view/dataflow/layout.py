@@ -1,4 +1,4 @@
-"""Where the cells and edges of a dataflow lie: rows of time downwards, elements to the right. It paints nothing."""
+"""Layout of a dataflow's cells and edges: time runs down in rows, elements are columns. It paints nothing."""
 
 from __future__ import annotations
 
@@ -22,41 +22,42 @@ if TYPE_CHECKING:
     from gpu.stepping.symbols import Symbols
 
 AGGREGATED = 8.0
-"""Pixels of a column below which a cell is a patch of color without a frame."""
+"""Column width in pixels below which a cell is a colored bar without a frame."""
 NARROWEST = 0.2
-"""Pixels of a column at least: five of them share a pixel."""
+"""Minimum column width in pixels: five columns share a pixel."""
 _WIDEST_GAP = 1.6
-"""How many times its usual height a gap between rows may have where there is room."""
+"""Maximum gap between rows, relative to the usual gap."""
 _LEAST_GAP = 0.7
-"""Of a cell's height, a gap between rows at least."""
+"""Minimum gap between rows, relative to a cell's height."""
 _TWO_LINES = 22.0
-"""Pixels of a column below which cells are to have room for two lines of values rather than for operations above."""
+"""Column width in pixels below which two lines of values take precedence over space for operations above."""
 _LEAST_GAP_OF_TWO = 0.45
 _LOWEST = 12
-"""Pixels of a cell's height at least."""
+"""Minimum cell height in pixels."""
 _LONGEST_VALUE, _LONGEST_SYMBOL = 7, 12
-"""Characters of what reaches over its neighbors."""
+"""Maximum number of characters of a value, and of a symbol, that may overlap neighboring columns."""
 LABELLED = 13.0
-"""Pixels of a column from which operations and values carry text."""
+"""Minimum column width in pixels for text in operations and cells."""
 
 _NOTHING = np.zeros((0, 5), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """A row of a dataflow as it is painted: arrays with an entry for each cell, all of them at hand.
+    """A dataflow's row for painting: in-memory arrays with one entry per cell.
 
     Parameters
     ----------
     column, value, made, moment, block, thread : arrays
-        As `gpu.stepping.dataflow.Row` has them.
+        The same as in `gpu.stepping.dataflow.Row`.
     worked : bool array
-        Whether an operation made the cell, rather than a move of a value from another column.
+        True if an operation computed the cell's value, false if the value was moved from another column.
     operator : tuple of str
-        The operators by which the row was made.
+        The operators that computed the row.
     sources : int array, shape (edges, 3)
+        Cell of this row, row of the source, and cell of the source, for each edge.
     order : int array
-        The moments, ascending.
+        The moments in ascending order.
     """
 
     storage: Storage
@@ -78,7 +79,7 @@ class Cells:
 
     @classmethod
     def of(cls, row: Row) -> Cells:
-        """Return a row with everything read from it."""
+        """Return a row's data, fully read into memory."""
         moment = np.asarray(row.moment)
         return cls(
             row.storage, row.label, row.launch, row.line, row.first, row.last, np.asarray(row.column),
@@ -90,14 +91,14 @@ class Cells:
 
 @dataclass(frozen=True)
 class LaidOutEdges:
-    """Lines to the cells of one row, an entry each.
+    """Lines to the cells of one row, one entry per line.
 
     Parameters
     ----------
     cell : array
-        The cell of the row that a line leads to.
+        The cell of the row at which the line ends.
     row, column : array
-        Where it begins: below the row that shows the source's value last, and the column there.
+        Row and column at which the line starts: the last row that shows the source's value.
     """
 
     cell: Array
@@ -107,7 +108,7 @@ class LaidOutEdges:
 
 @dataclass(frozen=True)
 class Metrics:
-    """Pixels: of a column, a row, the cell in it, and the labels at the left."""
+    """Sizes in pixels: column width, row pitch, cell height, width of the labels, and margin above the first row."""
 
     column: float
     pitch: float
@@ -116,25 +117,30 @@ class Metrics:
     head: float
 
     def left(self, column: float) -> float:
-        """Return where a column begins, from the left edge of column 0."""
+        """Return the x of a column's left edge."""
         return column * self.column
 
     def top(self, row: int) -> float:
-        """Return where the cells of a row begin, from the top of the picture."""
+        """Return the y of the top of a row's cells."""
         return self.head + row * self.pitch
 
 
 def metrics(look: Look, column: float, label: float, pitch: float | None = None) -> Metrics:
-    """Return the sizes that go with a width of column: narrow cells are lower, but never too low for text.
+    """Return the sizes for a column width: narrow cells are lower, but never too low for text.
 
-    `pitch` is the height of a row that is wished for: cells become lower where that is little, but no lower than small
-    print, and rows are not so close that operations lack their room.
+    Parameters
+    ----------
+    look : Look
+    column, label : float
+        Widths in pixels of a column and of the labels.
+    pitch : float, optional
+        Preferred row height. Cells shrink to it, but not below small text, and rows keep space for operations.
     """
     column = max(column, NARROWEST)
     cell = look.px(26) * min(1.0, max(0.55, column / 34) ** 0.5) if column < 34 else look.px(26) * (column / 34) ** 0.5
     gap = cell * (1.05 if column >= AGGREGATED else 0.8)
     if pitch is not None:
-        # Narrow cells become higher where there is room: their values reach over their neighbors.
+        # Narrow cells grow higher where there is space, since their values overlap their neighbors.
         least_gap = _LEAST_GAP if column >= _TWO_LINES else _LEAST_GAP_OF_TWO
         cell = min(max(cell, min(pitch / 2, look.px(26))), max(pitch / (1 + least_gap), look.px(_LOWEST)))
         gap = min(max(pitch - cell, cell * least_gap), max(gap, cell) * _WIDEST_GAP)
@@ -142,21 +148,21 @@ def metrics(look: Look, column: float, label: float, pitch: float | None = None)
 
 
 class DataflowLayout:
-    """The lines of a dataflow, each drawn from the last row that shows its source.
+    """The rows and lines of a dataflow; each line starts at the last row that shows its source.
 
     Parameters
     ----------
     dataflow : Dataflow
     text : CountedText or None
-        Where a text is counted: which rows are of its letters and of its bins.
+        For a histogram of a text, the names of the arrays of characters and of bins.
     counted : int array, shape (elements, 5)
-        By which event, which character in which bin, by which block and thread: a line leads from one to the other.
+        Event, character, bin, block and thread of each increment, drawn as a line from the character to the bin.
     """
 
     def __init__(self, dataflow: Dataflow, text: CountedText | None = None, counted: Array = _NOTHING) -> None:
         self.dataflow, self._text, self._counted = dataflow, text, counted
         self.symbols: Symbols | None = None
-        """What is written instead of values."""
+        """Symbols to show instead of values, or None."""
         self.rows = tuple(Cells.of(row) for row in dataflow.rows)
         self.columns = 1 + max((int(row.column.max(initial=0)) for row in self.rows), default=0)
         self.edges: list[LaidOutEdges] = []
@@ -166,7 +172,7 @@ class DataflowLayout:
         for number, row in enumerate(self.rows):
             before = last_of_storage.get(row.storage)
             self.edges.append(self._edges(number, row, last_of_storage))
-            self.kept.append(self._kept(number, row, before))
+            self.kept.append(self._unchanged_edges(number, row, before))
             last_of_storage[row.storage] = number
             for edges in (self.edges[number], self.kept[number]):
                 for start in np.unique(edges.row):
@@ -186,18 +192,18 @@ class DataflowLayout:
         column = np.empty_like(cell)
         start = source_row.copy()
         for origin in np.unique(source_row):
-            here = source_row == origin
-            columns = self.rows[origin].column[source_cell[here]]
-            column[here] = columns
+            from_origin = source_row == origin
+            columns = self.rows[origin].column[source_cell[from_origin]]
+            column[from_origin] = columns
             latest = last_of_storage.get(self.rows[origin].storage, -1)
             if origin < latest < number:
-                # The value may still stand there in a later row of the same array: the line begins at the nearest.
-                found = self._where_kept(self.rows[latest], columns)
-                start[here] = np.where(found, latest, origin)
+                # A later row of the same array may still show the value: start the line at the latest such row.
+                is_unchanged = self._is_unchanged(self.rows[latest], columns)
+                start[from_origin] = np.where(is_unchanged, latest, origin)
         return self._with_letters(number, row, LaidOutEdges(cell, start, column))
 
     def _with_letters(self, number: int, row: Cells, edges: LaidOutEdges) -> LaidOutEdges:
-        """Return the lines to a row of bins with those from the letters that are counted there."""
+        """Return the lines to a row, adding lines from characters if it is a row of bins."""
         text = self._text
         if text is None or row.storage.name not in text.bins:
             return edges
@@ -206,15 +212,15 @@ class DataflowLayout:
             return edges
         elements = np.asarray(self.dataflow.rows[origin].cells)
         bins = {int(bin_): cell for cell, bin_ in enumerate(self.dataflow.rows[number].cells)}
-        # They are in the order of their events.
+        # Increments are sorted by event.
         first, last = np.searchsorted(self._counted[:, 0], (row.first, row.last + 1))
-        found = [
+        lines = [
             (bins[bin_], origin, self.rows[origin].column[np.searchsorted(elements, element)])
-            for event, element, bin_, *who in self._counted[first:last].tolist()
-            if bin_ in bins and row.made[at := bins[bin_]]
-            if [row.moment[at], row.block[at], row.thread[at]] == [event, *who]
+            for event, element, bin_, *thread in self._counted[first:last].tolist()
+            if bin_ in bins and row.made[cell_of_bin := bins[bin_]]
+            if [row.moment[cell_of_bin], row.block[cell_of_bin], row.thread[cell_of_bin]] == [event, *thread]
         ]
-        cell, start, column = np.array(found, np.int64).reshape(-1, 3).T
+        cell, start, column = np.array(lines, np.int64).reshape(-1, 3).T
         return LaidOutEdges(
             np.concatenate((edges.cell, cell)),
             np.concatenate((edges.row, start)),
@@ -222,18 +228,18 @@ class DataflowLayout:
         )
 
     def with_symbols(self, symbols: Symbols | None) -> DataflowLayout:
-        """Return the same with symbols in the place of values; with values for None."""
-        other = copy(self)
-        other.symbols = symbols
-        return other
+        """Return a copy that shows symbols instead of values, or values if `symbols` is None."""
+        result = copy(self)
+        result.symbols = symbols
+        return result
 
     @property
     def longest(self) -> int:
-        """How many characters are written of what reaches over its neighbors."""
+        """Return the maximum number of characters of a text that overlaps neighboring columns."""
         return _LONGEST_VALUE if self.symbols is None else _LONGEST_SYMBOL
 
     def texts(self, number: int, room: int) -> list[str]:
-        """Return the values of a row in at most `room` characters each where that can be: letters of a text as such."""
+        """Return a row's values in at most `room` characters each where possible; a text's characters as letters."""
         row = self.rows[number]
         if self.symbols is not None:
             return [symbol.text(room) for symbol in self.symbols.of_row(number)]
@@ -243,18 +249,18 @@ class DataflowLayout:
 
     @cached_property
     def _spans(self) -> dict[object, tuple[float, float]]:
-        """The least and the greatest number that each storage ever holds."""
-        found: dict[object, tuple[float, float]] = {}
+        """Return the minimum and maximum value of each storage over the whole recording."""
+        spans: dict[object, tuple[float, float]] = {}
         for row in self.rows:
             values = row.value.astype(float) if row.value.dtype.kind in "iufb" else np.zeros(0)
             values = values[np.isfinite(values)]
             if values.size:
-                low, high = found.get(row.storage, (math.inf, -math.inf))
-                found[row.storage] = min(low, float(values.min())), max(high, float(values.max()))
-        return found
+                low, high = spans.get(row.storage, (math.inf, -math.inf))
+                spans[row.storage] = min(low, float(values.min())), max(high, float(values.max()))
+        return spans
 
     def levels(self, number: int) -> Array:
-        """Return how large each value of a row is, from 0 to 1 among all that its storage ever holds; NaN as 1."""
+        """Return a row's values scaled to 0 to 1 by the minimum and maximum of their storage; NaN becomes 1."""
         row = self.rows[number]
         low, high = self._spans.get(row.storage, (0.0, 0.0))
         if row.value.dtype.kind not in "iufb" or high <= low:
@@ -262,49 +268,49 @@ class DataflowLayout:
         return np.clip(np.nan_to_num((row.value.astype(float) - low) / (high - low), nan=1.0), 0.0, 1.0)
 
     def names(self, number: int) -> tuple[str, ...]:
-        """Return what the cells of a row are called that begins a picture of bins; nothing where they have no names."""
+        """Return the names of the bins for the first row of bins, or an empty tuple."""
         row = self.rows[number]
         if self._text is None or row.storage.name not in self._text.bins or not row.made.size or row.made.any():
             return ()
         return self._text.names if row.value.size == len(self._text.names) else ()
 
     @staticmethod
-    def _where_kept(row: Cells, columns: Array) -> Array:
+    def _is_unchanged(row: Cells, columns: Array) -> Array:
         place = np.minimum(np.searchsorted(row.column, columns), max(row.column.size - 1, 0))
         if not row.column.size:
             return np.zeros(columns.size, bool)
-        kept: Array = (row.column[place] == columns) & ~row.made[place]
-        return kept
+        unchanged: Array = (row.column[place] == columns) & ~row.made[place]
+        return unchanged
 
-    def _kept(self, number: int, row: Cells, before: int | None) -> LaidOutEdges:
-        """Return the lines to cells that are as they were: from the same array's last row, or from the row above."""
+    def _unchanged_edges(self, number: int, row: Cells, before: int | None) -> LaidOutEdges:
+        """Return the lines to unchanged cells, from the same array's last row or else from the row above."""
         none = np.zeros(0, np.int64)
         if before is None:
             before = number - 1
             if before < 0 or self.rows[before].launch != row.launch:
                 return LaidOutEdges(none, none, none)
         above = self.rows[before]
-        kept = np.flatnonzero(~row.made & np.isin(row.column, above.column))
+        unchanged = np.flatnonzero(~row.made & np.isin(row.column, above.column))
         if above.storage != row.storage:
-            there = above.value[np.searchsorted(above.column, row.column[kept])]
-            kept = kept[there == row.value[kept]]
-        return LaidOutEdges(kept, np.full(kept.size, before), row.column[kept])
+            values_above = above.value[np.searchsorted(above.column, row.column[unchanged])]
+            unchanged = unchanged[values_above == row.value[unchanged]]
+        return LaidOutEdges(unchanged, np.full(unchanged.size, before), row.column[unchanged])
 
     def row_at(self, moment: int) -> int:
-        """Return the row of the statement that has just been executed at a moment; -1 where there is none."""
+        """Return the row of the last statement executed before a moment; -1 if there is none."""
         return int(self.dataflow.row_at(moment)) if self.rows and moment > 0 else -1
 
     def cells_at(self, number: int, moment: int) -> Array:
-        """Return the cells of a row that the event just before a moment made."""
+        """Return the cells of a row that the event just before a moment wrote."""
         return np.flatnonzero(self.rows[number].moment == moment - 1) if moment else np.zeros(0, int)
 
     def phase(self, number: int, moment: int) -> int:
-        """Return how far a row is at a moment: -1 not begun, else how many of its cells have their value."""
+        """Return a row's progress at a moment: -1 if not begun, else the number of its cells that have their values."""
         row = self.rows[number]
         return -1 if moment <= row.first else int(np.searchsorted(row.order, moment))
 
     def phases(self, moment: int) -> tuple[Array, Array]:
-        """Return the phases of all rows at a moment, and which rows have all of their values by then."""
+        """Return the progress of all rows at a moment as in `phase`, and which rows are complete."""
         past = self._rows_by_moment[: np.searchsorted(self._moments, moment)]
         phases = np.where(self._firsts >= moment, -1, np.bincount(past, minlength=len(self.rows)))
         return phases, phases == self._sizes
@@ -314,5 +320,5 @@ class DataflowLayout:
         return sizes.top(max(len(self.rows), 1)) - (sizes.pitch - sizes.cell) + sizes.head * 0.6
 
     def width(self, sizes: Metrics) -> float:
-        """Return the width of all columns, labels left out."""
+        """Return the width of all columns, without the labels."""
         return self.columns * sizes.column

@@ -1,4 +1,4 @@
-"""The lines of a dataflow at one size: which of them cross a row, and how they look there."""
+"""Lines of a dataflow at one size: which of them cross a row, and their looks there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gui.painting.shapes import lines_between
 from gui.step_view.dataflow.layout import Cells, DataflowLayout, Metrics
 
 KEPT, FAR, NEAR, DONE = range(4)
-"""Looks: to a cell that is as it was; to one that is to come, from rows further up or just above; to one that is there.
-In the order in which they lie upon each other."""
+"""Looks of a line, in painting order: to an unchanged cell; to a future cell, from far rows or from the row just above;
+to a cell that has its value."""
 
 
 class _Lines(NamedTuple):
-    """Lines, in ascending order of the rows that they lead to."""
+    """Lines, sorted by the rows at which they end."""
 
     target: Array
     start: Array
@@ -42,9 +42,9 @@ class FlowLines:
     layout : DataflowLayout
     sizes : Metrics
     warps : sequence of int
-        The warps of a block, by launch.
+        Warps per block of each launch.
     above : float
-        How far above a cell the operation begins that its lines lead to.
+        Distance from a cell to the operation above it, at which its lines end.
     """
 
     def __init__(self, layout: DataflowLayout, sizes: Metrics, warps: tuple[int, ...], above: float) -> None:
@@ -53,38 +53,42 @@ class FlowLines:
     def groups(
         self, number: int, left: float, right: float, done: Array
     ) -> Iterator[tuple[int, int, sip.array[QLineF | None]]]:
-        """Return the lines that cross a row between two x, in groups of one warp and look, lower ones first.
+        """Return the lines that cross a row between two x, in groups of one warp and look, in painting order.
 
         Parameters
         ----------
+        number : int
+            Number of the row.
+        left, right : float
+            Range of x.
         done : bool array
-            Which rows have all of their values.
+            True for complete rows.
         """
         lines = self._all
         behind = slice(int(np.searchsorted(lines.target, number)), None)
         x0, x1 = lines.x0[behind], lines.x1[behind]
-        # Those that begin below the row are the next one's: how those look says nothing of this one.
+        # Lines that start below the row belong to the next one, and must not affect this row's picture.
         crossing = (lines.start[behind] < number) & (np.minimum(x0, x1) <= right) & (np.maximum(x0, x1) >= left)
-        here = np.flatnonzero(crossing) + behind.start
-        there = (lines.look[here] != KEPT) & lines.filled[here] & done[lines.target[here]]
+        visible = np.flatnonzero(crossing) + behind.start
+        is_done = (lines.look[visible] != KEPT) & lines.filled[visible] & done[lines.target[visible]]
         warps = int(lines.warp.max(initial=0)) + 1
-        keys = np.where(there, DONE, lines.look[here]) * warps + lines.warp[here]
+        keys = np.where(is_done, DONE, lines.look[visible]) * warps + lines.warp[visible]
         for key in np.unique(keys).tolist():
-            group = here[keys == key]
+            group = visible[keys == key]
             look, warp = divmod(key, warps)
             yield look, warp, lines_between(lines.x0[group], lines.y0[group], lines.x1[group], lines.y1[group])
 
     @cached_property
     def _all(self) -> _Lines:
-        found = [self._to(number, row) for number, row in enumerate(self._layout.rows)]
-        return _Lines(*(np.concatenate([np.zeros(0, int), *column]) for column in zip(*found, strict=True)))
+        lines = [self._to(number, row) for number, row in enumerate(self._layout.rows)]
+        return _Lines(*(np.concatenate([np.zeros(0, int), *column]) for column in zip(*lines, strict=True)))
 
     def _to(self, number: int, row: Cells) -> _Lines:
         edges, kept, sizes = self._layout.edges[number], self._layout.kept[number], self._sizes
-        shown = edges.row != number
-        cell = np.concatenate((kept.cell, edges.cell[shown]))
-        start = np.concatenate((kept.row, edges.row[shown]))
-        column = np.concatenate((kept.column, edges.column[shown]))
+        from_other_row = edges.row != number
+        cell = np.concatenate((kept.cell, edges.cell[from_other_row]))
+        start = np.concatenate((kept.row, edges.row[from_other_row]))
+        column = np.concatenate((kept.column, edges.column[from_other_row]))
         is_kept = np.arange(cell.size) < kept.cell.size
         warp = row.block[cell] * self._warps[row.launch] + row.thread[cell] // WARP
         look = np.where(is_kept, KEPT, np.where(start >= number - 1, NEAR, FAR))

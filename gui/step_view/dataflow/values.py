@@ -1,8 +1,7 @@
-"""Which values of a row are written where, when there is not room for all: what was made comes first.
+"""Placement of a row's values when not all of them fit: values that the row wrote come first.
 
-A value that is wider than its column reaches over its neighbors; where these have values too, every second one stands
-a line lower. Where fewer than half of those that a row made have room, what each warp made is told in a few words
-instead.
+A value wider than its column overlaps its neighbors; if these have values too, the values alternate between two lines.
+If fewer than half of the written values fit, a short summary per warp replaces them.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ from gpu.declaration.pattern import Array
 from gui.step_view.dataflow.layout import Cells
 
 _AROUND = 4.0
-"""Pixels that a value keeps around it within its box."""
+"""Horizontal padding in pixels of a value in its box."""
 _LEAST = 9
-"""The size of print below which there are no two lines in a cell."""
+"""Minimum font size in pixels for two lines in a cell."""
 _ENOUGH = 0.5
-"""The part of what was made that has to have room."""
+"""Minimum share of the written values that must fit."""
 
 Advance = Callable[[int], float]
-"""Returns how wide a character is in print of a size: all are alike."""
+"""Returns the width of a character at a font size; the font has a fixed width."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """Texts of a row: of some cells, and of what warps made together.
+    """Placed texts of a row: values of cells, or one summary per warp.
 
     Parameters
     ----------
     px : int
-        The size of the print.
+        Font size.
     boxes : dict of int to QRectF
-        Where the value of a cell is written.
+        Box of each placed cell's value.
     texts : dict of int to str
-        The values.
+        Values of the placed cells.
     together : tuple of (QRectF, str, int)
-        What a warp made: where, in words, and the number of its color.
+        Box, text and warp number of each summary.
     """
 
     px: int = 0
@@ -50,22 +49,22 @@ class Written:
 
 
 class Room:
-    """The room that is left in a row, in whole pixels from `left` to `right`."""
+    """The free space of a row between `left` and `right`, in whole pixels."""
 
     def __init__(self, left: float, right: float) -> None:
         self._left, self._right = left, right
-        self._taken = np.zeros(max(int(right - left) + 2, 1), bool)
+        self._occupied = np.zeros(max(int(right - left) + 2, 1), bool)
 
     def take(self, middle: float, width: float) -> float | None:
-        """Take some room around a middle, within the ends; return where it begins, None where another is there."""
+        """Reserve space around `middle`, moved inside the ends; return its left edge, or None if it is occupied."""
         if width > self._right - self._left:
             return None
         left = min(max(middle - width / 2, self._left), self._right - width)
         first = int(left - self._left)
-        here = self._taken[first : int(left - self._left + width) + 1]
-        if here.any():
+        span = self._occupied[first : int(left - self._left + width) + 1]
+        if span.any():
             return None
-        here[:] = True
+        span[:] = True
         return left
 
 
@@ -74,32 +73,35 @@ def written(
     warps: Array, name: Callable[[int], str], sizes: Sequence[int], least: int, advance: Advance, *,
     covering: bool = False,
 ) -> Written:  # fmt: skip
-    """Return what is written of cells of a row.
+    """Place the values of some cells of a row.
 
     Parameters
     ----------
+    row : Cells
     cells : int array
-        Which ones, ascending.
+        Numbers of the cells, ascending.
     texts : sequence of str
-        The values of all cells of the row.
+        Values of all cells of the row.
     rects : callable
-        The number of a cell -> where it lies.
+        Returns the box of a cell by its number.
     ends : (float, float)
-        The x where the row begins and ends.
+        The x of the row's start and end.
     warps : int array
-        The number of each of these cells' warps, by which it is colored.
+        Warp number of each of the cells, which determines its color.
     name : callable
-        The number of a warp -> how it is called.
+        Returns a warp's name by its number.
     sizes : sequence of int
-        The sizes of print in which all may be written, largest first.
+        Font sizes to try for placing all values, largest first.
     least : int
-        The size where there is not room for all.
+        Font size if not all values fit.
+    advance : callable
+        Returns the width of a character at a font size.
     covering : bool
-        Whether what a warp made is told across all of its cells: in the middle of framed ones it would seem a cell.
+        Extend a warp's summary across all of its cells; amid framed cells, a short one would look like a cell.
     """
     if not cells.size:
         return Written()
-    made = bool(row.made[cells].any())
+    has_results = bool(row.made[cells].any())
     letters = np.array([len(texts[cell]) for cell in cells.tolist()])
     first = rects(int(cells[0]))
     room = ends[1] - ends[0]
@@ -108,65 +110,66 @@ def written(
     def widths(size: int, lines: int) -> Array:
         return np.maximum(letters * advance(size) + _AROUND / lines, first.width() if lines == 1 else 0)
 
-    found: dict[int, QRectF] = {}
+    boxes: dict[int, QRectF] = {}
     px, lines = least, 1
-    highest = int(first.height() / 2)  # digits are lower than their print
-    for size, among in (*((size, 1) for size in sizes), *((size, 2) for size in sizes if _LEAST <= size <= highest)):
-        wide = widths(size, among)
-        apart = middles[among:] - middles[:-among]
-        if wide.sum() <= among * room and (apart >= (wide[among:] + wide[:-among]) / 2).all():
-            found = _placed(cells, texts, rects, ends, wide, among)
-            if len(found) == cells.size:
-                px, lines = size, among
+    highest = int(first.height() / 2)  # digits are lower than the font's height
+    for size, count in (*((size, 1) for size in sizes), *((size, 2) for size in sizes if _LEAST <= size <= highest)):
+        text_widths = widths(size, count)
+        distances = middles[count:] - middles[:-count]
+        needed = (text_widths[count:] + text_widths[:-count]) / 2
+        if text_widths.sum() <= count * room and (distances >= needed).all():
+            boxes = _place_values(cells, texts, rects, ends, text_widths, count)
+            if len(boxes) == cells.size:
+                px, lines = size, count
                 break
-    wide = widths(px, lines)
+    text_widths = widths(px, lines)
     enough = int(np.ceil(_ENOUGH * cells.size))
-    if len(found) < cells.size and (not made or np.sort(wide)[:enough].sum() <= room):
-        found = _placed(cells, texts, rects, ends, wide, 1)
-    if made and len(found) < enough:
-        told = _together(row, cells, rects, ends, warps, name, px, advance, covering)
-        if told:
-            return Written(px, together=told)
-    if made and not found:
-        found = _placed(cells, texts, rects, ends, wide, 1)
-    return Written(px, found, {cell: texts[cell] for cell in found})
+    if len(boxes) < cells.size and (not has_results or np.sort(text_widths)[:enough].sum() <= room):
+        boxes = _place_values(cells, texts, rects, ends, text_widths, 1)
+    if has_results and len(boxes) < enough:
+        summaries = _summaries(row, cells, rects, ends, warps, name, px, advance, covering)
+        if summaries:
+            return Written(px, together=summaries)
+    if has_results and not boxes:
+        boxes = _place_values(cells, texts, rects, ends, text_widths, 1)
+    return Written(px, boxes, {cell: texts[cell] for cell in boxes})
 
 
-def _placed(
+def _place_values(
     cells: Array, texts: Sequence[str], rects: Callable[[int], QRectF], ends: tuple[float, float], widths: Array,
     lines: int,
 ) -> dict[int, QRectF]:  # fmt: skip
-    """Return the boxes of those cells whose values have room, the leftmost first, on so many lines in turn."""
-    rooms, found = [Room(*ends) for _ in range(lines)], {}
-    for place, (cell, wide) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
+    """Return boxes for the values that fit, from left to right, alternating between `lines` lines."""
+    rooms, boxes = [Room(*ends) for _ in range(lines)], {}
+    for place, (cell, width) in enumerate(zip(cells.tolist(), widths.tolist(), strict=True)):
         rect, line = rects(cell), place % lines
-        high = rect.height() / lines
-        if texts[cell] and (left := rooms[line].take(rect.center().x(), wide)) is not None:
-            found[cell] = QRectF(left, rect.top() + line * high, wide, high)
-    return found
+        line_height = rect.height() / lines
+        if texts[cell] and (left := rooms[line].take(rect.center().x(), width)) is not None:
+            boxes[cell] = QRectF(left, rect.top() + line * line_height, width, line_height)
+    return boxes
 
 
-def _together(
+def _summaries(
     row: Cells, cells: Array, rects: Callable[[int], QRectF], ends: tuple[float, float], warps: Array,
     name: Callable[[int], str], px: int, advance: Advance, covering: bool,
 ) -> tuple[tuple[QRectF, str, int], ...]:  # fmt: skip
-    """Return what each warp made, where all have room for that; else what all made."""
-    several = np.unique(warps).tolist()
-    groups = [(warp, cells[warps == warp]) for warp in several]
-    for chosen in (groups, [(several[0], cells)]) if len(several) > 1 else (groups,):
-        room, found = Room(*ends), []
-        for warp, mine in chosen:
-            first, last = rects(int(mine[0])), rects(int(mine[-1]))
-            whose = name(warp) if len(chosen) == len(several) else f"{len(several)} warps"
-            what = f"× {row.operator[0]}" if len(row.operator) == 1 and row.operator != ("?:",) else "values"
-            text = f"{whose}: {mine.size} {what}"
-            wide = len(text) * advance(px) + 2 * _AROUND
+    """Return a summary for each warp if all of them fit, else one for all warps."""
+    warp_numbers = np.unique(warps).tolist()
+    groups = [(warp, cells[warps == warp]) for warp in warp_numbers]
+    for chosen in (groups, [(warp_numbers[0], cells)]) if len(warp_numbers) > 1 else (groups,):
+        room, summaries = Room(*ends), []
+        for warp, own_cells in chosen:
+            first, last = rects(int(own_cells[0])), rects(int(own_cells[-1]))
+            owner = name(warp) if len(chosen) == len(warp_numbers) else f"{len(warp_numbers)} warps"
+            noun = f"× {row.operator[0]}" if len(row.operator) == 1 and row.operator != ("?:",) else "values"
+            text = f"{owner}: {own_cells.size} {noun}"
+            width = len(text) * advance(px) + 2 * _AROUND
             if covering:
-                wide = max(wide, last.right() - first.left())
-            left = room.take((first.left() + last.right()) / 2, wide)
+                width = max(width, last.right() - first.left())
+            left = room.take((first.left() + last.right()) / 2, width)
             if left is None:
                 break
-            found.append((QRectF(left, first.top(), wide, first.height()), text, warp))
+            summaries.append((QRectF(left, first.top(), width, first.height()), text, warp))
         else:
-            return tuple(found)
+            return tuple(summaries)
     return ()

@@ -1,4 +1,4 @@
-"""The dataflow under the hand: it follows the moment, and is clicked, dragged, zoomed, and told about."""
+"""Interactive dataflow view: it follows the moment, and supports clicks, dragging, zooming and tooltips."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _WIDEST, _WIDEST_OF_FILMS = 64, 72
 
 
 class FlowView(QWidget):
-    """Rows of time with an element a column, which are clicked.
+    """The dataflow with one row per statement and one column per element.
 
     The wheel scrolls, with Ctrl it zooms; dragging moves the picture; a double click or F fits it.
 
     Parameters
     ----------
     patient : bool
-        Whether there is time for each picture, as where it is saved.
+        Paint each picture completely, as for saved files.
     """
 
     cell_clicked = pyqtSignal(int, int)
@@ -52,41 +52,41 @@ class FlowView(QWidget):
         self.marks = Marks()
         self.moment = 0
         self.complete = True
-        """Whether nothing of the picture was left for the next frame."""
+        """Whether the last frame was painted completely."""
         self._several_blocks = False
         self._pressed: QPointF | None = None
         self._dragged = False
         self._glide = every(_GLIDE_MS, self._glide_on, self)
-        # A timer, which lets keys and the mouse go first.
+        # A timer, so that keyboard and mouse events come first.
         self._later = after(0, self.update, self)
 
-    # --- what is shown
+    # --- contents
 
     def open(self, layout: DataflowLayout | None, warps: Sequence[int], *, several_blocks: bool) -> None:
-        """Show another dataflow, from its beginning; `warps` are those of a block, by launch."""
+        """Set the dataflow and go to its start; `warps` is the number of warps per block of each launch."""
         self.moment, self.marks, self._several_blocks = 0, Marks(), several_blocks
         self.canvas.open(warps, several_blocks=several_blocks)
         self.viewport.open(layout)
         self._moved()
 
     def show_layout(self, layout: DataflowLayout) -> None:
-        """Show the same dataflow with other texts."""
+        """Set a layout of the same dataflow with other texts."""
         self.viewport.show_layout(layout)
         self._moved()
 
     @property
     def current_row(self) -> int:
-        """The row of the statement that has just been executed; -1 where there is none."""
+        """Return the row of the last executed statement; -1 if there is none."""
         return -1 if self.viewport.layout is None else self.viewport.layout.row_at(self.moment)
 
     def show_moment(self, moment: int) -> None:
-        """Show the picture as it is just before a moment."""
+        """Show the dataflow at a moment."""
         self.moment = moment
         self.viewport.follow(moment, at_once=not self.isVisible())
         self._moved()
 
     def select(self, cell: Cell | None) -> None:
-        """Light up a cell with all that it was made from; None lights up nothing."""
+        """Highlight a cell and all cells that it was computed from; None clears the highlight."""
         lit: dict[int, list[int]] = {}
         if cell is not None and self.viewport.layout is not None:
             for row, number in self.viewport.layout.dataflow.ancestry(*cell) | {cell}:
@@ -95,12 +95,12 @@ class FlowView(QWidget):
         self.update()
 
     def show_differing(self, cell: Cell | None) -> None:
-        """Mark a cell as one that another order of the warps gives another value."""
+        """Mark a cell with another value in another schedule."""
         self.marks.differing = cell
         self.update()
 
     def show_races(self, races: Mapping[Cell, Race]) -> None:
-        """Mark the cells that threads race for."""
+        """Mark the cells with races."""
         self.marks.racing = races
         self.update()
 
@@ -110,27 +110,27 @@ class FlowView(QWidget):
         self.update()
 
     def fit(self) -> None:
-        """Make the whole picture fit."""
+        """Zoom so that the whole picture fits."""
         self.viewport.fit(self.moment)
         self._moved()
 
     def zoom(self, factor: float, at: QPointF | None = None) -> None:
-        """Make columns wider by a factor; the point `at`, else the middle, stays where it is."""
+        """Scale the column width by a factor around the point `at`, or the center."""
         self.viewport.zoom(factor, at or QPointF(self.width() / 2, self.height() / 2))
         self._moved()
 
     def scroll_by(self, way: QPointF) -> None:
-        """Move what is seen, as far as there is more to see."""
+        """Scroll by an offset, within the picture's ends."""
         self.viewport.scroll_by(way)
         self._moved()
 
     @property
     def gliding(self) -> bool:
-        """Whether the picture is still on its way to where it follows the moment to."""
+        """Return whether the animated scrolling to the moment is still running."""
         return self.viewport.gliding
 
     def _moved(self) -> None:
-        """Paint what is seen now, and go on gliding where there is a way left."""
+        """Repaint, and continue the animated scrolling if it has not reached its goal."""
         if self.viewport.gliding:
             self._glide.start()
         else:
@@ -152,7 +152,7 @@ class FlowView(QWidget):
             self._later.start()
 
     def prepare(self, moment: int) -> bool:
-        """Paint a part of what will be in view at a moment; return whether all has been painted."""
+        """Paint into the caches a part of what a moment will show; return whether nothing is left to paint."""
         return self.canvas.prepare(moment, self.devicePixelRatioF())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -169,7 +169,7 @@ class FlowView(QWidget):
     # --- mouse and keys
 
     def place_at(self, point: QPointF) -> QRectF | None:
-        """Return where the cell under a point is; None where none is there yet."""
+        """Return the box of the cell under a point, or None if there is no cell with a value."""
         cell, _ = self.viewport.cell_at(point, self.moment)
         return self.canvas.flow.cell_rect(*cell).translated(self.viewport.origin()) if cell is not None else None
 
@@ -181,10 +181,10 @@ class FlowView(QWidget):
         if event is None:
             return
         if self._pressed is not None and event.buttons():
-            way = event.position() - self._pressed
-            if self._dragged or abs(way.x()) + abs(way.y()) > 4:
+            offset = event.position() - self._pressed
+            if self._dragged or abs(offset.x()) + abs(offset.y()) > 4:
                 self._dragged = True
-                self.scroll_by(way)
+                self.scroll_by(offset)
                 self._pressed = event.position()
                 self.setCursor(Qt.CursorShape.ClosedHandCursor)
             return

@@ -1,4 +1,4 @@
-"""What of a dataflow is seen: fitted, zoomed, scrolled to what happens. It knows no widget."""
+"""Viewport of a dataflow: fitting, zooming and scrolling, independent of widgets."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from gui.step_view.dataflow.labels import label_width
 from gui.step_view.dataflow.layout import LABELLED, NARROWEST, Cells, DataflowLayout, Metrics, metrics
 
 TILE = 512
-"""The width in pixels of the stretches in which rows are painted."""
+"""Width in pixels of the tiles in which rows are painted."""
 _WIDEST = 110.0
 _SMALL_PRINT = 9
-"""Pixels of values that are all to be seen at once."""
+"""Font size in pixels for values that must all be visible at once."""
 
 Cell = tuple[int, int]
-"""A row's number, and that of a cell in it."""
+"""Number of a row, and of a cell in it."""
 
 
 class Viewport:
-    """The part of a dataflow that is seen in `width` x `height` pixels, and how large.
+    """The visible part of a dataflow in `width` x `height` pixels, and its zoom.
 
     Parameters
     ----------
     widest : int
-        Pixels of a column at most where all columns are fitted, with text of the usual size.
+        Maximum column width in pixels when all columns are fitted, at the normal text size.
     """
 
     def __init__(self, *, widest: int) -> None:
         self.layout: DataflowLayout | None = None
         self.width = self.height = 0
         self.offset = QPointF(0, 0)
-        """How far it is scrolled."""
+        """Scroll offset."""
         self.fitted = True
         self.widest = widest
-        """Pixels of a column at most where all columns are fitted, with text of the usual size."""
+        """Maximum column width in pixels when all columns are fitted, at the normal text size."""
         self._longest = 1
         self._column = 34.0
         self._sizes: Metrics | None = None
         self._goal: QPointF | None = None
 
     def open(self, layout: DataflowLayout | None) -> None:
-        """Look at another dataflow, from its beginning."""
+        """Set the dataflow and go to its start."""
         self.show_layout(layout)
         self.offset, self._goal = QPointF(0, 0), None
         self.fit(0)
 
     def show_layout(self, layout: DataflowLayout | None) -> None:
-        """Look at the same dataflow with other texts."""
+        """Set a layout of the same dataflow with other texts."""
         self.layout = layout
         rows = range(0 if layout is None else len(layout.rows))
         self._longest = max((len(text) for row in rows if layout for text in layout.texts(row, 6)), default=1)
 
     def resize(self, width: int, height: int, moment: int) -> None:
-        """See it in another size."""
+        """Set the size of the viewport."""
         self.width, self.height = width, height
         if self.fitted:
             self.fit(moment)
@@ -64,7 +64,7 @@ class Viewport:
             self.offset = self._within(self.offset)
 
     def restyle(self, moment: int) -> None:
-        """Take the look that is on."""
+        """Apply the current look."""
         self._sizes = None
         if self.fitted:
             self.fit(moment)
@@ -73,10 +73,10 @@ class Viewport:
 
     @property
     def sizes(self) -> Metrics:
-        """The sizes at the zoom that is on."""
+        """Return the sizes at the current zoom."""
         assert self.layout is not None
         if self._sizes is None:
-            # All rows at once, where that is possible without crowding them.
+            # Fit all rows where that does not crowd them.
             pitch = (self.height - look().px(26)) / max(len(self.layout.rows), 1) if self.fitted else None
             self._sizes = metrics(look(), self._column, self._label_width(self.width), pitch)
         return self._sizes
@@ -86,20 +86,20 @@ class Viewport:
         return label_width(self.layout, look(), 0.28 * width)
 
     def _room(self, width: float) -> float:
-        """Return what is left to the columns of a picture's width."""
+        """Return the part of the width that is available for columns."""
         return width - self._label_width(width) - look().px(14)
 
     def holds_values(self, width: float) -> bool:
-        """Return whether a picture of that width shows all columns with their values."""
+        """Return whether a picture of the given width shows all columns with readable values."""
         return self.layout is None or self._room(width) / self.layout.columns >= self._readable()
 
     def _readable(self) -> float:
-        """Return the width of a column that holds its values in small print."""
+        """Return the column width that fits values in small print."""
         metric = QFontMetricsF(code_font(_SMALL_PRINT))
         return max(metric.horizontalAdvance("0" * self._longest) + 4, LABELLED)
 
     def fit(self, moment: int) -> None:
-        """Make all columns fit, and all rows where they stay high enough, and show what happens at a moment."""
+        """Fit all columns, and all rows if they stay high enough, and scroll to a moment."""
         self.fitted = True
         if self.layout is not None:
             room = self._room(self.width)
@@ -109,7 +109,7 @@ class Viewport:
         self.follow(moment, at_once=True)
 
     def zoom(self, factor: float, at: QPointF) -> None:
-        """Make columns wider by a factor; the point `at` stays where it is."""
+        """Scale the column width by a factor around the point `at`."""
         if self.layout is None:
             return
         old, origin = self.sizes, self.origin()
@@ -123,18 +123,18 @@ class Viewport:
             QPointF(new.label + place[0] * new.column - at.x(), place[1] * new.pitch - at.y()),
         )
 
-    # --- where it is scrolled to
+    # --- scrolling
 
     def scroll_by(self, way: QPointF) -> None:
-        """Move what is seen, as far as there is more to see."""
+        """Scroll by an offset, within the picture's ends."""
         if self.layout is not None:
             self._goal = None
             self.offset = self._within(self.offset - way)
 
     def follow(self, moment: int, *, at_once: bool) -> None:
-        """Bring the row of a moment into the middle part of the picture, and its operations into its width.
+        """Scroll a moment's row into the middle part of the picture, and its operations into view horizontally.
 
-        What is not done at once is done by `glide`.
+        Without `at_once`, repeated calls of `glide` animate the scrolling.
         """
         if self.layout is None or not self.layout.rows:
             return
@@ -145,20 +145,20 @@ class Viewport:
 
     @property
     def gliding(self) -> bool:
-        """Whether it is on its way to where it follows a moment to."""
+        """Return whether the animated scrolling has not reached its goal."""
         return self._goal is not None
 
     def glide(self) -> None:
-        """Go a part of the way."""
+        """Scroll a part of the remaining distance to the goal."""
         assert self._goal is not None
-        way = self._goal - self.offset
-        if abs(way.x()) + abs(way.y()) < 1.5:
+        remaining = self._goal - self.offset
+        if abs(remaining.x()) + abs(remaining.y()) < 1.5:
             self.offset, self._goal = self._goal, None
         else:
-            self.offset = self.offset + way * 0.3
+            self.offset = self.offset + remaining * 0.3
 
     def goal_at(self, moment: int) -> QPointF:
-        """Return where the picture is to be scrolled to at a moment: where it is, if what counts is seen there."""
+        """Return the scroll offset for a moment: the current one if the moment's operations are visible there."""
         assert self.layout is not None
         row, sizes = max(self.layout.row_at(moment), 0), self.sizes
         before = self.offset if self._goal is None else self._goal
@@ -179,7 +179,7 @@ class Viewport:
         return self._within(goal)
 
     def _extent(self, row: int, cells: Array, *, sources: bool = True) -> tuple[float, float]:
-        """Return where cells of a row, and what they were made of, begin and end, from column 0."""
+        """Return the left and right x of some cells of a row, including their operands if `sources` is set."""
         assert self.layout is not None
         columns, edges = self.layout.rows[row].column[cells], self.layout.edges[row]
         if sources:
@@ -187,7 +187,7 @@ class Viewport:
         return self.sizes.left(int(columns.min())), self.sizes.left(int(columns.max()) + 1)
 
     def _within(self, offset: QPointF) -> QPointF:
-        """Return where the picture can be scrolled to of where it should be."""
+        """Return a scroll offset clamped to the picture's ends."""
         if self.layout is None:
             return offset
         sizes = self.sizes
@@ -195,12 +195,12 @@ class Viewport:
         highest = max(0.0, self.layout.height(sizes) - self.height)
         return QPointF(min(max(offset.x(), 0), widest), min(max(offset.y(), 0), highest))
 
-    # --- what is where
+    # --- positions
 
     def origin(self, offset: QPointF | None = None) -> QPointF:
-        """Return where column 0 and the top of the dataflow are in the picture; a narrow one stands in the middle.
+        """Return the position of column 0 and the dataflow's top in the viewport; a narrow dataflow is centered.
 
-        `offset` is how far it is scrolled, where that is not as it is.
+        `offset` is the scroll offset, by default the current one.
         """
         assert self.layout is not None
         sizes = self.sizes
@@ -210,7 +210,7 @@ class Viewport:
         return QPointF(sizes.label + min(spare, look().px(40)) - offset.x(), -offset.y())
 
     def tiles_in_view(self, offset: QPointF) -> range:
-        """Return the numbers of the stretches of a row that are seen when it is scrolled so far."""
+        """Return the numbers of the tiles visible at a scroll offset."""
         assert self.layout is not None
         sizes, origin = self.sizes, self.origin(offset)
         left = max(0, int((sizes.label - origin.x()) // TILE))
@@ -218,7 +218,7 @@ class Viewport:
         return range(left, int(min(self.width - origin.x(), width + 2 * sizes.column) // TILE) + 1)
 
     def rows_in_view(self, offset: QPointF) -> range:
-        """Return the numbers of the rows that are seen when it is scrolled so far."""
+        """Return the numbers of the rows visible at a scroll offset."""
         assert self.layout is not None
         sizes = self.sizes
         first = max(0, int((offset.y() - sizes.head) // sizes.pitch))
@@ -226,22 +226,22 @@ class Viewport:
         return range(first, last + 1)
 
     def cell_at(self, point: QPointF, moment: int) -> tuple[Cell | None, bool]:
-        """Return the cell under a point that is there at a moment, and whether its operation is under the point."""
-        found, within = self._place_at(point)
-        if found is None or self._is_empty(found, moment):
+        """Return the cell with a value under a point at a moment, and whether the point is on the cell's operation."""
+        cell_found, within = self._place_at(point)
+        if cell_found is None or self._is_empty(cell_found, moment):
             return None, False
-        sizes, (number, cell) = self.sizes, found
+        sizes, (number, cell) = self.sizes, cell_found
         gap = sizes.pitch - sizes.cell
         above = within < gap
-        made = bool(self._cells(number).made[cell])
-        on_circle = within > gap * 0.35 and sizes.column >= LABELLED and made
-        return (found, above) if not above or on_circle else (None, False)
+        is_written = bool(self._cells(number).made[cell])
+        on_circle = within > gap * 0.35 and sizes.column >= LABELLED and is_written
+        return (cell_found, above) if not above or on_circle else (None, False)
 
     def empty_cell_at(self, point: QPointF, moment: int) -> Cell | None:
         """Return the cell under a point that has no value yet at a moment."""
-        found, within = self._place_at(point)
-        on_cell = found is not None and within >= self.sizes.pitch - self.sizes.cell
-        return found if found is not None and on_cell and self._is_empty(found, moment) else None
+        cell_found, within = self._place_at(point)
+        on_cell = cell_found is not None and within >= self.sizes.pitch - self.sizes.cell
+        return cell_found if cell_found is not None and on_cell and self._is_empty(cell_found, moment) else None
 
     def _cells(self, number: int) -> Cells:
         assert self.layout is not None
@@ -252,7 +252,7 @@ class Viewport:
         return bool(self._cells(cell[0]).moment[cell[1]] >= moment) or self.layout.phase(cell[0], moment) < 0
 
     def _place_at(self, point: QPointF) -> tuple[Cell | None, float]:
-        """Return the cell in whose row and column a point is, and how far down in them it is."""
+        """Return the cell at a point's row and column, and the point's y within the row."""
         if self.layout is None or not self.layout.rows:
             return None, 0.0
         sizes, origin = self.sizes, self.origin()

@@ -1,4 +1,4 @@
-"""A dataflow's rows and cells, in words."""
+"""Texts for a dataflow's rows, cells and races."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ if TYPE_CHECKING:
 
 
 def row_title(row: Cells) -> str:
-    """Return what stands at the left of a row."""
+    """Return the label at the left of a row."""
     return row.label
 
 
 def where(row: Cells, cell: int) -> str:
-    """Return the name of the element that a cell shows: s[11], or sum for a variable of a thread."""
+    """Return the name of the element that a cell shows, such as s[11], or sum for a thread's variable."""
     name = row.storage.name
     return name if row.storage.space == "register" else f"{name}[{int(row.column[cell])}]"
 
 
 def describe_race(race: Race, *, several_blocks: bool) -> str:
-    """Return who races for an element: written by thread 3, read by thread 4, nothing orders them."""
+    """Return a race in words: "race: written by thread 3; read by thread 4; not synchronized"."""
     racers = (
         f"{'written' if each.writes else 'read'} by "
         + thread_name(each.block, each.thread, several_blocks=several_blocks)
         for each in (race.first, race.second)
     )
-    return f"{' / '.join(racers)}, nothing orders them"
+    return f"race: {'; '.join(racers)}; not synchronized"
 
 
 def describe_cell(layout: DataflowLayout, cell: tuple[int, int], *, several_blocks: bool) -> str:
-    """Return which element a cell is, its value, who made it, from what, and at which line."""
+    """Return a cell's element, value, thread, source line and operands."""
     number, place = cell
     row = layout.rows[number]
     text = f"{where(row, place)} = {as_text(row.value[place].item())}"
     if not row.made[place]:
-        return text if row.moment[place] < 0 else f"{text}  (kept)"
+        return text if row.moment[place] < 0 else f"{text}  (unchanged)"
     sources = row.sources
     parts = []
     for _, source_row, source_cell in sources[sources[:, 0] == place].tolist():
         source = layout.rows[source_row]
         parts.append(f"{where(source, source_cell)} = {as_text(source.value[source_cell].item())}")
-    by = thread_name(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
-    made = f"\n{by}, line {row.line}"
-    return text + made + (f"\nfrom {', '.join(parts)}" if parts else "")
+    thread = thread_name(int(row.block[place]), int(row.thread[place]), several_blocks=several_blocks)
+    origin = f"\n{thread}, line {row.line}"
+    return text + origin + (f"\nfrom {', '.join(parts)}" if parts else "")

@@ -1,1 +1,1 @@
-"""A recording as files: pictures, animations, itself."""
+"""Export of a recording: pictures, animations, handouts, HTML players, and the recording itself."""

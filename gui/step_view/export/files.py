@@ -1,4 +1,4 @@
-"""Pictures and animations of a recording, painted in small slices and written in the background: nothing waits."""
+"""Picture and animation files of a recording, painted frame by frame and encoded in the background."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WAITING_FRAMES = 6
 
 @dataclass(frozen=True)
 class Caption:
-    """What stands above and below a picture; `phase` is that of its moment, "" where it has none."""
+    """Texts above a picture; `phase` is the phase of its moment, or ""."""
 
     title: str
     settings: str
@@ -39,18 +39,18 @@ class Caption:
 
     @property
     def at_right(self) -> str:
-        """What stands at the right of the title."""
+        """Return the text to the right of the title."""
         return "  ·  ".join(part for part in (self.phase, self.settings) if part)
 
 
 class FlowPicture:
-    """A whole dataflow with title and labels, for a file.
+    """A picture of a whole dataflow with title and labels.
 
     Parameters
     ----------
     layout : DataflowLayout
     warps : sequence of int
-        The warps of a block, by launch.
+        Warps per block of each launch.
     caption : Caption
     """
 
@@ -72,7 +72,7 @@ class FlowPicture:
         self.size = QSize(round(max(width, self._look.px(420))), round(self._head + layout.height(sizes) + _MARGIN))
 
     def paint(self, painter: QPainter, moment: int, lit: dict[int, list[int]] | None = None) -> None:
-        """Paint everything as it is at a moment, with the cells that are lit, or else those of the last event."""
+        """Paint the dataflow at a moment, highlighting the cells in `lit`, or else those of the last event."""
         theme, layout, flow = self._look.theme, self._layout, self._painter
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(QRectF(0, 0, self.size.width(), self.size.height()), QColor(theme.surface))
@@ -111,7 +111,7 @@ class FlowPicture:
         painter.restore()
 
     def image(self, moment: int, lit: dict[int, list[int]] | None = None, ratio: float = 2.0) -> QImage:
-        """Return the picture in pixels, `ratio` of them for each unit of its size, and fewer where it is very large."""
+        """Return the picture as an image with `ratio` pixels per unit of its size, or fewer if it is very large."""
         ratio = min(ratio, 16000 / max(self.size.width(), self.size.height()))
         image = QImage(self.size * ratio, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(ratio)
@@ -121,20 +121,20 @@ class FlowPicture:
         return image
 
     def write(self, path: Path, moment: int, lit: dict[int, list[int]] | None = None) -> bool:
-        """Write a .png or .svg file; return whether that went well."""
+        """Write a .png or .svg file; return whether that succeeded."""
         if path.suffix.lower() != ".svg":
             return self.image(moment, lit).save(str(path))
         return write_svg(path, self.size, lambda painter: self.paint(painter, moment, lit))
 
 
 def write_svg(path: Path, size: QSize, paint: Callable[[QPainter], None]) -> bool:
-    """Write what is painted as an SVG drawing; return whether that went well."""
+    """Write what `paint` paints as an SVG file; return whether that succeeded."""
     drawing = QBuffer()
-    made = QSvgGenerator()
-    made.setOutputDevice(drawing)
-    made.setSize(size)
-    made.setViewBox(QRectF(0, 0, size.width(), size.height()))
-    painter = QPainter(made)
+    generator = QSvgGenerator()
+    generator.setOutputDevice(drawing)
+    generator.setSize(size)
+    generator.setViewBox(QRectF(0, 0, size.width(), size.height()))
+    painter = QPainter(generator)
     paint(painter)
     painter.end()
     try:
@@ -148,23 +148,23 @@ PaintFrame = Callable[[QPainter, int], None]
 
 
 class Film(QObject):
-    """Writes an animation: frames are painted one at a time between other events, and encoded by a thread.
+    """Writer of an animation: it paints one frame at a time between other events, and encodes them in a thread.
 
     Parameters
     ----------
     path : Path
         A .gif or .mp4 file.
     moments : sequence of int
-        A frame each.
+        The moment of each frame.
     paint : callable
-        Paints a frame of `FRAME`'s size at a moment: (painter, moment).
+        Paints a frame of size `FRAME`, given a painter and a moment.
     a_second : float
-        Frames a second.
+        Frames per second.
     """
 
     progressed = pyqtSignal(float)
     finished = pyqtSignal(str)
-    """A sentence that says why it could not be written; "" where it was."""
+    """Why the file could not be written, or "" on success."""
     _ended = pyqtSignal(str)
 
     def __init__(
@@ -185,12 +185,12 @@ class Film(QObject):
         self._thread = threading.Thread(target=self._encode, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start painting and encoding."""
         self._thread.start()
         self._timer.start()
 
     def cancel(self) -> None:
-        """Stop, and leave what was there before."""
+        """Stop without replacing an existing file."""
         if self._timer.isActive() or self._thread.is_alive():
             self._timer.stop()
             self._stopped.set()
@@ -218,7 +218,7 @@ class Film(QObject):
     def _encode(self) -> None:
         problem = ""
         try:
-            write_film(self._path, self._taken(), self._rate)
+            write_film(self._path, self._received_frames(), self._rate)
         except InputError as error:
             problem = str(error)
         except GivenUpError:
@@ -226,8 +226,8 @@ class Film(QObject):
         self._failed.set()
         self._ended.emit(problem)
 
-    def _taken(self) -> Iterator[Array]:
-        """Yield the frames as they are painted."""
+    def _received_frames(self) -> Iterator[Array]:
+        """Yield frames as they are painted."""
         while True:
             if self._stopped.is_set():
                 raise GivenUpError
@@ -245,21 +245,21 @@ class Film(QObject):
 
 
 def frames_of(end: int, steps_a_second: float) -> tuple[list[int], float]:
-    """Return the moments of a film up to `end`, at most MOST_FRAMES of them, and its frames a second."""
+    """Return the moments of a film's frames up to `end`, at most MOST_FRAMES, and its frames per second."""
     stride = max(1, -(-(end + 1) // MOST_FRAMES))
     moments = list(range(0, end + 1, stride))
     if moments[-1] != end:
         moments.append(end)
     rate = min(max(steps_a_second / stride, 1.0), 30.0)
-    # The end stays for a moment, so that it can be read.
+    # Hold the last frame, so that it can be read.
     return moments + [end] * round(1.5 * rate), rate
 
 
 def paint_footer(painter: QPainter, box: QRectF, code: str, words: str, step: str) -> None:
-    """Paint the line of source that has just run, what it did and the step, below a frame's picture."""
-    theme, now = look().theme, look()
+    """Paint the last executed source line, its effect and the step number below a frame's picture."""
+    theme, current_look = look().theme, look()
     painter.fillRect(box, QColor(theme.raised))
-    painter.setFont(code_font(now.px(16)))
+    painter.setFont(code_font(current_look.px(16)))
     painter.setPen(QColor(theme.text))
     inner = box.adjusted(24, 0, -24, 0)
     top = QRectF(inner.left(), inner.top() + 8, inner.width(), inner.height() / 2 - 6)
@@ -268,6 +268,6 @@ def paint_footer(painter: QPainter, box: QRectF, code: str, words: str, step: st
     painter.drawText(top, left, code.strip())
     painter.setPen(QColor(theme.accent))
     painter.drawText(bottom, left, words)
-    painter.setFont(label_font(now))
+    painter.setFont(label_font(current_look))
     painter.setPen(QColor(theme.muted))
     painter.drawText(top, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, step)

@@ -1,4 +1,4 @@
-"""A handout: a strip of a recording's phases, each with its picture, its lines and what was counted; always light."""
+"""Handout: a printable strip of a recording's phases, each with picture, source lines and counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpu.stepping.tally import Counts
 
 WIDTH = 1000
-"""Units that a strip is wide."""
+"""Width of a strip, in its own units."""
 _SIDE, _GAP = 14, 16
 _WIDEST = 52.0
 _MOST_LINES = 3
@@ -35,19 +35,19 @@ Paint = Callable[[QPainter], None]
 
 @dataclass(frozen=True)
 class StripPart:
-    """A part of a strip that no page divides: how high it is, and what paints it from its top left corner."""
+    """A part of a strip that is not split between pages: its height, and a function that paints it at the origin."""
 
     height: float
     paint: Paint
 
 
 class Handout:
-    """The strip of a recording.
+    """The handout of a recording, always in the light theme.
 
     Parameters
     ----------
     layout : DataflowLayout
-        Its dataflow, with the texts that are to be written.
+        The recording's dataflow, with values or symbols as texts.
     models : Models
     caption : Caption
     """
@@ -63,7 +63,7 @@ class Handout:
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """What there is a picture of each: the phases that have names, else what lies between barriers."""
+        """Return the phases to show: named ones if there are any, else the segments between barriers."""
         from gpu.stepping.phases import Phase
 
         named = tuple(phase for phase in self._models.phases.stretches if phase.name)
@@ -79,16 +79,16 @@ class Handout:
             self._write(painter, QRectF(WIDTH / 2, 0, WIDTH / 2 - _SIDE, 34), self._caption.settings, muted=True,
                         right=True)  # fmt: skip
             counts = self._models.tally.at(self._models.recording.moments)
-            self._write(painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"In all: {_told(counts)}", muted=True)
+            self._write(painter, QRectF(_SIDE, 32, WIDTH - 2 * _SIDE, 20), f"Total: {_counts_text(counts)}", muted=True)
 
         return StripPart(60, paint)
 
     def _rows(self, phase: Phase) -> range:
-        """Return the rows that a phase made, and the one before; where it made none, the one that is there."""
-        mine = [number for number, row in enumerate(self._layout.rows)
+        """Return the rows that a phase wrote and the row before them; if it wrote none, the current row."""
+        written = [number for number, row in enumerate(self._layout.rows)
                 if row.made.any() and phase.first <= row.first < phase.last]  # fmt: skip
-        if mine:
-            return range(max(mine[0] - 1, 0), mine[-1] + 1)
+        if written:
+            return range(max(written[0] - 1, 0), written[-1] + 1)
         latest = max(self._layout.row_at(phase.last), 0)
         return range(latest, latest + 1) if self._layout.rows else range(0)
 
@@ -114,25 +114,25 @@ class Handout:
             for place, line in enumerate(lines):
                 self._write(painter, QRectF(_SIDE, top + 20 * place, WIDTH - 2 * _SIDE, 20), line, code=True)
             box = QRectF(_SIDE, top + 20 * len(lines), WIDTH - 2 * _SIDE, 20)
-            self._write(painter, box, _told(counts), muted=True)
+            self._write(painter, box, _counts_text(counts), muted=True)
 
         return StripPart(34 + figure + below + _GAP, paint)
 
     @property
     def _above(self) -> float:
-        """The room of the operations above the first row of a picture."""
+        """Return the height of the operations above a picture's first row."""
         return min(self._flow.sizes.pitch - self._flow.sizes.cell, 17.0)
 
     def _lines(self, phase: Phase, rows: range) -> list[str]:
-        """Return the lines of code that made a phase's values, with their numbers; without any, its first one."""
+        """Return the numbered source lines that wrote a phase's values, or else its first line."""
         recording, models = self._models.recording, self._models
-        made = [int(self._layout.rows[row].first) for row in rows if self._layout.rows[row].first >= phase.first]
-        found: dict[str, None] = {}
-        for event in made or range(phase.first, min(phase.first + 1, phase.last)):
+        events = [int(self._layout.rows[row].first) for row in rows if self._layout.rows[row].first >= phase.first]
+        lines_by_text: dict[str, None] = {}
+        for event in events or range(phase.first, min(phase.first + 1, phase.last)):
             text, line = recording.text(models.files[event]).split("\n"), int(models.lines[event])
             if 0 < line <= len(text):
-                found[f"{line}  {text[line - 1].strip()}"] = None
-        return list(found)[:_MOST_LINES]
+                lines_by_text[f"{line}  {text[line - 1].strip()}"] = None
+        return list(lines_by_text)[:_MOST_LINES]
 
     def _paint_rows(self, painter: QPainter, rows: range, moment: int, height: float) -> None:
         if not rows:
@@ -149,7 +149,7 @@ class Handout:
         right = layout.width(sizes)
         for number in rows:
             painter.save()
-            # Where lines to the first row come from is not told here.
+            # The sources of lines to the first row are outside of the picture.
             above = self._above if number == rows.start else gap
             painter.setClipRect(QRectF(-2, sizes.top(number) - above, right + 4, sizes.cell + above + 1))
             flow.paint_row(painter, number, int(phases[number]), done, 0, right)
@@ -170,7 +170,7 @@ class Handout:
 
     @property
     def size(self) -> QSize:
-        """The whole strip, in one piece."""
+        """Return the size of the whole strip."""
         return QSize(WIDTH, round(sum(panel.height for panel in self.panels)) + _GAP)
 
     def paint(self, painter: QPainter) -> None:
@@ -189,7 +189,7 @@ class Handout:
             top += panel.height
 
     def pages(self, height: float) -> Iterator[list[StripPart]]:
-        """Yield the panels of each page of a height, in units; one that is higher has a page of its own."""
+        """Yield the panels of each page, given its height in the strip's units; a higher panel gets a separate page."""
         page: list[StripPart] = []
         for panel in self.panels:
             if page and sum(each.height for each in page) + panel.height + _GAP > height:
@@ -199,12 +199,12 @@ class Handout:
         yield page
 
     def write(self, path: Path) -> bool:
-        """Write an .svg drawing, or a .pdf document of pages; return whether that went well."""
+        """Write an .svg drawing or a .pdf document with pages; return whether that succeeded."""
         if path.suffix.lower() == ".svg":
             return write_svg(path, self.size, self.paint)
-        made = QBuffer()
-        made.open(QIODevice.OpenModeFlag.WriteOnly)
-        document = QPdfWriter(made)
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        document = QPdfWriter(buffer)
         document.setTitle(self._caption.title)
         document.setCreator("Lockstep")
         document.setPageLayout(
@@ -225,19 +225,19 @@ class Handout:
             painter.restore()
         painter.end()
         try:
-            path.write_bytes(made.data().data())
+            path.write_bytes(buffer.data().data())
         except OSError:
             return False
         return True
 
 
-def _told(counts: Counts) -> str:
-    """Return counts in words; what is nothing is left out, but for the first two."""
-    parts = [_some(counts.steps, "step"), _some(counts.operations, "operation")]
+def _counts_text(counts: Counts) -> str:
+    """Return counts as text, omitting zeros except for steps and operations."""
+    parts = [_with_unit(counts.steps, "step"), _with_unit(counts.operations, "operation")]
     if counts.idle_fraction is not None and counts.operations:
         parts.append(f"{counts.idle_fraction:.0%} idle lanes")
     parts += [
-        _some(number, name)
+        _with_unit(number, name)
         for number, name in (
             (counts.barriers, "barrier"), (counts.divergent_branches, "divergent branch"), (counts.sectors, "sector"),
             (counts.bank_conflicts, "bank conflict"),
@@ -247,5 +247,5 @@ def _told(counts: Counts) -> str:
     return "  ·  ".join(parts)
 
 
-def _some(number: int, name: str) -> str:
+def _with_unit(number: int, name: str) -> str:
     return f"{as_count(number)} {name}{'' if number == 1 else 'es' if name.endswith('ch') else 's'}"

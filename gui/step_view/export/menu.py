@@ -1,4 +1,4 @@
-"""The Export button of the Step tab: a picture, an animation, the recording itself, or a copy for the clipboard."""
+"""Export menu of the Step tab: picture, animation, handout, player, recording, or copy to the clipboard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FILMS = "GIF animation (*.gif);;MP4 film (*.mp4)"
 _HANDOUTS = "PDF document (*.pdf);;SVG drawing (*.svg)"
 _PLAYERS = "HTML page (*.html)"
 _RECORDINGS = "Recording (*.lockstep)"
-_ADVICE = "Choose a folder that you may write to"
+_ADVICE = "Choose a writable folder"
 _FOOTER = 84
 _LEFT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
 _RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
@@ -41,24 +41,24 @@ _INNER = QSize(FRAME.width(), FRAME.height() - _FOOTER - _HEAD)
 
 @dataclass(frozen=True)
 class ShownPicture:
-    """What a tab shows, as far as files of it need it.
+    """The state of a tab that exports need.
 
     Parameters
     ----------
     stem : str
-        How the names of files begin.
+        Start of suggested file names.
     file : str
-        The recording's.
+        The recording's file.
     picture : QWidget
-        The one that is seen.
+        The visible picture.
     moment, end : int
-        Where the recording stands, and its last moment.
+        The current and the last moment.
     steps_a_second : float
-        How fast it is played.
+        Playback speed.
     followed : (int, int) or None
-        The block and the thread that are looked at.
+        Block and thread that is followed.
     text : CountedText or None
-        How a text is counted, where one is.
+        For a histogram of a text, the names of its arrays and bins.
     """
 
     stem: str
@@ -76,7 +76,7 @@ class ShownPicture:
 
 @dataclass(frozen=True)
 class OwnPicture:
-    """A picture that no recording is played in: how its files' names begin, how large it is, and what paints it."""
+    """A picture that is not of a recording: start of its file names, its size, and a function that paints it."""
 
     stem: str
     size: QSize
@@ -84,34 +84,34 @@ class OwnPicture:
 
 
 class Exports(QObject):
-    """What a tab can be saved as.
+    """The export menu of a tab.
 
     Parameters
     ----------
     tab : QWidget
-        Over which it asks.
+        Parent of the dialogs.
     shown : callable
-        Returns what the tab shows; None while that is nothing.
+        Returns the tab's state, or None if it shows nothing.
     own : callable
-        Returns the picture that the tab shows instead of a recording, which is all that can be saved then; else None.
+        Returns the picture that the tab shows instead of a recording, or None; only that picture can be saved then.
     """
 
     said = pyqtSignal(str)
-    """What has been done."""
+    """A completed export, as a message."""
     failed = pyqtSignal(str, str)
-    """What could not be done, and what to do about it."""
+    """An error message, and advice."""
     progressed = pyqtSignal(str)
-    """How far an animation is; "" when it is there."""
-    _written = pyqtSignal(str, str)
-    """The name of a file, and why it could not be written."""
+    """Progress of an animation as text; "" when it is finished."""
+    _write_finished = pyqtSignal(str, str)
+    """The name of a file, and why it could not be written or ""."""
 
     def __init__(
         self, tab: QWidget, shown: Callable[[], ShownPicture | None], own: Callable[[], OwnPicture | None]
     ) -> None:
         super().__init__(tab)
-        self._tab, self._shown, self._own = tab, shown, own
+        self._tab, self._export_state, self._static_picture = tab, shown, own
         self.film: Film | None = None
-        self._written.connect(self._take_written)
+        self._write_finished.connect(self._report_written)
         self.menu = QMenu(tab)
         for text, do in (
             (_PICTURE, self.ask_picture),
@@ -126,59 +126,59 @@ class Exports(QObject):
             action.triggered.connect(lambda _=False, do=do: do())
 
     def open(self, at: QWidget) -> None:
-        """Show the menu below a widget, and no farther to the right."""
-        own = self._own() is not None
+        """Show the menu below a widget, right-aligned with it."""
+        own = self._static_picture() is not None
         for action in self.menu.actions():
             action.setVisible(not own or action.text() in (_PICTURE, _COPY))
         self.menu.popup(at.mapToGlobal(QPoint(at.width() - self.menu.sizeHint().width(), at.height())))
 
-    def _what_is_shown(self) -> ShownPicture | None:
-        """Return what the tab shows; where that is nothing, say so."""
-        shown = self._shown()
+    def _require_export_state(self) -> ShownPicture | None:
+        """Return the tab's state, or report that there is nothing to save."""
+        shown = self._export_state()
         if shown is None:
-            self.failed.emit("There is nothing to save yet.", "")
+            self.failed.emit("Nothing to save yet.", "")
         return shown
 
-    def _ask(self, title: str, kinds: str) -> Path | None:
-        shown = self._own() or self._what_is_shown()
+    def _choose_path(self, title: str, kinds: str) -> Path | None:
+        shown = self._static_picture() or self._require_export_state()
         if shown is None:
             return None
         suffix = kinds.split("*")[1].split(")")[0]
-        found = ask_save(self._tab, title, f"{shown.stem}{suffix}", kinds, "pictures")
-        if found is None:
+        choice = ask_save(self._tab, title, f"{shown.stem}{suffix}", kinds, "pictures")
+        if choice is None:
             return None
-        path, chosen = found
-        suffix = chosen.split("*")[1].split(")")[0] if "*" in chosen else suffix
+        path, filter_name = choice
+        suffix = filter_name.split("*")[1].split(")")[0] if "*" in filter_name else suffix
         return path if path.suffix else path.with_name(path.name + suffix)
 
     # --- pictures
 
     def ask_picture(self) -> None:
-        """Ask where to, and save a picture as the tab shows it."""
-        path = self._ask("Save picture", _PICTURES)
+        """Ask for a file, and save the tab's picture."""
+        path = self._choose_path("Save picture", _PICTURES)
         if path is not None:
             self.write_picture(path)
 
     def write_picture(self, path: Path) -> bool:
-        """Write the whole dataflow, or the arrays, at the moment that is shown; say so, or why not."""
-        shown = self._own() or self._what_is_shown()
+        """Write the current picture, and report success or failure; return whether it was written."""
+        shown = self._static_picture() or self._require_export_state()
         if shown is None:
             return False
         if isinstance(shown, OwnPicture):
-            well = _write_painted(shown.size, shown.paint, path)
+            succeeded = _write_painted(shown.size, shown.paint, path)
         elif isinstance(shown.picture, FlowView):
-            well = _flow_picture(shown).write(path, shown.moment, shown.picture.marks.lit)
+            succeeded = _flow_picture(shown).write(path, shown.moment, shown.picture.marks.lit)
         else:
-            well = _write_widget(shown.picture, path)
-        if well:
+            succeeded = _write_widget(shown.picture, path)
+        if succeeded:
             self.said.emit(f"Saved {path.name}")
         else:
-            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE}, and .png or .svg.")
-        return well
+            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE} and a name that ends in .png or .svg.")
+        return succeeded
 
     def copy(self) -> None:
-        """Put the picture on the clipboard."""
-        clipboard, shown = QApplication.clipboard(), self._own() or self._what_is_shown()
+        """Copy the picture to the clipboard."""
+        clipboard, shown = QApplication.clipboard(), self._static_picture() or self._require_export_state()
         if shown is None or clipboard is None:
             return
         if isinstance(shown, OwnPicture):
@@ -192,19 +192,19 @@ class Exports(QObject):
     # --- a handout
 
     def ask_handout(self) -> None:
-        """Ask where to, and save a strip of all phases."""
-        path = self._ask("Save handout", _HANDOUTS)
+        """Ask for a file, and save a handout of all phases."""
+        path = self._choose_path("Save handout", _HANDOUTS)
         if path is not None:
             self.write_handout(path)
 
     def write_handout(self, path: Path) -> bool:
-        """Write a strip of all phases, whatever moment is shown; say so, or why not."""
-        shown = self._what_is_shown()
+        """Write a handout of all phases, and report success or failure; return whether it was written."""
+        shown = self._require_export_state()
         if shown is None:
             return False
-        known = path.suffix.lower() in (".pdf", ".svg")
-        if not known or not Handout(_layout(shown), shown.models, shown.caption).write(path):
-            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE}, and .pdf or .svg.")
+        is_supported = path.suffix.lower() in (".pdf", ".svg")
+        if not is_supported or not Handout(_layout(shown), shown.models, shown.caption).write(path):
+            self.failed.emit(f"{path.name} cannot be written.", f"{_ADVICE} and a name that ends in .pdf or .svg.")
             return False
         self.said.emit(f"Saved {path.name}")
         return True
@@ -212,14 +212,14 @@ class Exports(QObject):
     # --- a player
 
     def ask_player(self) -> None:
-        """Ask where to, and save a page that plays the recording in a browser."""
-        path = self._ask("Save player", _PLAYERS)
+        """Ask for a file, and save a page that plays the recording in a browser."""
+        path = self._choose_path("Save player", _PLAYERS)
         if path is not None:
             self.write_player(path)
 
     def write_player(self, path: Path) -> None:
-        """Begin to write a page that plays the recording; it is put together in the background."""
-        shown = self._what_is_shown()
+        """Start writing a page that plays the recording; it is assembled in the background."""
+        shown = self._require_export_state()
         if shown is None:
             return
         self.progressed.emit("saving the player")
@@ -232,12 +232,12 @@ class Exports(QObject):
                 path.write_text(write_page(shown.models, shown.caption, shown.text, in_symbols=in_symbols), "utf-8")
             except OSError as error:
                 problem = f"{path.name} cannot be written: {error.strerror}."
-            with suppress(RuntimeError):  # the tab may have gone in the meantime
-                self._written.emit(path.name, problem)
+            with suppress(RuntimeError):  # the tab may have been deleted in the meantime
+                self._write_finished.emit(path.name, problem)
 
         in_background(write)
 
-    def _take_written(self, name: str, problem: str) -> None:
+    def _report_written(self, name: str, problem: str) -> None:
         self.progressed.emit("")
         if problem:
             self.failed.emit(problem, f"{_ADVICE}.")
@@ -247,14 +247,14 @@ class Exports(QObject):
     # --- the recording
 
     def ask_recording(self) -> None:
-        """Ask where to, and save the recording."""
-        path = self._ask("Save recording", _RECORDINGS)
+        """Ask for a file, and save the recording."""
+        path = self._choose_path("Save recording", _RECORDINGS)
         if path is not None:
             self.write_recording(path)
 
     def write_recording(self, path: Path) -> bool:
-        """Copy the recording's file; say so, or why not."""
-        shown = self._what_is_shown()
+        """Copy the recording's file, and report success or failure; return whether it was copied."""
+        shown = self._require_export_state()
         if shown is None:
             return False
         try:
@@ -268,21 +268,21 @@ class Exports(QObject):
     # --- animations
 
     def ask_film(self) -> None:
-        """Ask where to, and save an animation of the whole recording."""
-        path = self._ask("Save animation", _FILMS)
+        """Ask for a file, and save an animation of the whole recording."""
+        path = self._choose_path("Save animation", _FILMS)
         if path is not None:
             self.write_film(path)
 
     def write_film(self, path: Path) -> None:
-        """Begin to write an animation from the first step to the last, at the speed that is chosen."""
+        """Start writing an animation from the first step to the last, at the selected speed."""
         if self.film is not None:
-            self.failed.emit("An animation is being saved.", "")
+            self.failed.emit("Another animation is still being saved.", "")
             return
-        shown = self._what_is_shown()
+        shown = self._require_export_state()
         if shown is None:
             return
         if path.suffix.lower() not in (".gif", ".mp4"):
-            self.failed.emit(f"{path.name} cannot be written.", "Let the name end in .gif or .mp4.")
+            self.failed.emit(f"{path.name} cannot be written.", "Choose a name that ends in .gif or .mp4.")
             return
         moments, rate = frames_of(shown.end, shown.steps_a_second)
         self.film = Film(path, moments, _frame_painter(shown), rate, self)
@@ -299,14 +299,14 @@ class Exports(QObject):
             self.said.emit(f"Saved {path.name}")
 
     def cancel(self) -> None:
-        """Give up an animation that is being written."""
+        """Cancel an animation that is being written."""
         if self.film is not None:
             self.film.cancel()
             self.film = None
 
 
 def _layout(shown: ShownPicture) -> DataflowLayout:
-    """Return the dataflow with the texts that are shown: values or symbols."""
+    """Return the dataflow with the visible texts: values or symbols."""
     view = shown.picture
     return (view.viewport.layout if isinstance(view, FlowView) else None) or shown.models.layout
 
@@ -317,7 +317,7 @@ def _flow_picture(shown: ShownPicture) -> FlowPicture:
 
 
 def _frame_painter(shown: ShownPicture) -> PaintFrame:
-    """Return what paints the frames of an animation of what is shown now, whatever the tab shows by then."""
+    """Return a function that paints frames of the state `shown`, independent of later changes in the tab."""
     view, show = _arrays_of(shown) if isinstance(shown.picture, MemoryView) else _flow_of(shown)
 
     def paint(painter: QPainter, moment: int) -> None:
@@ -345,7 +345,7 @@ def _frame_painter(shown: ShownPicture) -> PaintFrame:
 
 
 def _flow_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
-    """Return a dataflow as large as it is in a frame, and what shows a moment there."""
+    """Return a dataflow view of a frame's size, and a function that shows a moment in it."""
     view, models = FlowView(patient=True), shown.models
     view.resize(_INNER)
     view.open(_layout(shown), models.warps, several_blocks=models.several_blocks)
@@ -353,7 +353,7 @@ def _flow_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], No
 
 
 def _arrays_of(shown: ShownPicture) -> tuple[QWidget, Callable[[int, Snapshot], None]]:
-    """Return the arrays as large as they are in a frame, and what shows a moment there."""
+    """Return an arrays view of a frame's size, and a function that shows a moment in it."""
     view = MemoryView()
     view.hidden_too = True
     view.resize(_INNER)

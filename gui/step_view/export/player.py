@@ -1,4 +1,4 @@
-"""A recording as one HTML file that plays it in any browser, and that holds the recording itself."""
+"""Export of a recording as an HTML page that plays it in any browser and embeds the recording's file."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ _COUNTS = ("steps", "operations", "barriers", "sectors", "conflicts")
 
 
 def write_page(models: Models, caption: Caption, text: CountedText | None = None, *, in_symbols: bool = False) -> str:
-    """Return the page of a recording, which may be played meanwhile: what is looked up here is another copy of it.
+    """Return the HTML page of a recording, computed from a copy, since the original may be played meanwhile.
 
     Parameters
     ----------
     models : Models
     caption : Caption
     text : CountedText or None
-        How a text is counted, where one is.
+        For a histogram of a text, the names of its arrays and bins.
     in_symbols : bool
-        Whether its cells have symbols instead of values.
+        Show symbols instead of values.
     """
     from gpu.stepping.recording import Recording
     from gpu.stepping.symbols import Symbols
 
     file = BytesIO()
     models.recording.save(file)
-    own = with_text(models_of(Recording.read(file.getvalue(), caption.title)), text)
-    symbols = Symbols(own.layout.dataflow).complete() if in_symbols else None
-    return player_page(own, own.layout.with_symbols(symbols), snapshots_of(own), caption, file.getvalue())
+    copied = with_text(models_of(Recording.read(file.getvalue(), caption.title)), text)
+    symbols = Symbols(copied.layout.dataflow).complete() if in_symbols else None
+    return player_page(copied, copied.layout.with_symbols(symbols), snapshots_of(copied), caption, file.getvalue())
 
 
 def player_page(
     models: Models, layout: DataflowLayout, snapshots: Snapshots, caption: Caption, recording: bytes
 ) -> str:
-    """Return the page.
+    """Return the HTML page.
 
     Parameters
     ----------
     models : Models
     layout : DataflowLayout
-        Its dataflow, with the texts that are to be written.
+        The recording's dataflow, with values or symbols as texts.
     snapshots : callable
-        What there is beside the picture at each moment.
+        Returns the state of the cards at a moment.
     caption : Caption
     recording : bytes
-        The recording's file, which stays within the page: so it can be opened again.
+        The recording's file, embedded so that the page can be opened in Lockstep.
     """
-    # No text within may end the script that it stands in.
+    # Escaped, so that no text can end the script element that contains it.
     data = json.dumps(_data(models, layout, snapshots, caption), separators=(",", ":"), ensure_ascii=False)
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     page = TEMPLATE.read_text(encoding="utf-8")
@@ -115,7 +115,7 @@ def _data(models: Models, layout: DataflowLayout, snapshots: Snapshots, caption:
 
 
 def _rows(models: Models, layout: DataflowLayout) -> Iterator[dict[str, Any]]:
-    """Yield the rows, each as what is other than in the last one of the same storage, its `base`."""
+    """Yield each row as its differences from its `base`, the last row of its storage."""
     last: dict[object, int] = {}
     for number, row in enumerate(layout.rows):
         base = last.get(row.storage, -1)
@@ -132,20 +132,20 @@ def _rows(models: Models, layout: DataflowLayout) -> Iterator[dict[str, Any]]:
 
 
 def _row(models: Models, layout: DataflowLayout, number: int, base: int, at: Array) -> dict[str, Any]:
-    """Return a row; `at` is the cell of the base that is in the same column, -1 for none."""
+    """Return a row's data; `at` is the base's cell in the same column for each cell, -1 for none."""
     row, edges = layout.rows[number], layout.edges[number]
     texts, origin = layout.texts(number, layout.longest), layout.dataflow.kept_from(number)
-    other = at < 0
+    differs = at < 0
     if base >= 0:
-        below, known = layout.rows[base], layout.texts(base, layout.longest)
-        for mine, theirs in ((row.moment, below.moment), (row.block, below.block), (row.thread, below.thread)):
-            other |= mine != theirs[np.maximum(at, 0)]
-        other |= np.array([text != known[place] for text, place in zip(texts, at.tolist(), strict=True)], bool)
-    told = np.flatnonzero(other | row.made)
-    # That a cell was last seen in the base, in its own column, goes without saying.
+        below, base_texts = layout.rows[base], layout.texts(base, layout.longest)
+        for values, base_values in ((row.moment, below.moment), (row.block, below.block), (row.thread, below.thread)):
+            differs |= values != base_values[np.maximum(at, 0)]
+        differs |= np.array([text != base_texts[place] for text, place in zip(texts, at.tolist(), strict=True)], bool)
+    listed = np.flatnonzero(differs | row.made)
+    # By default, a cell's value comes from the base's cell in the same column.
     moved = (origin[:, 0] != base) | (origin[:, 1] != at)
     kept = np.flatnonzero(~row.made & moved & ((origin[:, 0] >= 0) | (at >= 0)))
-    # Lines beside those of the sources, which come first: from letters to the bins in which they are counted.
+    # The edges after those of the sources lead from characters to their bins.
     letters = np.stack((edges.cell, edges.row, edges.column), axis=1)[len(row.sources) :]
     return {
         "label": row.label,
@@ -153,13 +153,13 @@ def _row(models: Models, layout: DataflowLayout, number: int, base: int, at: Arr
         "first": row.first,
         "base": base,
         "warps": models.warps[row.launch],
-        "column": _runs(row.column[told]),
-        "text": [texts[cell] for cell in told.tolist()],
-        "made": _runs(row.made[told]),
-        "worked": _runs(row.worked[told]),
-        "moment": _runs(row.moment[told]),
-        "block": _runs(row.block[told]),
-        "thread": _runs(row.thread[told]),
+        "column": _runs(row.column[listed]),
+        "text": [texts[cell] for cell in listed.tolist()],
+        "made": _runs(row.made[listed]),
+        "worked": _runs(row.worked[listed]),
+        "moment": _runs(row.moment[listed]),
+        "block": _runs(row.block[listed]),
+        "thread": _runs(row.thread[listed]),
         "sources": _grouped(row.sources),
         "letters": letters.reshape(-1).tolist(),
         "kept": np.column_stack((kept, origin[kept])).reshape(-1).tolist(),
@@ -167,16 +167,16 @@ def _row(models: Models, layout: DataflowLayout, number: int, base: int, at: Arr
 
 
 def _grouped(sources: Array) -> list[list[Any]]:
-    """Return sources by the row that they are in: that row, the cells that were made, and the cells they were of."""
-    found = []
+    """Return sources grouped by their row: that row, the cells computed from it, and the source cell of each."""
+    groups = []
     for row in np.unique(sources[:, 1]).tolist():
-        mine = sources[sources[:, 1] == row]
-        found.append([row, _runs(mine[:, 0]), _runs(mine[:, 2])])
-    return found
+        of_row = sources[sources[:, 1] == row]
+        groups.append([row, _runs(of_row[:, 0]), _runs(of_row[:, 2])])
+    return groups
 
 
 def _runs(numbers: Array) -> list[int]:
-    """Return numbers as runs: how far each is from the one before it, and how often that comes again."""
+    """Return the run-length encoded differences of numbers: difference, length, difference, length, ..."""
     steps = np.diff(np.asarray(numbers, np.int64), prepend=0)
     if not steps.size:
         return []

@@ -1,1 +1,1 @@
-"""The figure as large as the screen, for a lecture: current lines, one sentence, a pointer."""
+"""Lecture mode: the picture fills the screen, with the current lines, one sentence and a pointer."""

@@ -1,4 +1,4 @@
-"""The presenter's pointer: what is under the mouse is lit, so that a whole room sees what is meant."""
+"""The presenter's pointer: it highlights the cell, line or lane under the mouse for the audience."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from PyQt6.QtWidgets import QWidget
 from gui.painting.theme import look
 
 _GLOW = 7
-"""Pixels around what is lit, with text of the usual size."""
+"""Width of the glow in pixels, at the normal text size."""
 
 
 class Pointed(Protocol):
-    """A widget with places that can be lit."""
+    """A widget with parts that can be highlighted."""
 
     def place_at(self, point: QPointF) -> QRectF | None:
-        """Return the place under a point: a cell, a line, a lane; None where there is none."""
+        """Return the box of the cell, line or lane under a point, or None."""
 
 
 class PointerLight(QWidget):
-    """Lies over a widget and lights the places of others within it.
+    """An overlay that highlights the parts of watched widgets under the mouse.
 
     Parameters
     ----------
     over : QWidget
+        The widget to cover, which contains the watched ones.
     """
 
     def __init__(self, over: QWidget) -> None:
@@ -35,40 +36,40 @@ class PointerLight(QWidget):
         self.setAccessibleName("Pointer")
         self.on = True
         self.lit: QRectF | None = None
-        """What is lit, in this widget's own pixels."""
+        """The highlighted box in this widget's coordinates, or None."""
         self._at: tuple[QWidget, QPointF] | None = None
         self._watched: list[QWidget] = []
 
     def watch(self, *widgets: QWidget) -> None:
-        """Light the places of these widgets."""
+        """Highlight the parts of these widgets too."""
         for widget in widgets:
             widget.installEventFilter(self)
             self._watched.append(widget)
 
     def leave(self) -> None:
-        """Light nothing any more."""
+        """Stop watching all widgets."""
         for widget in self._watched:
             widget.removeEventFilter(self)
         self._watched.clear()
         self._point(None)
 
     def turn(self, on: bool) -> None:
-        """Light what is under the mouse, or nothing."""
+        """Switch the highlight on or off."""
         self.on = on
         self.look_again()
 
     def look_again(self) -> None:
-        """Light what is there now: what is under the mouse may have changed."""
+        """Update the highlight, since the part under the mouse may have changed."""
         self._point(self._at)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         if isinstance(watched, QWidget) and event is not None:
             if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseMove:
                 self._point((watched, event.position()))
-                # A tool tip would hide what is beside: there is none while places are lit.
+                # No tooltips while the pointer is on: they would cover neighboring parts.
                 return self.on and not event.buttons()
             if event.type() in (QEvent.Type.Leave, QEvent.Type.Hide) and self._at is not None:
-                # The next widget may have been entered before this one says that it is left.
+                # The next widget's enter event may come before this widget's leave event.
                 self._point(None if self._at[0] is watched else self._at)
             elif event.type() == QEvent.Type.ToolTip:
                 return self.on

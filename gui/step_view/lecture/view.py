@@ -1,4 +1,4 @@
-"""A lecture: the picture of a Step tab, its current lines and one sentence fill the window; all else is a key away."""
+"""Lecture mode: the Step tab's picture, current lines and one sentence fill the window; keys show the rest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from gui.step_view.lecture.words import CodeLines, Sentence
 from gui.step_view.tab import StepTab
 from gui.widgets.view_keys import ViewKeys
 
-HINT = "F11 leaves  ·  B blank  ·  C code  ·  T time  ·  L lanes  ·  P pointer"
+HINT = "F11 exit  ·  B blank  ·  C code  ·  T time  ·  L lanes  ·  P pointer"
 WIDEST = 120
-"""Pixels of a column at most, with text of the usual size."""
+"""Maximum column width in pixels, at the normal text size."""
 
 
 class Loan(NamedTuple):
-    """A widget that was taken out of a layout, and its place there."""
+    """A widget taken from a layout, and its position there."""
 
     widget: QWidget
     layout: QBoxLayout
@@ -29,14 +29,14 @@ class Loan(NamedTuple):
     parent: QWidget
 
     def give_back(self) -> None:
-        """Put it where it was."""
+        """Return the widget to its layout."""
         self.widget.setParent(self.parent)
         self.layout.insertWidget(self.place, self.widget, self.stretch)
         self.widget.show()
 
 
 def borrow(widget: QWidget, layout: QBoxLayout) -> Loan:
-    """Take a widget out of its layout."""
+    """Remove a widget from its layout, and remember its position."""
     parent, place = widget.parentWidget(), layout.indexOf(widget)
     assert parent is not None
     loan = Loan(widget, layout, place, layout.stretch(place), parent)
@@ -45,7 +45,7 @@ def borrow(widget: QWidget, layout: QBoxLayout) -> Loan:
 
 
 class Blank(QWidget):
-    """Nothing, so that all look at who speaks."""
+    """A black screen, so that the audience looks at the speaker."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class Blank(QWidget):
         self.hide()
 
     def cover(self) -> None:
-        """Lie over all, and take the next key or press, whatever it is, as the wish to see it again."""
+        """Cover everything until the next key or mouse press."""
         self._before = QApplication.focusWidget()
         self.show()
         self.raise_()
@@ -69,7 +69,7 @@ class Blank(QWidget):
 
     def event(self, event: QEvent | None) -> bool:
         if event is not None and event.type() == QEvent.Type.ShortcutOverride:
-            event.accept()  # no shortcut acts on what is not seen
+            event.accept()  # no shortcut acts on hidden content
             return True
         return super().event(event)
 
@@ -86,19 +86,20 @@ class Blank(QWidget):
 
 
 class LectureView(QWidget):
-    """Covers a widget for as long as it is there, and shows what a Step tab shows.
+    """A view that covers a widget and shows the Step tab's picture, lines and sentence.
 
     Parameters
     ----------
     tab : StepTab
-        Whose picture, time line and cards it borrows, and which moves.
+        The tab that lends its picture, timeline and cards; its player moves the view.
     over : QWidget
+        The widget to cover.
     """
 
     left = pyqtSignal()
-    """It is over: what was borrowed has been given back."""
+    """The lecture has ended, and all borrowed widgets have been returned."""
     resized = pyqtSignal(int)
-    """Its height in pixels."""
+    """The view's height in pixels."""
 
     def __init__(self, tab: StepTab, over: QWidget) -> None:
         super().__init__(over)
@@ -127,13 +128,13 @@ class LectureView(QWidget):
         above.setSpacing(0)
         above.addWidget(panes.pictures, 5)
         above.addWidget(self.cards, 3)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, look().px(6), 0, 0)
-        whole.setSpacing(0)
-        whole.addLayout(above, 1)
-        whole.addWidget(self.code)
-        whole.addWidget(self.sentence)
-        whole.addWidget(panes.timeline)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, look().px(6), 0, 0)
+        page.setSpacing(0)
+        page.addLayout(above, 1)
+        page.addWidget(self.code)
+        page.addWidget(self.sentence)
+        page.addWidget(panes.timeline)
         panes.timeline.hide()
         self._widest = panes.flow.viewport.widest
         self.light = PointerLight(self)
@@ -157,7 +158,7 @@ class LectureView(QWidget):
             each.installEventFilter(self)
 
     def begin(self) -> None:
-        """Cover what is below."""
+        """Show the view."""
         flow = self.tab.panes.flow
         flow.viewport.widest = WIDEST
         self.setGeometry(self._over.rect())
@@ -168,7 +169,7 @@ class LectureView(QWidget):
         self._show_moment(self.tab.player.moment)
 
     def end(self) -> None:
-        """Give back what was borrowed, and go."""
+        """Return all borrowed widgets, and close the view."""
         panes = self.tab.panes
         self.light.leave()
         self.tab.player.moved.disconnect(self._show_moment)
@@ -205,7 +206,7 @@ class LectureView(QWidget):
         self.light.look_again()
 
     def _show_lines(self, issuing: frozenset[int], waiting: frozenset[int], picked: int | None) -> None:
-        """Show the line that a warp of the timeline is at: the one that is picked, else one that issues."""
+        """Show the source line of the selected warp of the timeline, or else of a warp that issues."""
         if self.tab.shows_warps:
             line = picked or min(issuing or waiting, default=0)
             self.code.show_line(self.tab.source.document.text, line)

@@ -1,4 +1,4 @@
-"""What stands below the figure of a lecture: the lines of code around the one that runs, and one sentence."""
+"""Texts below a lecture's picture: the lines of code around the current one, and one sentence."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gui.painting.theme import code_font, look, text_families
 
 _LINES = 3
 _SMALLEST = 0.6
-"""Of its size, to which a sentence shrinks before its end is left out."""
+"""Minimum scale of a sentence before its end is elided."""
 
 
 class CodeLines(QWidget):
-    """The line that runs, in the middle of those around it, as large as the room allows."""
+    """The current line of code and its neighbors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class CodeLines(QWidget):
         self.current = 0
 
     def show_line(self, text: str, line: int) -> None:
-        """Show the lines of a text around one, counted from 1; around line 0 nothing runs."""
+        """Show the lines of a text around `line`, counted from 1; 0 shows none."""
         if text != self._text:
             self._text, self.lines, self._within = text, tuple(text.split("\n")), lines_within_comments(text)
         self.current = line
@@ -40,7 +40,7 @@ class CodeLines(QWidget):
 
     @property
     def shown(self) -> range:
-        """The numbers of the lines that are shown, from 1."""
+        """Return the numbers of the visible lines, counted from 1."""
         if not self.lines or not self.current:
             return range(0)
         first = min(max(self.current - _LINES // 2, 1), max(len(self.lines) - _LINES + 1, 1))
@@ -57,7 +57,7 @@ class CodeLines(QWidget):
         return QRectF(0, look().px(3) + place * self._pitch, self.width(), self._pitch)
 
     def place_at(self, point: QPointF) -> QRectF | None:
-        """Return where the line under a point is."""
+        """Return the box of the line under a point, or None."""
         place = int((point.y() - look().px(3)) // self._pitch)
         return self._box(place).adjusted(3, 1, -3, -1) if 0 <= place < len(self.shown) else None
 
@@ -90,12 +90,12 @@ class CodeLines(QWidget):
         painter.end()
 
     def _pieces(self, line: str, number: int) -> Sequence[tuple[int, int, str]]:
-        """Return the parts of a line with their colors, without gaps."""
-        theme, found, at = look().theme, [], 0
+        """Return consecutive parts of a line as (start, end, color)."""
+        theme, pieces, end_before = look().theme, [], 0
         for start, end, kind in spans(line, within_comment=number - 1 in self._within):
-            found += [(at, start, theme.text), (start, end, theme.syntax.get(kind, theme.text))]
-            at = end
-        return [each for each in (*found, (at, len(line), theme.text)) if each[0] < each[1]]
+            pieces += [(end_before, start, theme.text), (start, end, theme.syntax.get(kind, theme.text))]
+            end_before = end
+        return [each for each in (*pieces, (end_before, len(line), theme.text)) if each[0] < each[1]]
 
 
 def _indent(line: str) -> int:
@@ -103,16 +103,16 @@ def _indent(line: str) -> int:
 
 
 class Sentence(QWidget):
-    """What has just happened, in one line: the phase, and what a thread did."""
+    """One line about the last step: the phase, and the action of a thread."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("What happens")
+        self.setAccessibleName("Current step")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.phase = self.words = self.hint = ""
 
     def say(self, phase: str, words: str, hint: str = "") -> None:
-        """Show a phase, "" for none, and words; a hint stands at the right, where there is room."""
+        """Show a phase, "" for none, and a sentence; a hint is shown at the right if it fits."""
         if (phase, words, hint) != (self.phase, self.words, self.hint):
             self.phase, self.words, self.hint = phase, words, hint
             self.setAccessibleDescription(f"{phase}: {words}" if phase else words)

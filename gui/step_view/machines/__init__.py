@@ -1,1 +1,1 @@
-"""A run on several devices, stepped: its tasks as cells, and its workers in time."""
+"""Step view of a run on several devices: its Dask tasks as cells, and a timeline of its workers."""

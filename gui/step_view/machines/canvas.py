@@ -1,4 +1,4 @@
-"""What the pictures of a run on several devices have in common: a moment that is seen, and a task that stands out."""
+"""Base class of the pictures of a run on several devices: current moment, selected task, tooltips."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from gui.qt.events import is_of
 from gui.step_view.machines.moments import MachineMoments
 
 LABELS = 150
-"""Pixels at the left, at the normal size of text, for what a row or a lane is."""
+"""Width in pixels, at the normal text size, of the labels of rows and lanes."""
 
 
 class TaskCanvas(QWidget):
-    """A picture of tasks, which are clicked and asked about; what it paints is the heirs'.
+    """A picture of Dask tasks with clicks and tooltips; subclasses paint it.
 
     Parameters
     ----------
     name : str
-        For who does not see it.
+        Accessible name for screen readers.
     """
 
     task_picked = pyqtSignal(object)
-    """The name of a task that was clicked; None beside all."""
+    """The name of the clicked task, or None for a click elsewhere."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -36,26 +36,26 @@ class TaskCanvas(QWidget):
         self._restyle()
 
     def open(self, moments: MachineMoments) -> None:
-        """Show a run."""
+        """Set the run."""
         self.moments, self.picked = moments, None
         self.update()
 
     def show_moment(self, moment: int) -> None:
-        """Show what there is at a moment."""
+        """Show the run at a moment."""
         self.moment = moment
         self.update()
 
     def pick(self, task: str | None) -> None:
-        """Let a task stand out, or none."""
+        """Highlight a task, or none."""
         self.picked = task
         self.update()
 
     def task_at(self, place: QPointF) -> str | None:
-        """Return the task under a point."""
+        """Return the name of the task under a point, or None."""
         raise NotImplementedError
 
     def _restyle(self) -> None:
-        """Take the size of text."""
+        """Apply the text size."""
         small = QFont(self.font())
         small.setPixelSize(look().small_px)
         self._small = Lettering(small)

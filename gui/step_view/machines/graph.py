@@ -1,4 +1,4 @@
-"""The picture of a run on several devices: chunks as cells, from the input down, and what was made from what."""
+"""Task graph of a run on several devices: tasks as cells, from the input down, and lines to their operands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_ROW, _MOST_ROW, _HIGHEST = 44, 96, 46
 
 
 class TaskGraph(TaskCanvas):
-    """Rows of tasks; those that have not ended yet are outlines."""
+    """Rows of Dask tasks; unfinished tasks are outlines."""
 
     def __init__(self) -> None:
         super().__init__("Tasks of several devices")
@@ -31,7 +31,7 @@ class TaskGraph(TaskCanvas):
         rows = 1 if self.moments is None else len(self.moments.layout.steps) + 1
         return QSize(look().px(520), look().px(72) * rows)
 
-    # --- where
+    # --- positions
 
     @property
     def _row(self) -> float:
@@ -39,15 +39,15 @@ class TaskGraph(TaskCanvas):
         return min(self.height() / (len(self.moments.layout.steps) + 1), look().px(_MOST_ROW))
 
     def box(self, cell: TaskCell) -> QRectF:
-        """Return where a cell is."""
+        """Return the box of a cell."""
         assert self.moments is not None
         left, columns = look().px(LABELS), self.moments.layout.columns
         column = min((self.width() - left - 8) / columns, look().px(_WIDEST + _GAP))
-        wide, high = column * _WIDEST / (_WIDEST + _GAP), min(self._row * 0.6, look().px(_HIGHEST))
-        return QRectF(left + cell.column * column, 2 + cell.row * self._row, wide, high)
+        width, height = column * _WIDEST / (_WIDEST + _GAP), min(self._row * 0.6, look().px(_HIGHEST))
+        return QRectF(left + cell.column * column, 2 + cell.row * self._row, width, height)
 
     def task_at(self, place: QPointF) -> str | None:
-        """Return the task under a point; of a chunk of the input that which read it."""
+        """Return the task under a point; for a chunk of the input, the task that reads it."""
         if self.moments is not None:
             layout = self.moments.layout
             for cells in (layout.tasks, layout.inputs):
@@ -90,23 +90,23 @@ class TaskGraph(TaskCanvas):
         texts = [("input", "elements of each chunk")]
         for step, moved in zip(layout.steps, layout.moved, strict=True):
             texts.append((step, f"{short_bytes(moved)} from others" if moved else "nothing from others"))
-        high = min(self._row * 0.6, look().px(_HIGHEST)) / 2
+        height = min(self._row * 0.6, look().px(_HIGHEST)) / 2
         for row, (name, about) in enumerate(texts):
-            box = QRectF(0, 2 + row * self._row, look().px(LABELS), high)
+            box = QRectF(0, 2 + row * self._row, look().px(LABELS), height)
             painter.setFont(self._strong.font)
             painter.setPen(QColor(theme.text))
             self._strong.left(painter, box, name)
             painter.setFont(self._small.font)
             painter.setPen(QColor(theme.muted))
-            self._small.left(painter, box.translated(0, high), about)
+            self._small.left(painter, box.translated(0, height), about)
 
     def _paint_edge(self, painter: QPainter, edge: TaskEdge) -> None:
         assert self.moments is not None
         tasks = self.moments.layout.tasks
         newest = self.moments.now(self.moment)
-        of = self.picked or (newest.task if newest is not None else None)
-        near = of in (edge.to, edge.source) if self.picked else of == edge.to
-        share = 1.0 if near else 0.45
+        focus = self.picked or (newest.task if newest is not None else None)
+        is_highlighted = focus in (edge.to, edge.source) if self.picked else focus == edge.to
+        share = 1.0 if is_highlighted else 0.45
         self._paint_line(painter, self.box(tasks[edge.source]), self.box(tasks[edge.to]), moved=edge.moved, share=share)
 
     def _paint_line(self, painter: QPainter, above: QRectF, below: QRectF, *, moved: bool, share: float) -> None:
@@ -143,19 +143,20 @@ class TaskGraph(TaskCanvas):
         painter.setPen(edge)
         painter.drawRoundedRect(box, 6, 6)
         if ended:
-            made = f"{short_bytes(sum(size for _, size in record.made))} · {short_time(record.end - record.begin)}"
-            self._write(painter, box, self.moments.who(record.worker), made, theme.text, theme.muted)
+            size = short_bytes(sum(size for _, size in record.made))
+            about = f"{size} · {short_time(record.end - record.begin)}"
+            self._write(painter, box, self.moments.who(record.worker), about, theme.text, theme.muted)
 
     def _write(self, painter: QPainter, box: QRectF, name: str, about: str, ink: str, faint: str) -> None:
-        """Write two lines where there is room for them, else the first, else its last word."""
-        high, wide = self._small.font.pixelSize() + 4, box.width() - 6
-        two = box.height() >= 2 * high and self._small.width(about) <= wide
-        name = next((each for each in (name, name.rpartition(" ")[2]) if self._strong.width(each) <= wide), "")
-        upper = QRectF(box.x(), box.y(), box.width(), box.height() / 2 + 2) if two else box
+        """Write two lines if they fit, else the first line, else its last word."""
+        line_height, width = self._small.font.pixelSize() + 4, box.width() - 6
+        fits_both = box.height() >= 2 * line_height and self._small.width(about) <= width
+        name = next((each for each in (name, name.rpartition(" ")[2]) if self._strong.width(each) <= width), "")
+        upper = QRectF(box.x(), box.y(), box.width(), box.height() / 2 + 2) if fits_both else box
         painter.setFont(self._strong.font)
         painter.setPen(QColor(ink))
         self._strong.center(painter, upper, name)
-        if two:
+        if fits_both:
             painter.setFont(self._small.font)
             painter.setPen(QColor(faint))
             lower = QRectF(box.x(), box.center().y() - 1, box.width(), box.height() / 2 - 2)

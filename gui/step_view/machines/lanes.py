@@ -1,4 +1,4 @@
-"""The workers of a run in time: a lane each, with what it was busy with and what came to it from others."""
+"""Timeline of workers: one lane per worker, with its tasks and the transfers from other workers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gui.step_view.machines.moments import MachineMoments
 
 _LANE, _BAR, _AXIS = 34, 20, 20
 _LEAST = 2.0
-"""Pixels of a task, at least."""
+"""Minimum width of a task in pixels."""
 _RIGHT = 10
 _NEAREST = 1e-5
-"""Seconds of a pixel, when nothing is seen nearer."""
-KINDS = ("upload", "kernels", "download", "all else")
-"""What a task's time went to, in this order; when in the task, is not recorded."""
+"""Seconds per pixel at the maximum zoom."""
+KINDS = ("upload", "kernels", "download", "other")
+"""Parts of a task's time in painting order; their actual order within the task is not recorded."""
 
 
 def kind_colors(worker: QColor) -> tuple[QColor, ...]:
@@ -29,14 +29,14 @@ def kind_colors(worker: QColor) -> tuple[QColor, ...]:
 
 
 class WorkerLanes(TaskCanvas):
-    """Time to the right, by each machine's own clock."""
+    """Lanes of workers over time, each by its machine's clock."""
 
     def __init__(self) -> None:
         super().__init__("Timeline of workers")
         self.first = 0.0
-        """The time at the left edge, in seconds since the first task began."""
+        """Time at the left edge, in seconds since the start of the first task."""
         self.nearness = 1.0
-        """How many times as long everything is as where all of it is seen."""
+        """Zoom factor relative to the fitted run."""
 
     def open(self, moments: MachineMoments) -> None:
         super().open(moments)
@@ -47,60 +47,60 @@ class WorkerLanes(TaskCanvas):
         lanes = 1 if self.moments is None else len(self.moments.run.workers)
         return QSize(look().px(520), look().px(_AXIS + _LANE * lanes))
 
-    # --- what of it is seen
+    # --- visible range
 
     def show_moment(self, moment: int) -> None:
         super().show_moment(moment)
         if self.moments is not None and self.nearness > 1:
-            clock, seen = self.moments.clock(moment), self._seen
-            if not self.first <= clock <= self.first + seen:
-                # A page on, so that what follows is seen.
-                self._go_to(clock - (0.1 if clock > self.first else 0.9) * seen)
+            clock, visible = self.moments.clock(moment), self._visible
+            if not self.first <= clock <= self.first + visible:
+                # Scroll a page, so that the following tasks are visible.
+                self._go_to(clock - (0.1 if clock > self.first else 0.9) * visible)
 
     def fit(self) -> None:
-        """Let all of the run be seen."""
+        """Show the whole run."""
         self.first, self.nearness = 0.0, 1.0
         self.update()
 
     def zoom(self, factor: float, x: float | None = None) -> None:
-        """Make everything longer by a factor; where `x` is, else the moment, stays."""
+        """Zoom by a factor around the position `x`, or around the current moment."""
         if self.moments is None:
             return
         x = self.x_of(self.moments.clock(self.moment)) if x is None else max(x, look().px(LABELS))
         at = self.time_at(x)
-        most = max(self._long / (_NEAREST * self._room), 1.0)
-        self.nearness = min(max(self.nearness * factor, 1.0), most)
-        self._go_to(at - (x - look().px(LABELS)) / self._room * self._seen)
+        max_zoom = max(self._duration / (_NEAREST * self._room), 1.0)
+        self.nearness = min(max(self.nearness * factor, 1.0), max_zoom)
+        self._go_to(at - (x - look().px(LABELS)) / self._room * self._visible)
 
     def _go_to(self, first: float) -> None:
-        self.first = min(max(first, 0.0), self._long - self._seen)
+        self.first = min(max(first, 0.0), self._duration - self._visible)
         self.update()
 
     @property
-    def _long(self) -> float:
+    def _duration(self) -> float:
         assert self.moments is not None
         return max(self.moments.until - self.moments.begin, 1e-9)
 
     @property
-    def _seen(self) -> float:
-        return self._long / self.nearness
+    def _visible(self) -> float:
+        return self._duration / self.nearness
 
     @property
     def _room(self) -> float:
         return max(self.width() - look().px(LABELS) - _RIGHT, 1)
 
-    # --- where
+    # --- positions
 
     def x_of(self, time: float) -> float:
-        """Return where a time is, given in seconds since the first task began."""
-        return look().px(LABELS) + (time - self.first) / self._seen * self._room
+        """Return the x of a time, in seconds since the start of the first task."""
+        return look().px(LABELS) + (time - self.first) / self._visible * self._room
 
     def time_at(self, x: float) -> float:
-        """Return the time at an x."""
-        return self.first + (x - look().px(LABELS)) / self._room * self._seen
+        """Return the time at an x, in seconds since the start of the first task."""
+        return self.first + (x - look().px(LABELS)) / self._room * self._visible
 
     def bar(self, record: TaskRecord) -> QRectF | None:
-        """Return where a task is; None of a worker that is gone."""
+        """Return the box of a task, or None if its worker no longer exists."""
         assert self.moments is not None
         lane = self.moments.workers.get(record.worker)
         if lane is None:
@@ -110,7 +110,7 @@ class WorkerLanes(TaskCanvas):
         return QRectF(x, top, max(end - x, _LEAST), look().px(_BAR))
 
     def task_at(self, place: QPointF) -> str | None:
-        """Return the task under a point."""
+        """Return the name of the task under a point, or None."""
         if place.x() < look().px(LABELS):
             return None
         for record in reversed(self.moments.run.tasks if self.moments is not None else ()):
@@ -128,7 +128,7 @@ class WorkerLanes(TaskCanvas):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_lanes(painter)
         clock = self.moments.clock(self.moment)
-        # Lanes go on beyond what is seen, but not over their names.
+        # Clip lanes at the edge of their names.
         painter.setClipRect(QRectF(look().px(LABELS) - 2, 0, self._room + 4, self.height()))
         for record in self.moments.run.tasks:
             self._paint_task(painter, record, ahead=record.end - self.moments.begin > clock + 1e-9)
@@ -144,9 +144,9 @@ class WorkerLanes(TaskCanvas):
         metrics = painter.fontMetrics()
         painter.setPen(QColor(theme.muted))
         axis = QRectF(left, 0, self._room, look().px(_AXIS))
-        begin, until = (short_time(each) if each else "0" for each in (self.first, self.first + self._seen))
+        begin, until = (short_time(each) if each else "0" for each in (self.first, self.first + self._visible))
         self._small.left(painter, axis, begin)
-        self._small.center(painter, axis, "Ctrl+wheel: nearer" if self.nearness == 1 else "wheel: on  ·  F: all of it")
+        self._small.center(painter, axis, "Ctrl+wheel: zoom" if self.nearness == 1 else "wheel: scroll  ·  F: fit")
         self._small.left(painter, axis.adjusted(axis.width() - self._small.width(until), 0, 0, 0), until)
         for number, worker in enumerate(self.moments.run.workers):
             top = look().px(_AXIS) + number * look().px(_LANE)
@@ -168,23 +168,23 @@ class WorkerLanes(TaskCanvas):
         *shares, rest = kind_colors(warp_color(theme, self.moments.workers[record.worker]))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setOpacity(0.3 if ahead else 1.0)
-        # Several come at once: each has a line of its own.
-        high = min(4.0, (look().px(_LANE - _BAR) - 3) / max(len(record.fetched), 1))
+        # Transfers may overlap in time: each gets a separate line.
+        line_height = min(4.0, (look().px(_LANE - _BAR) - 3) / max(len(record.fetched), 1))
         for line, each in enumerate(sorted(record.fetched, key=lambda fetch: fetch.begin)):
             source = self.moments.workers.get(each.source)
             painter.setBrush(QColor(theme.muted) if source is None else warp_color(theme, source))
             x, end = (self.x_of(time - self.moments.begin) for time in (each.begin, each.end))
             x = max(x, look().px(LABELS))
-            painter.drawRect(QRectF(x, bar.bottom() + 1 + line * high, max(end - x, _LEAST), high))
+            painter.drawRect(QRectF(x, bar.bottom() + 1 + line * line_height, max(end - x, _LEAST), line_height))
         painter.setBrush(rest)
         painter.drawRoundedRect(bar, 2, 2)
-        x, long = bar.x(), max(record.end - record.begin, 1e-9)
+        x, duration = bar.x(), max(record.end - record.begin, 1e-9)
         times = record.times
         for ms, color in zip((times.upload, times.kernel, times.download), shares, strict=True):
-            wide = min(ms / 1e3 / long * bar.width(), bar.right() - x)
+            width = min(ms / 1e3 / duration * bar.width(), bar.right() - x)
             painter.setBrush(color)
-            painter.drawRect(QRectF(x, bar.y(), wide, bar.height()))
-            x += wide
+            painter.drawRect(QRectF(x, bar.y(), width, bar.height()))
+            x += width
         painter.setOpacity(1.0)
         if record.task == self.picked:
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -200,5 +200,5 @@ class WorkerLanes(TaskCanvas):
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.zoom(1.0015 ** angle.y(), event.position().x())
         else:
-            self._go_to(self.first - (angle.x() or angle.y()) * 0.6 / self._room * self._seen)
+            self._go_to(self.first - (angle.x() or angle.y()) * 0.6 / self._room * self._visible)
         event.accept()

@@ -1,4 +1,4 @@
-"""The moments of a run on several devices: a task ends at each, in the order in which they ended."""
+"""Moments of a run on several devices: one task ends at each moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gui.widgets.basic import as_count
 
 
 class MachineMoments:
-    """A run, and what of it there is at each moment from 0, before the first task, to `end`.
+    """The moments of a run, from 0, before the first task, to `end`; one task ends at each.
 
     Parameters
     ----------
@@ -19,63 +19,67 @@ class MachineMoments:
         self.run = run
         self.layout: TaskLayout = lay_out(run.tasks)
         self.workers = {each.address: number for number, each in enumerate(run.workers)}
-        """The numbers of workers by address."""
+        """Number of each worker by its address."""
         ended = sorted((cell.record for cell in self.layout.tasks.values()), key=lambda each: (each.end, each.begin))
         self.order: tuple[TaskRecord, ...] = tuple(ended)
         self.place = {record.task: number for number, record in enumerate(self.order, 1)}
-        """The moment at which a task has ended."""
+        """The moment at which each task ends, by its name."""
         self.begin = min((each.begin for each in run.tasks), default=0.0)
         self.until = max((each.end for each in run.tasks), default=0.0)
-        """When the first task began and the last one ended, in seconds since 1970."""
+        """End of the last task; `begin` is the start of the first one, both in seconds since 1970."""
 
     @property
     def end(self) -> int:
-        """The last moment."""
+        """Return the last moment."""
         return len(self.order)
 
     @property
     def borders(self) -> tuple[int, ...]:
-        """The moments at which all tasks of a step, and of those before, have ended."""
+        """Return, for each step, the moment at which all tasks of it and of earlier steps have ended."""
         last = [0] * len(self.layout.steps)
         for name, cell in self.layout.tasks.items():
             last[cell.row - 1] = max(last[cell.row - 1], self.place[name])
         return tuple(max(last[: row + 1]) for row in range(len(last)))
 
     def now(self, moment: int) -> TaskRecord | None:
-        """Return the task that has just ended; None before the first."""
+        """Return the task that ends at a moment, or None for moment 0."""
         return self.order[moment - 1] if moment else None
 
     def clock(self, moment: int) -> float:
-        """Return when that was, in seconds since the first task began."""
+        """Return the time of a moment, in seconds since the start of the first task."""
         now = self.now(moment)
         return 0.0 if now is None else now.end - self.begin
 
     def who(self, address: str) -> str:
-        """Return what a worker is called."""
+        """Return a worker's name."""
         return worker_name(self.workers.get(address))
 
     def words(self, record: TaskRecord) -> str:
-        """Return what there is to say of a task: who did what with what, and what came of it."""
-        made = short_bytes(sum(size for _, size in record.made))
-        lines = [f"{record.step}, {self.who(record.worker)}: made {made} in {short_time(record.end - record.begin)}"]
+        """Return a description of a task: worker, input, output, times and transfers."""
+        produced = short_bytes(sum(size for _, size in record.made))
+        duration = short_time(record.end - record.begin)
+        lines = [f"{record.step}, {self.who(record.worker)}: produced {produced} in {duration}"]
         if record.elements is not None:
             first, behind = record.elements
-            lines.append(f"of {as_count(behind - first)} elements from {as_count(first)} on")
-        takes: dict[str, int] = {}
-        for taken in record.taken:
-            source = self.layout.tasks.get(taken.task)
+            lines.append(f"from {as_count(behind - first)} elements, starting at {as_count(first)}")
+        input_bytes: dict[str, int] = {}
+        for part in record.taken:
+            source = self.layout.tasks.get(part.task)
             if source is not None:
-                who = self.who(source.record.worker)
-                takes[who] = takes.get(who, 0) + dict(source.record.made)[taken.part]
-        if takes:
-            own = self.who(record.worker)
-            parts = [f"{short_bytes(size)} of {'its own' if who == own else who}" for who, size in takes.items()]
-            lines.append("took " + ", ".join(parts))
+                worker = self.who(source.record.worker)
+                input_bytes[worker] = input_bytes.get(worker, 0) + dict(source.record.made)[part.part]
+        if input_bytes:
+            same_worker = self.who(record.worker)
+            parts = [
+                f"{short_bytes(size)} from {'itself' if worker == same_worker else worker}"
+                for worker, size in input_bytes.items()
+            ]
+            lines.append("input: " + ", ".join(parts))
         times = record.times
         shares = (("upload", times.upload), ("kernels", times.kernel), ("download", times.download))
         lines.append(", ".join(f"{name} {short_time(each / 1e3)}" for name, each in shares if each))
         if record.fetched:
             waited = max(each.end for each in record.fetched) - min(each.begin for each in record.fetched)
-            lines.append(f"before it began, {short_time(waited)} for what came from others")
+            lines.append(f"{short_time(waited)} of transfers from other workers before it began")
         lines = [line for line in lines if line]
         return "\n".join(lines)

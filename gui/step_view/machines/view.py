@@ -1,4 +1,4 @@
-"""The tab of a run on several devices: its tasks, stepped one level above warps, and its workers in time."""
+"""Step view of a run on several devices: its Dask tasks, played one by one, and a timeline of its workers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from gui.widgets.basic import Card, ElidedLabel, label, row
 from gui.widgets.view_keys import ViewKeys
 
 MOST_TASKS = 256
-"""That are drawn as cells; of more the timeline alone is shown."""
+"""Maximum number of tasks drawn as cells; for more, only the timeline is shown."""
 _RATE = 2.0
-"""Tasks a second, at the speed of 1."""
+"""Tasks per second at speed 1."""
 _NEARER = 1.5
-_PARTED = re.compile(r"(?<=\d) (?=[A-Za-z])|(?<=worker) (?=\d)")
-_STAGES = (("Each alone", "local"), ("Told between them", "exchange"), ("Then", "fix_up"))
+_BREAKABLE = re.compile(r"(?<=\d) (?=[A-Za-z])|(?<=worker) (?=\d)")
+_STAGES = (("Each worker", "local"), ("Exchange", "exchange"), ("Afterwards", "fix_up"))
 
 
 class _Sample(QWidget):
-    """A piece of a lane, in the color of one of `KINDS`; None is what comes from another worker."""
+    """A color sample for the legend: one of `KINDS`, or None for a transfer from another worker."""
 
     def __init__(self, kind: int | None) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class _Sample(QWidget):
 
 
 class MachinesView(QWidget):
-    """Shows a run of the pattern, whose program over several devices is given."""
+    """A view of runs of a program on several devices: task graph, timeline and description."""
 
     def __init__(self, program: DistributedProgram) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class MachinesView(QWidget):
         self.player = Player(self, _RATE)
         self.transport = Transport(self.player, "task")
         self.graph, self.lanes = TaskGraph(), WorkerLanes()
-        self.words = label("", wrap=True, name="What the task does")
+        self.words = label("", wrap=True, name="Description of the task")
         self.words.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self.many = label("", "muted", name="Why no cells are shown")
         self._scroll = QScrollArea()
@@ -88,9 +88,9 @@ class MachinesView(QWidget):
         )
 
     def _lay_out(self, program: DistributedProgram) -> None:
-        tasks = Card("Chunks, from worker to worker", margins=(14, 8, 14, 10))
-        tasks.head.addWidget(label("thick lines: to another worker", "caption"))
-        self.clock = ElidedLabel("caption", "Time since the first task began", right=True)
+        tasks = Card("Tasks and transfers", margins=(14, 8, 14, 10))
+        tasks.head.addWidget(label("thick lines: between workers", "caption"))
+        self.clock = ElidedLabel("caption", "Time since the start", right=True)
         tasks.head.addWidget(self.clock, 1)
         self._scroll.setWidget(self.graph)
         self._scroll.setWidgetResizable(True)
@@ -100,9 +100,9 @@ class MachinesView(QWidget):
         tasks.body.addWidget(self._scroll, 1)
         line = row(self.transport.count, self.transport, 0, self.transport.speed, self.transport.loop)
         tasks.body.addLayout(line)
-        self.time = time = Card("In time", margins=(14, 6, 14, 8))
+        self.time = time = Card("Timeline", margins=(14, 6, 14, 8))
         time.head.addStretch(1)
-        kinds: list[tuple[int | None, str]] = [(None, "from a worker, in its color"), *enumerate(KINDS)]
+        kinds: list[tuple[int | None, str]] = [(None, "transfer, in source's color"), *enumerate(KINDS)]
         for kind, name in kinds:
             time.head.addWidget(_Sample(kind), 0, Qt.AlignmentFlag.AlignVCenter)
             time.head.addWidget(label(name, "caption"))
@@ -111,13 +111,13 @@ class MachinesView(QWidget):
         left.setSpacing(8)
         left.addWidget(tasks, 1)
         left.addWidget(time)
-        self.side = Card("One level up", margins=(14, 8, 14, 12))
+        self.side = Card("Stages", margins=(14, 8, 14, 12))
         for title, name in _STAGES:
             if text := getattr(program, name):
                 self.side.body.addWidget(label(title, "caption"))
                 self.side.body.addWidget(label(text, wrap=True))
         self.side.body.addSpacing(8)
-        self.of = ElidedLabel("card-title", "Which task")
+        self.of = ElidedLabel("card-title", "Task")
         self.side.body.addWidget(self.of)
         self.side.body.addWidget(self.words)
         self.side.body.addStretch(1)
@@ -129,14 +129,14 @@ class MachinesView(QWidget):
         self._restyle()
 
     def show_run(self, run: DistributedRun) -> None:
-        """Show another run, at its end: the whole picture is there."""
+        """Show a run at its end, where the whole picture is visible."""
         self.moments = moments = MachineMoments(run)
         self._picked = None
         simulated = any(each.device.engine == "simulator" for each in run.workers)
-        self.time.title.setText("In time, simulated on CPUs" if simulated else "In time")
+        self.time.title.setText("Timeline, simulated on CPUs" if simulated else "Timeline")
         few = moments.end <= MOST_TASKS
         self._scroll.setVisible(few)
-        self.many.setText("" if few else f"{moments.end} tasks are more than can be seen as cells.")
+        self.many.setText("" if few else f"{moments.end} tasks are too many to show as cells.")
         self.many.setVisible(not few)
         for canvas in (self.graph, self.lanes):
             canvas.open(moments)
@@ -144,11 +144,11 @@ class MachinesView(QWidget):
         self._show_moment(self.player.moment)
 
     def pick(self, task: str | None) -> None:
-        """Let a task stand out until another is picked, or none."""
+        """Highlight a task until another is picked; picking it again clears the highlight."""
         self._picked = task if task != self._picked else None
         for canvas in (self.graph, self.lanes):
             canvas.pick(self._picked)
-        self._say()
+        self._describe_task()
 
     def _show_moment(self, moment: int) -> None:
         if self.moments is None:
@@ -159,22 +159,22 @@ class MachinesView(QWidget):
         if now is not None:
             place = self.graph.box(self.moments.layout.tasks[now.task]).center()
             self._scroll.ensureVisible(int(place.x()), int(place.y()), 0, look().px(60))
-        whole = self.moments.until - self.moments.begin
-        self.clock.say(f"{short_time(self.moments.clock(moment))} of {short_time(whole)}")
-        self._say()
+        duration = self.moments.until - self.moments.begin
+        self.clock.say(f"{short_time(self.moments.clock(moment))} of {short_time(duration)}")
+        self._describe_task()
 
-    def _say(self) -> None:
-        """Say what the task that is picked does, else that which has just ended."""
+    def _describe_task(self) -> None:
+        """Describe the selected task, or else the task that has just ended."""
         if self.moments is None:
             return
         now = self.moments.now(self.player.moment)
         if self._picked is not None:
             now = self.moments.layout.tasks[self._picked].record
         self.of.say(
-            "Picked" if self._picked is not None else "Just ended" if now is not None else "Before the first task"
+            "Selected" if self._picked is not None else "Finished" if now is not None else "Before the first task"
         )
-        # A figure stays with its unit, and a worker with its number.
-        self.words.setText("" if now is None else _PARTED.sub("\u00a0", self.moments.words(now)))
+        # No line break between a number and its unit, or between "worker" and its number.
+        self.words.setText("" if now is None else _BREAKABLE.sub("\u00a0", self.moments.words(now)))
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)

@@ -1,1 +1,1 @@
-"""The other pictures of a recording: variables of a warp, the tree of launches, two orders."""
+"""Further pictures of a recording: a warp's variables, tensor-core tiles, the launch tree, two schedules."""

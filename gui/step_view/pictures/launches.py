@@ -1,4 +1,4 @@
-"""The tree of launches: every grid under the one that launched it, unfolding as it is played."""
+"""Launch tree: every grid below the grid that launched it, appearing as the recording is played."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 _LINES = 2
 _WIDEST = 170
-_TO_COME, _LAUNCHED, _RUNS, _WAITS, _ENDED = range(5)
+_FUTURE, _LAUNCHED, _RUNNING, _WAITING, _FINISHED = range(5)
 
 
 def state_of(grid: Grid, moment: int) -> int:
-    """Return how far a grid is at a moment: to come, launched, running, waiting for those it launched, or ended."""
+    """Return a grid's state at a moment: future, launched, running, waiting for child launches, or finished."""
     if moment < grid.launched:
-        return _TO_COME
+        return _FUTURE
     if moment <= grid.first:
         return _LAUNCHED
     if moment <= grid.last and moment < grid.whole:
-        return _RUNS
-    return _WAITS if moment < grid.whole else _ENDED
+        return _RUNNING
+    return _WAITING if moment < grid.whole else _FINISHED
 
 
 class LaunchesView(QWidget):
-    """Grids as boxes, a row for each launch that they are away from the host's."""
+    """The launch tree with grids as boxes; the row is the nesting depth."""
 
     moment_wanted = pyqtSignal(int)
 
@@ -49,7 +49,7 @@ class LaunchesView(QWidget):
         self._differing: frozenset[str] = frozenset()
 
     def open(self, grids: Sequence[Grid]) -> None:
-        """Show other grids."""
+        """Set the grids."""
         self.grids = tuple(grids)
         children: dict[int, list[int]] = {}
         for number, grid in enumerate(self.grids):
@@ -57,14 +57,14 @@ class LaunchesView(QWidget):
         self._centers = [0.0] * len(self.grids)
         leaves = 0
         for number in _leaves_first(children):
-            own = children.get(number)
-            if own:
-                self._centers[number] = (self._centers[own[0]] + self._centers[own[-1]]) / 2
+            child_numbers = children.get(number)
+            if child_numbers:
+                self._centers[number] = (self._centers[child_numbers[0]] + self._centers[child_numbers[-1]]) / 2
             else:
                 self._centers[number] = leaves + 0.5
                 leaves += 1
         self._leaves = max(leaves, 1)
-        # What all have in common is not worth the room.
+        # Show only the arguments that differ between grids.
         values: dict[str, set[str]] = {}
         for grid in self.grids:
             for name, value in grid.arguments:
@@ -73,30 +73,30 @@ class LaunchesView(QWidget):
         self.update()
 
     def show_moment(self, moment: int) -> None:
-        """Show how far all grids are."""
+        """Show the state of all grids at a moment."""
         self.moment = moment
         states = [state_of(grid, moment) for grid in self.grids]
         self.setAccessibleDescription(
-            f"{sum(state > _TO_COME for state in states)} of {len(states)} grids launched, "
-            f"{sum(state == _ENDED for state in states)} ended"
+            f"{sum(state > _FUTURE for state in states)} of {len(states)} grids launched, "
+            f"{sum(state == _FINISHED for state in states)} finished"
         )
         self.update()
 
     def box(self, number: int) -> QRectF:
-        """Return where a grid is."""
+        """Return the box of a grid."""
         grid = self.grids[number]
         rows = max(each.depth for each in self.grids) + 1
         side, gap = 14.0, 6.0
         column = (self.width() - 2 * side) / self._leaves
         line = self.height() / rows
-        high = min(line * 0.62, look().px(18) * (_LINES + 0.6))
-        wide = max(min(column - gap, look().px(_WIDEST)), 3.0)
+        height = min(line * 0.62, look().px(18) * (_LINES + 0.6))
+        width = max(min(column - gap, look().px(_WIDEST)), 3.0)
         return QRectF(
-            side + self._centers[number] * column - wide / 2, grid.depth * line + (line - high) / 2, wide, high
+            side + self._centers[number] * column - width / 2, grid.depth * line + (line - height) / 2, width, height
         )
 
     def number_at(self, at: QPointF) -> int | None:
-        """Return which grid is at a place."""
+        """Return the number of the grid at a point, or None."""
         return next((number for number in range(len(self.grids)) if self.box(number).contains(at)), None)
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
@@ -119,21 +119,21 @@ class LaunchesView(QWidget):
     def _paint_box(self, painter: QPainter, grid: Grid, box: QRectF, state: int) -> None:
         theme = look().theme
         fills = {
-            _TO_COME: QColor(theme.surface),
+            _FUTURE: QColor(theme.surface),
             _LAUNCHED: QColor(theme.surface),
-            _RUNS: QColor(theme.accent),
-            _WAITS: mixed(theme.accent, theme.surface, 0.25),
-            _ENDED: QColor(theme.raised),
+            _RUNNING: QColor(theme.accent),
+            _WAITING: mixed(theme.accent, theme.surface, 0.25),
+            _FINISHED: QColor(theme.raised),
         }
-        pen = QPen(QColor(theme.border if state in (_TO_COME, _ENDED) else theme.accent), 1.4)
+        pen = QPen(QColor(theme.border if state in (_FUTURE, _FINISHED) else theme.accent), 1.4)
         if state == _LAUNCHED:
             pen.setStyle(Qt.PenStyle.DashLine)
         painter.setPen(pen)
         painter.setBrush(fills[state])
         painter.drawRoundedRect(box, 4, 4)
-        if state == _TO_COME:
+        if state == _FUTURE:
             return
-        painter.setPen(QColor(theme.on_accent if state == _RUNS else theme.muted if state == _ENDED else theme.text))
+        painter.setPen(QColor({_RUNNING: theme.on_accent, _FINISHED: theme.muted}.get(state, theme.text)))
         metrics = painter.fontMetrics()
         lines = [f"{name} {value}" for name, value in grid.arguments if name in self._differing] or [grid.kernel]
         lines = lines[: max(min(_LINES, int(box.height() // metrics.height())), 1)]
@@ -162,7 +162,7 @@ class LaunchesView(QWidget):
         return super().event(event)
 
     def words(self, number: int) -> str:
-        """Return what there is to say of a grid: its size, its arguments, and who launched it."""
+        """Return a grid's size, arguments and launching thread as text."""
         grid = self.grids[number]
         blocks = "1 block" if grid.blocks == 1 else f"{grid.blocks} blocks"
         lines = [f"{grid.kernel}: {blocks} of {grid.threads} threads"]
@@ -171,20 +171,20 @@ class LaunchesView(QWidget):
         if grid.parent < 0:
             lines.append("launched by the host")
         else:
-            several = self.grids[grid.parent].blocks > 1
-            lines.append(f"launched by {thread_name(grid.by_block, grid.by_thread, several_blocks=several)}")
+            several_blocks = self.grids[grid.parent].blocks > 1
+            lines.append(f"launched by {thread_name(grid.by_block, grid.by_thread, several_blocks=several_blocks)}")
         return "\n".join(lines)
 
 
 def _leaves_first(children: dict[int, list[int]]) -> list[int]:
-    """Return all grids, each behind those that it launched, which stay in their order."""
-    found: list[int] = []
-    todo = list(reversed(children.get(-1, [])))
-    while todo:
-        number = todo.pop()
+    """Return all grids in post-order: each after its child launches."""
+    order: list[int] = []
+    stack = list(reversed(children.get(-1, [])))
+    while stack:
+        number = stack.pop()
         if number < 0:
-            found.append(~number)
+            order.append(~number)
             continue
-        todo.append(~number)
-        todo += reversed(children.get(number, []))
-    return found
+        stack.append(~number)
+        stack += reversed(children.get(number, []))
+    return order

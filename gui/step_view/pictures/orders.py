@@ -1,4 +1,4 @@
-"""Two orders side by side: the same run in lockstep and in another order, and where they first differ."""
+"""Two schedules side by side: the same run in lockstep and in another schedule, and their first difference."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ from gui.widgets.basic import button, label, row
 if TYPE_CHECKING:
     from gpu.stepping.dataflow.compare import Difference
 
-ONE_THREAD = "There is one thread, so no order can differ."
+ONE_THREAD = "There is only one thread, so no schedule can differ."
 
 
 class OrdersView(QWidget):
-    """The dataflow as it is played, and beside it that of another order.
+    """The current dataflow side by side with that of another schedule.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator that records.
+        Returns the job queue of the recording simulator.
     channel : str
-        Where its requests wait.
+        The queue's channel for this view's requests.
     """
 
     moment_wanted = pyqtSignal(int)
     params_wanted = pyqtSignal(dict)
-    """Other parameters are asked for: a smaller size, at which orders differ too."""
+    """Parameters to record instead: a smaller size at which schedules differ too."""
 
     def __init__(self, jobs: Callable[[], Jobs], channel: str) -> None:
         super().__init__()
         self.stepper = Stepper(jobs, channel, self)
         self.views = (FlowView(), FlowView())
-        self.titles = (label("", "card-title", name="First order"), label("", "card-title", name="Second order"))
-        self.verdict = label("", "muted", wrap=True, name="Where the orders first differ")
+        self.titles = (label("", "card-title", name="First schedule"), label("", "card-title", name="Second schedule"))
+        self.verdict = label("", "muted", wrap=True, name="First difference of the schedules")
         self.models: tuple[Models | None, Models | None] = (None, None)
         self.difference: Difference | None = None
         self.settled = False
         self._other = ""
         self._request: RunRequest | None = None
         self.parameters: tuple[Parameter, ...] = ()
-        """Those of what is stepped through: one of them says how large it is."""
-        self._left: list[str] = []
-        self._tried = 0
+        """Parameters of the pattern; one of them has the size role."""
+        self._remaining: list[str] = []
+        self._tried_count = 0
         self._number = 0
         self._moment = 0
         self._comparison = Comparison(self)
@@ -71,31 +71,31 @@ class OrdersView(QWidget):
         for title, view in zip(self.titles, self.views, strict=True):
             side = QVBoxLayout()
             side.setSpacing(2)
-            view.setMinimumSize(120, 90)  # side by side they must not take the source its room
+            view.setMinimumSize(120, 90)  # two views side by side must not squeeze the source
             title.setContentsMargins(14, 0, 0, 0)
-            title.setMinimumWidth(1)  # what is left at the end must not push the other one out
+            title.setMinimumWidth(1)  # a long title must not push the other side out
             side.addWidget(title)
             side.addWidget(view, 1)
             self._sides.addLayout(side, 1)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(4)
-        self.smaller = button("", tip="Record the smallest size at which these orders differ")
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(4)
+        self.smaller = button("", tip="Record the smallest size at which these schedules differ")
         self.smaller.setProperty("small", True)
         self.smaller.clicked.connect(lambda: self.params_wanted.emit(self._smallest))
         self.smaller.hide()
         head = row(self.verdict, self.smaller)
         head.setContentsMargins(14, 0, 14, 0)
         head.setStretch(0, 1)
-        whole.addLayout(head)
-        whole.addLayout(self._sides, 1)
+        page.addLayout(head)
+        page.addLayout(self._sides, 1)
         self.stepper.loaded.connect(self._take)
         self.stepper.failed.connect(self._fail)
         self._comparison.found.connect(self._show_difference)
         self.search.found.connect(self._offer)
 
     def show_first(self, request: RunRequest, models: Models) -> None:
-        """Take what is played, and record other orders of it until one differs."""
+        """Show the current recording, and record other schedules until one differs."""
         self._request, self.models = request, (models, None)
         self.difference, self.settled = None, False
         self.views[0].open(models.layout, models.warps, several_blocks=models.several_blocks)
@@ -105,20 +105,20 @@ class OrdersView(QWidget):
         self._place()
         self.search.stop()
         self.smaller.hide()
-        self._left, self._tried = other_orders(request.schedule, models), 0
-        several = threads(models) > 1
+        self._remaining, self._tried_count = other_orders(request.schedule, models), 0
+        has_several_threads = threads(models) > 1
         for second in (self.titles[1], self.views[1]):
-            second.setVisible(several)
-        if not several:
+            second.setVisible(has_several_threads)
+        if not has_several_threads:
             self.settled = True
             self.verdict.setText(ONE_THREAD)
             return
         self._record()
 
     def _place(self) -> None:
-        """Put the pictures side by side, or one above the other where half of the width is too narrow for values."""
-        beside = self.views[0].viewport.holds_values(self.width() / 2)
-        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom)
+        """Place the pictures side by side, or one above the other if half of the width is too narrow for values."""
+        fits_beside = self.views[0].viewport.holds_values(self.width() / 2)
+        self._sides.setDirection(QBoxLayout.Direction.LeftToRight if fits_beside else QBoxLayout.Direction.TopToBottom)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
@@ -126,9 +126,9 @@ class OrdersView(QWidget):
 
     def _record(self) -> None:
         assert self._request is not None
-        schedule = self._left.pop(0)
-        self._tried += 1
-        self.verdict.setText(f"Recording another order: {Schedule.of(schedule).title}…")
+        schedule = self._remaining.pop(0)
+        self._tried_count += 1
+        self.verdict.setText(f"Recording another schedule: {Schedule.of(schedule).title}…")
         self.stepper.record(replace(self._request, schedule=schedule))
 
     def _take(self, request: RunRequest, models: Models) -> None:
@@ -148,74 +148,77 @@ class OrdersView(QWidget):
             return
         self.difference = difference
         if difference is None:
-            if self._left:
+            if self._remaining:
                 self._record()
                 return
             self.settled = True
             races = any(finding.kind == "race" for _, finding in first.recording.findings)
             self.verdict.setText(
-                f"No difference: {self._tried} other orders give the same values everywhere."
-                + (" It races all the same: others may not." if races else "")
+                f"No difference: {self._tried_count} other schedules give the same values everywhere."
+                + (" But there is a race: further schedules may differ." if races else "")
             )
             if races:
                 self.search.start(smaller(self._request, self.parameters), other_orders(self._request.schedule, first))
             return
         self.settled = True
-        self.search.start(smaller(self._request, self.parameters), self._like_the_other())
-        for view, at, cell in zip(self.views, difference.rows, difference.cells, strict=True):
-            view.show_differing((at, cell) if at is not None and cell is not None else None)
+        self.search.start(smaller(self._request, self.parameters), self._similar_schedules())
+        for view, number_of_row, cell in zip(self.views, difference.rows, difference.cells, strict=True):
+            view.show_differing((number_of_row, cell) if number_of_row is not None and cell is not None else None)
         self.verdict.setText(self._in_words(difference))
         if result is not None:
             for title, schedule, value in zip(
                 self.titles, (self._request.schedule, self._other), result.values, strict=True
             ):
-                left = "nothing" if value is None else as_text(value.item())
-                title.setText(f"{Schedule.of(schedule).title} → {result.name}[{result.element}] = {left}")
+                value_text = "no value" if value is None else as_text(value.item())
+                title.setText(f"{Schedule.of(schedule).title} → {result.name}[{result.element}] = {value_text}")
         rows = difference.rows
         if rows[0] is not None:
             self.moment_wanted.emit(first.layout.rows[rows[0]].last + 1)
 
-    def _like_the_other(self) -> list[str]:
-        """Return orders of the kind that differs, this one first; where warps do, lanes of one may in less space."""
-        found = Schedule.of(self._other)
-        if not found.kind.seeded:
+    def _similar_schedules(self) -> list[str]:
+        """Return schedules of the kind that differs, this one first; with shuffled warps, also independent lanes.
+
+        Independent lanes may differ at a smaller size, within one warp.
+        """
+        schedule = Schedule.of(self._other)
+        if not schedule.kind.seeded:
             return [self._other]
-        kinds = [KINDS["lanes"]] if found.kind.name == "shuffle" else []
-        seeds = dict.fromkeys((found.seed, *range(MOST_SEEDS)))
-        return [str(Schedule(kind, seed)) for kind in (*kinds, found.kind) for seed in seeds]
+        kinds = [KINDS["lanes"]] if schedule.kind.name == "shuffle" else []
+        seeds = dict.fromkeys((schedule.seed, *range(MOST_SEEDS)))
+        return [str(Schedule(kind, seed)) for kind in (*kinds, schedule.kind) for seed in seeds]
 
     def _offer(self, request: StepPattern) -> None:
-        """Offer the smallest size at which orders differ."""
+        """Offer to record the smallest size at which schedules differ."""
         size = with_role(self.parameters, Role.SIZE)
         assert isinstance(size, Integer)
         self._smallest = {
             each.name: request.params[each.name] for each in self.parameters if each.role in (Role.SIZE, Role.BLOCK)
         }
-        self.smaller.setText(f"Smallest that differs: {request.params[size.name]} {size.unit}".rstrip())
+        self.smaller.setText(f"Smallest example: {request.params[size.name]} {size.unit}".rstrip())
         self.smaller.show()
 
     def _in_words(self, difference: Difference) -> str:
-        several = self.models[0] is not None and self.models[0].several_blocks
-        values = ["nothing" if value is None else as_text(value.item()) for value in difference.values]
+        several_blocks = self.models[0] is not None and self.models[0].several_blocks
+        values = ["no value" if value is None else as_text(value.item()) for value in difference.values]
         writers = [
             "" if each is None
-            else f" by {thread_name(each.block, each.thread, several_blocks=several)}, line {each.line}"
+            else f" by {thread_name(each.block, each.thread, several_blocks=several_blocks)}, line {each.line}"
             for each in difference.writers
         ]  # fmt: skip
         if writers[0] == writers[1]:
             writers = ["", writers[0]]
         first, second = (value + writer for value, writer in zip(values, writers, strict=True))
-        return f"{difference.name}[{difference.element}] differs first: {first}; in the other order {second}."
+        return f"First difference at {difference.name}[{difference.element}]: {first}; in the other schedule {second}."
 
     def _fail(self, failure: Failure) -> None:
-        if self._left and failure.kind != "cancelled":
-            self._record()  # a barrier of the grid, for one, is not for every order
+        if self._remaining and failure.kind != "cancelled":
+            self._record()  # some schedules do not support every kernel, such as a grid barrier
             return
         self.settled = True
         self.verdict.setText(failure.message)
 
     def show_moment(self, moment: int) -> None:
-        """Show the first order at a moment, and the other one where it has come to the same row."""
+        """Show the first schedule at a moment, and the other one at the same row."""
         self._moment = moment
         first, second = self.models
         if first is None:

@@ -1,4 +1,4 @@
-"""Orders of one program that may differ: which ones are tried, and the smallest size at which two of them do."""
+"""Schedules of one program that may differ, and the search for the smallest size at which two of them do."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
     from gpu.stepping.dataflow.compare import Difference
 
 MOST_SEEDS = 3
-"""How many orders of a kind are tried to find one that makes a difference."""
+"""Number of seeds tried for each kind of schedule."""
 MOST_APART = 12_000
-"""Statements of single lanes up to which lanes are let go on their own: each is then an event."""
+"""Maximum number of recorded lane statements for trying independent lanes, where each of them is an event."""
 
 
 def threads(models: Models) -> int:
-    """Return how many threads the largest launch has."""
+    """Return the number of threads of the largest launch."""
     return max(int(np.prod(launch.grid) * np.prod(launch.block)) for each in models.recording.launches
                for launch in each.trace.launches)  # fmt: skip
 
 
 def other_orders(schedule: str, models: Models) -> list[str]:
-    """Return the schedules that may differ from that of a recording, in the order in which they are tried."""
+    """Return the schedules to compare with that of a recording, in the order in which they are tried."""
     several_warps = any(np.prod(launch.trace.grid) * warps > 1
                         for launch, warps in zip(models.recording.launches, models.warps, strict=True))  # fmt: skip
     lanes = sum(launch.trace.lane_events for launch in models.recording.launches)
     kinds = {"shuffle": several_warps, "lanes": lanes <= MOST_APART, "cached": True}
-    found = [ROUND_ROBIN] if schedule != ROUND_ROBIN else []
+    result = [ROUND_ROBIN] if schedule != ROUND_ROBIN else []
     for seed in range(MOST_SEEDS):
-        # With the first seed all that may be kept in registers is.
+        # With seed 0, everything that may stay in registers does.
         tried = [Schedule(KINDS[name], seed + (name != "cached")) for name, useful in kinds.items() if useful]
-        found += [str(each) for each in tried if str(each) != schedule]
-    return found
+        result += [str(each) for each in tried if str(each) != schedule]
+    return result
 
 
 class Comparison(QObject):
-    """Compares recordings in the background."""
+    """Background comparison of two recordings."""
 
     found = pyqtSignal(int, object, object)
-    """The number of a comparison, and where the two first differ and at the end: a Difference each, or None."""
+    """The number of a comparison, its first difference, and its difference at the end; a Difference or None each."""
 
     def start(self, number: int, first: Models, second: Models) -> None:
-        """Compare two."""
+        """Compare two recordings, and emit `found` with `number`."""
 
         def compare() -> None:
             from gpu.stepping.dataflow.compare import difference_at_the_end, first_difference
@@ -65,20 +65,20 @@ class Comparison(QObject):
 
 
 class SmallestSearch(QObject):
-    """Looks for the smallest size at which an order differs from another, recording after recording.
+    """Search for the smallest size at which two schedules differ, by recording one size after the other.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator that records.
+        Returns the job queue of the recording simulator.
     channel : str
-        Where its requests wait.
+        The queue's channel for this search's requests.
     """
 
     found = pyqtSignal(object)
-    """The request that makes the difference visible."""
+    """The request that shows the difference."""
     ended = pyqtSignal()
-    """No more is tried."""
+    """The search ended without a result."""
 
     def __init__(self, jobs: Callable[[], Jobs], channel: str, parent: QObject) -> None:
         super().__init__(parent)
@@ -86,7 +86,7 @@ class SmallestSearch(QObject):
         self._comparison = Comparison(self)
         self._requests: list[RunRequest] = []
         self._schedules: list[str] = []
-        self._left: list[str] = []
+        self._remaining: list[str] = []
         self._first: Models | None = None
         self._number = 0
         self.running = False
@@ -95,13 +95,13 @@ class SmallestSearch(QObject):
         self._comparison.found.connect(self._compared)
 
     def start(self, requests: Sequence[RunRequest], schedules: Sequence[str]) -> None:
-        """Try some requests, the smallest first, each against some orders of it."""
+        """Record each request, smallest first, in its schedule and the given ones until two differ."""
         self.stop()
         self._requests, self._schedules, self.running = list(requests), list(schedules), True
         self._next_size()
 
     def stop(self) -> None:
-        """Look no further."""
+        """Stop the search."""
         self._number += 1
         if self.running:
             self.running = False
@@ -113,7 +113,7 @@ class SmallestSearch(QObject):
             self.running = False
             self.ended.emit()
             return
-        self._left = list(self._schedules)
+        self._remaining = list(self._schedules)
         self._stepper.record(self._requests[0])
 
     def _take(self, request: RunRequest, models: Models) -> None:
@@ -127,14 +127,14 @@ class SmallestSearch(QObject):
         self._comparison.start(self._number, self._first, models)
 
     def _next_order(self) -> None:
-        if not self._left:
+        if not self._remaining:
             self._requests.pop(0)
             self._next_size()
             return
-        self._stepper.record(replace(self._requests[0], schedule=self._left.pop(0)))
+        self._stepper.record(replace(self._requests[0], schedule=self._remaining.pop(0)))
 
     def _skip(self, failure: Failure) -> None:
-        """A size that the pattern does not take is none."""
+        """Skip a size that the pattern does not support."""
         if self.running:
             self._requests.pop(0)
             self._next_size()

@@ -1,4 +1,4 @@
-"""Which lane holds which element of the tiles that tensor cores multiply: A at the left, B above, C where they meet."""
+"""Tiles of a tensor-core product: which lane holds which element, with A at the left, B above, and C."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gui.qt.events import is_of
 if TYPE_CHECKING:
     from gpu.stepping.moment.tiles import Tile, TileProduct
 
-_NOTHING = "No tiles here. A statement that loads, multiplies or stores them shows which lane holds which element."
-_DOCUMENTED = "as NVIDIA's PTX ISA says"
-_MODELED = "CUDA leaves open who holds what: the simulator does as mma.sync"
+_NOTHING = "No tiles here. Statements that load, multiply or store tiles show which lane holds which element."
+_DOCUMENTED = "layout as in NVIDIA's PTX ISA"
+_MODELED = "CUDA does not specify this layout: the simulator uses that of mma.sync"
 _SMALLEST, _LARGEST = 6, 13
 _WIDE, _WIDEST = 22.0, 30.0
-"""From how many pixels on a cell has room for a letter before a number, and how wide it gets."""
+"""Minimum width in pixels of a cell with a letter before its number, and maximum width of a cell."""
 _SIDE = 14.0
 
 
 class TilesView(QWidget):
-    """The tiles of a statement, a cell for each element with the lane that holds it; a click follows its thread."""
+    """A statement's tiles, with the holding lane in each element's cell; a click follows that thread."""
 
     thread_clicked = pyqtSignal(int, int)
 
@@ -41,30 +41,40 @@ class TilesView(QWidget):
         self._block = self._thread = self._warp = 0
 
     def show_tiles(self, product: TileProduct | None, block: int, thread: int, warp: int) -> None:
-        """Show the tiles of a statement, and what a thread of a block holds; its warp is counted over the grid."""
+        """Show a statement's tiles, and highlight the elements of a thread.
+
+        Parameters
+        ----------
+        product : TileProduct or None
+            The tiles; None if the statement has none.
+        block, thread : int
+            The thread whose elements are highlighted.
+        warp : int
+            The thread's warp, numbered through the grid, which determines the color.
+        """
         self.product, self._block, self._thread, self._warp = product, block, thread, warp
-        self.setAccessibleDescription(_NOTHING if product is None else self._said(product))
+        self.setAccessibleDescription(_NOTHING if product is None else self._description(product))
         self.update()
 
-    def _said(self, product: TileProduct) -> str:
-        """Return what the followed lane holds, in words."""
+    def _description(self, product: TileProduct) -> str:
+        """Return the elements of the followed lane in words."""
         lane, parts = self._thread % WARP, []
         for tile in product.tiles:
             rows, columns = (tile.lanes == lane).nonzero()
             places = tile.places[rows, columns]
-            held = sorted(zip(places.tolist(), rows.tolist(), columns.tolist(), strict=True))
-            parts.append(f"{tile.use}: " + ", ".join(f"{at} is ({row}, {column})" for at, row, column in held))
-        return f"{product.name}; lane {lane} holds of {'; of '.join(parts)}"
+            elements = sorted(zip(places.tolist(), rows.tolist(), columns.tolist(), strict=True))
+            parts.append(f"{tile.use}: " + ", ".join(f"{at} is ({row}, {column})" for at, row, column in elements))
+        return f"{product.name}; lane {lane} holds {'; '.join(parts)}"
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
             self.update()
 
-    # Where things are.
+    # --- positions
 
     def _places(self) -> list[tuple[Tile, QRectF]]:
-        """Return the place of each tile: as a product is written, A beside C and B above it."""
+        """Return the box of each tile, arranged as a written product: A to the left of C, and B above it."""
         if self.product is None:
             return []
         tiles = {tile.use: tile for tile in self.product.tiles}
@@ -74,10 +84,10 @@ class TilesView(QWidget):
         shapes |= {use: tile.lanes.shape for use, tile in tiles.items()}
         left, right = shapes["A"][1], max(shapes[use][1] for use in "BC")
         above, below = shapes["B"][0], max(shapes[use][0] for use in "AC")
-        wide = self.width() - 2 * _SIDE - (gap if left and right else 0)
-        high = self.height() - head - title * (bool(above) + bool(below)) - (gap if above and below else 0) - 6
-        width = min(wide / (left + right), _WIDEST)
-        height = min(high / (above + below), width)
+        total_width = self.width() - 2 * _SIDE - (gap if left and right else 0)
+        total_height = self.height() - head - title * (bool(above) + bool(below)) - (gap if above and below else 0) - 6
+        width = min(total_width / (left + right), _WIDEST)
+        height = min(total_height / (above + below), width)
         over = left * width + (gap if left and right else 0)
         under = (title + above * height + gap) if above and below else 0
         corners = {
@@ -102,7 +112,7 @@ class TilesView(QWidget):
                 return tile, min(row, rows - 1), min(column, columns - 1)
         return None
 
-    # Painting.
+    # --- painting
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
@@ -113,10 +123,10 @@ class TilesView(QWidget):
             painter.drawText(box, int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap), _NOTHING)
             painter.end()
             return
-        high = float(look().px(22))
+        line_height = float(look().px(22))
         bold = QFont(self.font())
         bold.setBold(True)
-        wide = self.width() - 2 * _SIDE
+        width = self.width() - 2 * _SIDE
         for number, (text, color, font) in enumerate(
             (
                 (self.product.name, theme.text, bold),
@@ -125,8 +135,9 @@ class TilesView(QWidget):
         ):
             painter.setFont(font)
             painter.setPen(QColor(color))
-            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(wide))
-            painter.drawText(QRectF(_SIDE, number * high, wide, high), int(Qt.AlignmentFlag.AlignVCenter), shown)
+            elided = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(width))
+            line = QRectF(_SIDE, number * line_height, width, line_height)
+            painter.drawText(line, int(Qt.AlignmentFlag.AlignVCenter), elided)
         places = self._places()
         letters = _letters(*_cell(places), look())
         for tile, box in places:
@@ -144,44 +155,44 @@ class TilesView(QWidget):
         title = QRectF(box.x(), box.y() - look().px(18), max(box.width(), 60), look().px(18))
         painter.drawText(title, int(Qt.AlignmentFlag.AlignVCenter), f"{tile.use}   {rows} x {columns}")
         color = warp_color(theme, self._warp)
-        # As the ISA names an element of a lane's, or as C++ does.
+        # The ISA's or C++'s name of a lane's element.
         letter = tile.use.lower() if self.product is not None and self.product.documented else "x"
-        # Lanes go four to a row, or a column: every other four have a ground of their own.
+        # Four lanes share a row or column: alternate the background of groups of four.
         grounds = (QColor(theme.raised), mixed(theme.border, theme.surface, 0.9))
-        for own in (False, True):
+        for is_own in (False, True):
             for row in range(rows):
                 for column in range(columns):
                     holder = int(tile.lanes[row, column])
-                    if (holder == lane) != own:
+                    if (holder == lane) != is_own:
                         continue
                     cell = QRectF(box.x() + column * width + 0.5, box.y() + row * height + 0.5, width - 1, height - 1)
-                    painter.fillRect(cell, color if own else grounds[holder // 4 % 2])
+                    painter.fillRect(cell, color if is_own else grounds[holder // 4 % 2])
                     if letters is not None:
-                        text = f"{letter}{tile.places[row, column]}" if own else str(holder)
-                        painter.setFont(letters[own].font)
-                        painter.setPen(QColor(theme.surface if own else theme.muted))
-                        letters[own].center(painter, cell, text)
+                        text = f"{letter}{tile.places[row, column]}" if is_own else str(holder)
+                        painter.setFont(letters[is_own].font)
+                        painter.setPen(QColor(theme.surface if is_own else theme.muted))
+                        letters[is_own].center(painter, cell, text)
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRect(box)
 
-    # The mouse.
+    # --- mouse
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        found = self.place_at(event.position())
-        if found is None:
+        hit = self.place_at(event.position())
+        if hit is None:
             QToolTip.hideText()
             return
-        tile, row, column = found
-        said = f"{tile.use}[{row}][{column}]: lane {tile.lanes[row, column]}, its element {tile.places[row, column]}"
-        QToolTip.showText(event.globalPosition().toPoint(), said, self)
+        tile, row, column = hit
+        text = f"{tile.use}[{row}][{column}]: lane {tile.lanes[row, column]}, its element {tile.places[row, column]}"
+        QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        found = self.place_at(event.position())
-        if found is not None:
-            tile, row, column = found
+        hit = self.place_at(event.position())
+        if hit is not None:
+            tile, row, column = hit
             self.thread_clicked.emit(self._block, self._thread // WARP * WARP + int(tile.lanes[row, column]))
 
 
@@ -193,7 +204,7 @@ def _cell(places: list[tuple[Tile, QRectF]]) -> tuple[float, float]:
 
 @lru_cache(maxsize=8)
 def _letters(width: float, height: float, _: object) -> tuple[Lettering, Lettering] | None:
-    """Return the letters of cells, and those of the thread that is looked at; None where none has room."""
+    """Return the fonts of cells and of the followed thread's cells, or None if no text fits."""
     for pixels in range(_LARGEST, _SMALLEST - 1, -1):
         plain = Lettering(code_font(pixels))
         if plain.width("x00" if width > _WIDE else "00") <= width - 2 and pixels <= height - 1:

@@ -1,4 +1,4 @@
-"""The variables of the warp that runs, a row each and a column for each lane."""
+"""Variables of the current warp: one row per variable, one column per lane."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
-    """Return what stands in the lanes, in at most `room` characters; of a mask its bits, the lowest in lane 0."""
+    """Return the texts of a variable's lanes in at most `room` characters; for a mask its bits, bit 0 in lane 0."""
     if variable.is_mask:
         mask = int(variable.values[variable.defined][0])
         return tuple(str(mask >> lane & 1) for lane in range(WARP))
@@ -34,23 +34,23 @@ def cells_of(variable: WarpVariable, room: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _cells(values: bytes, dtype: np.dtype[Any], defined: bytes, room: int) -> tuple[str, ...]:
-    """Return the cells of a variable; most are as they were a moment ago."""
-    known: dict[Any, str] = {}
-    shown = []
-    for value, there in zip(np.frombuffer(values, dtype).tolist(), defined, strict=True):
-        if not there:
-            shown.append("")
+    """Return a variable's cell texts, cached because most do not change from one moment to the next."""
+    text_of_value: dict[Any, str] = {}
+    texts = []
+    for value, is_defined in zip(np.frombuffer(values, dtype).tolist(), defined, strict=True):
+        if not is_defined:
+            texts.append("")
             continue
-        key = value or repr(value)  # of 0.0 and -0.0 each is itself
-        if key not in known:
+        key = value or repr(value)  # 0.0 and -0.0 are equal, but have different texts
+        if key not in text_of_value:
             text = as_text(value, room)
-            known[key] = text if len(text) <= room else "…"
-        shown.append(known[key])
-    return tuple(shown)
+            text_of_value[key] = text if len(text) <= room else "…"
+        texts.append(text_of_value[key])
+    return tuple(texts)
 
 
 def name_of(variable: WarpVariable) -> str:
-    """Return a variable's name, with its value where that is a mask, of which the lanes show bits."""
+    """Return a variable's name; for a mask also its value, since its lanes show bits."""
     if variable.is_mask:
         return f"{variable.name} = {int(variable.values[variable.defined][0])}"
     return variable.name
@@ -58,7 +58,7 @@ def name_of(variable: WarpVariable) -> str:
 
 @dataclass(frozen=True)
 class _VariableRow:
-    """What the row of a variable looks like by."""
+    """The contents of a variable's row, used as cache key."""
 
     name: str
     texts: tuple[str, ...]
@@ -66,7 +66,7 @@ class _VariableRow:
 
 
 class VariablesView(QWidget):
-    """What each lane of a warp holds; what the statement has just changed stands out."""
+    """The variables of a warp's lanes; values changed by the last statement are highlighted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class VariablesView(QWidget):
         self._restyle()
 
     def show_warp(self, variables: Sequence[WarpVariable], active: Sequence[bool], warp: int) -> None:
-        """Show the variables of a warp, by its number in the grid, and which lanes run."""
+        """Show the variables of a warp, its active lanes, and its grid-wide number as color."""
         self.variables, self._active, self._warp = tuple(variables), tuple(active), warp
         self.setAccessibleDescription(
             "; ".join(f"{name_of(each)}: {' '.join(cells_of(each, 12))}" for each in variables)
@@ -97,53 +97,53 @@ class VariablesView(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         theme = look().theme
-        high, side = float(look().px(22)), 14.0
+        height, side = float(look().px(22)), 14.0
         painter.setFont(self._names.font)
         metrics = painter.fontMetrics()
         names = [
             metrics.elidedText(name_of(each), Qt.TextElideMode.ElideRight, self.width() // 4) for each in self.variables
         ]
         left = side + max([self._names.width(each) for each in (*names, "lane")]) + 10
-        wide = (self.width() - left - side) / WARP
-        room = max(int((wide - 2) / self._values.width("0")), 1)
+        cell_width = (self.width() - left - side) / WARP
+        room = max(int((cell_width - 2) / self._values.width("0")), 1)
         color = warp_color(theme, self._warp)
         painter.setPen(QColor(theme.muted))
-        self._names.left(painter, QRectF(side, 4, left, high), "lane")
+        self._names.left(painter, QRectF(side, 4, left, height), "lane")
         painter.setFont(self._values.font)
         for lane, active in enumerate(self._active):
             painter.setPen(color if active else QColor(theme.faint))
-            self._values.center(painter, QRectF(left + lane * wide, 4, wide, high), str(lane))
+            self._values.center(painter, QRectF(left + lane * cell_width, 4, cell_width, height), str(lane))
         for number, (variable, name) in enumerate(zip(self.variables, names, strict=True), 1):
             row = _VariableRow(name, cells_of(variable, room), tuple(variable.changed.tolist()))
-            # Most are as they were a moment ago.
-            key = (row, left, wide, color.rgb(), self.width(), self.devicePixelRatioF(), look())
-            picture = self._rows.at(key, partial(self._row, row, left, wide, color))
-            painter.drawPixmap(QPointF(0, 4 + number * high), picture)
+            # Cached, since most rows do not change from one moment to the next.
+            key = (row, left, cell_width, color.rgb(), self.width(), self.devicePixelRatioF(), look())
+            picture = self._rows.at(key, partial(self._row, row, left, cell_width, color))
+            painter.drawPixmap(QPointF(0, 4 + number * height), picture)
         painter.end()
 
-    def _row(self, row: _VariableRow, left: float, wide: float, color: QColor) -> QPixmap:
-        """Return the picture of a row."""
-        theme, high, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
-        made = QPixmap(round(self.width() * ratio), round(high * ratio))
-        made.setDevicePixelRatio(ratio)
-        made.fill(QColor(theme.surface))
-        painter = QPainter(made)
+    def _row(self, row: _VariableRow, left: float, cell_width: float, color: QColor) -> QPixmap:
+        """Paint and return the picture of a row."""
+        theme, height, ratio = look().theme, float(look().px(22)), self.devicePixelRatioF()
+        picture = QPixmap(round(self.width() * ratio), round(height * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(QColor(theme.surface))
+        painter = QPainter(picture)
         painter.setFont(self._names.font)
         painter.setPen(QColor(theme.text if any(row.changed) else theme.muted))
-        self._names.left(painter, QRectF(14, 0, left, high), row.name)
+        self._names.left(painter, QRectF(14, 0, left, height), row.name)
         painter.setFont(self._values.font)
-        boxes = [QRectF(left + lane * wide + 0.5, 1, wide - 1, high - 2) for lane in range(WARP)]
+        boxes = [QRectF(left + lane * cell_width + 0.5, 1, cell_width - 1, height - 2) for lane in range(WARP)]
         for changed, ground, ink in (
             (False, QColor(theme.raised), theme.muted),
             (True, mixed(color.name(), theme.surface, 0.35), theme.text),
         ):
-            here = [lane for lane in range(WARP) if row.changed[lane] == changed]
+            lanes = [lane for lane in range(WARP) if row.changed[lane] == changed]
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(ground)
-            if here:
-                painter.drawRects(*(boxes[lane] for lane in here))
+            if lanes:
+                painter.drawRects(*(boxes[lane] for lane in lanes))
             painter.setPen(QColor(ink))
-            for lane in here:
+            for lane in lanes:
                 self._values.center(painter, boxes[lane], row.texts[lane])
         painter.end()
-        return made
+        return picture

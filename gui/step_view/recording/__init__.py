@@ -1,1 +1,1 @@
-"""What is recorded, asked for and read."""
+"""Recording requests, settings, and the models read from recordings."""

@@ -1,4 +1,4 @@
-"""A recording with everything that is read from it, put together in the background so that the window never waits."""
+"""Models of a recording: everything derived from it, computed in the background so that the window never waits."""
 
 from __future__ import annotations
 
@@ -26,26 +26,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """A recording and its views.
+    """A recording and the data derived from it.
 
     Parameters
     ----------
     layout : DataflowLayout
-        Its dataflow, laid out.
+        Layout of the dataflow.
+    lanes : LaneStates
+        States of all lanes.
+    tally : Tally
+        Counts up to each moment.
     lines : int array
-        The source line of each event of all launches.
+        Source line of each event of all launches.
     files : tuple of str
-        Its file.
+        Source file of each event.
     segments : tuple of Segment
-        From barrier to barrier.
+        Segments between barriers.
     phases : Phases
-        As the kernels' comments name them.
+        Phases named in the kernels' comments.
     addresses : int
-        The most addresses that atomics of one access want; 0 without atomics.
+        The largest number of addresses in one atomic access; 0 without atomic operations.
     grids : tuple of Grid
-        The host's launches, and those by kernels.
+        Launches of the host, and child launches.
     races : tuple of Race
-        Where threads race for elements.
+        Races for elements.
     """
 
     recording: Recording
@@ -62,29 +66,29 @@ class Models:
 
     @property
     def launching(self) -> bool:
-        """Whether any kernel launches others."""
+        """Return whether there are child launches."""
         return any(grid.parent >= 0 for grid in self.grids)
 
     @cached_property
     def multiplying_tiles(self) -> bool:
-        """Whether any kernel has tensor cores multiply tiles."""
+        """Return whether any kernel multiplies tiles on tensor cores."""
         from gpu.stepping.moment.tiles import has_tiles
 
         return has_tiles(self.recording)
 
     @property
     def several_blocks(self) -> bool:
-        """Whether any launch has more than one block."""
+        """Return whether any launch has more than one block."""
         return any(np.prod(launch.trace.grid) > 1 for launch in self.recording.launches)
 
     @property
     def spaces(self) -> frozenset[str]:
-        """The memory spaces of the arrays."""
+        """Return the memory spaces of the arrays."""
         return frozenset(array.space for launch in self.recording.launches for array in launch.trace.arrays)
 
     @property
     def two_dimensional(self) -> bool:
-        """Whether what is worked on has rows and columns; a shared array of two buffers is no picture."""
+        """Return whether any global array has rows and columns; a shared array may have them as two buffers."""
         shapes = (
             launch.shapes[array.number]
             for launch in self.recording.launches
@@ -95,43 +99,40 @@ class Models:
 
     @property
     def warps(self) -> tuple[int, ...]:
-        """The warps of a block, by launch."""
+        """Return the warps per block of each launch."""
         return tuple(launch.trace.launches[0].lanes_per_block // WARP for launch in self.recording.launches)
 
     @cached_property
     def racing_cells(self) -> dict[tuple[int, int], Race]:
-        """The cells of the dataflow in which the elements stand that threads race for, by row and cell.
-
-        Each is marked where either of the two accesses saw it or left it.
-        """
-        found: dict[tuple[int, int], Race] = {}
+        """Return the races by the row and cell of the dataflow at which either access read or left the element."""
+        races: dict[tuple[int, int], Race] = {}
         for race in self.races:
             for racer in (race.first, race.second):
                 moment = racer.moment + 1
                 cell = self.layout.dataflow.cell_at(moment, race.name, race.element, block=race.block)
                 if cell is not None:
-                    found.setdefault(cell, race)
-        return found
+                    races.setdefault(cell, race)
+        return races
 
     def given(self, launch: int) -> frozenset[str]:
-        """Return the names of the arrays that held something when a launch began."""
+        """Return the names of the arrays that had values when a launch began."""
         before = {number for each in self.recording.launches[:launch] for number in each.buffers if number is not None}
-        here = self.recording.launches[launch]
-        names = {array.name for array in here.trace.arrays if here.buffers[array.number] in before}
+        launched = self.recording.launches[launch]
+        names = {array.name for array in launched.trace.arrays if launched.buffers[array.number] in before}
         read = {row.storage.name for row in self.layout.rows if row.launch == launch and not row.made.any()}
         return frozenset(names | read)
 
     def next_execution(self, file: str, line: int, moment: int) -> int | None:
-        """Return the moment after which a line has next been executed; from the last execution it goes to the first."""
-        here = np.flatnonzero((self.lines == line) & np.array([Path(each).name == file for each in self.files], bool))
-        if not here.size:
+        """Return the moment after a line's next execution, or its first execution if there is no later one."""
+        events = np.flatnonzero((self.lines == line) & np.array([Path(each).name == file for each in self.files], bool))
+        if not events.size:
             return None
-        later = here[here + 1 > moment]
-        return int(later[0] if later.size else here[0]) + 1
+        later = events[events + 1 > moment]
+        return int(later[0] if later.size else events[0]) + 1
 
 
 def with_text(models: Models, text: CountedText | None) -> Models:
-    """Return the same of a text that was counted: with its letters, names of bins, and lines from one to the other."""
+    """Return the models of a histogram of a text with its characters, bin names, and lines between them."""
     if text is None:
         return models
     from gpu.stepping.counted import counted_elements
@@ -141,12 +142,12 @@ def with_text(models: Models, text: CountedText | None) -> Models:
 
 
 def load(path: str | Path) -> Models:
-    """Read a recording from a file of this program's own processes.
+    """Read a recording from a trusted file, written by one of this program's processes.
 
     Raises
     ------
     InputError
-        It cannot be read.
+        If the file cannot be read.
     """
     from gpu.stepping.recording import Recording
 
@@ -154,7 +155,7 @@ def load(path: str | Path) -> Models:
 
 
 def load_checked(data: bytes, path: Path) -> Models:
-    """Read a recording from bytes that an `Inspector` gave of a file; InputError where they are none all the same."""
+    """Read a recording from bytes that an `Inspector` has checked; raise InputError if they are still damaged."""
     from gpu.stepping.recording import Recording, damaged
 
     try:
@@ -166,7 +167,7 @@ def load_checked(data: bytes, path: Path) -> Models:
 
 
 def models_of(recording: Recording) -> Models:
-    """Return a recording with its views."""
+    """Return the models of a recording."""
     from gpu.stepping.derived import derive
 
     derived = derive(recording)

@@ -1,4 +1,4 @@
-"""What is recorded: a small input, the order of warps and lanes. A panel that drops down from a button."""
+"""Drop-down panel with the settings of a recording: a small input and the schedule."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SEED = 2**31 - 1
 
 
 class SettingsPanel(QFrame):
-    """The parameters of a recording, and the order in which warps and lanes run.
+    """The parameters and the schedule of a recording.
 
     Parameters
     ----------
@@ -39,18 +39,18 @@ class SettingsPanel(QFrame):
     def __init__(self, stepped: Steppable, parent: QWidget) -> None:
         super().__init__(parent)
         self.stepped = stepped
-        """What is recorded; another variant has the same parameters."""
+        """The recorded program; its variants have the same parameters."""
         role(self, "card")
-        self.setAccessibleName("What is recorded")
+        self.setAccessibleName("Recording settings")
         self.form = ParameterForm(stepped.parameters, columns=2)
-        self.order = Segments(tuple(KINDS), "Order")
+        self.order = Segments(tuple(KINDS), "Schedule")
         for kind in KINDS.values():
             self.order.buttons[kind.name].setToolTip(f"{kind.summary[0].upper()}{kind.summary[1:]}")
         self.seed = NumberBox(0, _MOST_SEED)
-        self.seed.setAccessibleName("Seed of the order")
-        self.seed.setToolTip("Another seed, another order")
+        self.seed.setAccessibleName("Seed of the schedule")
+        self.seed.setToolTip("Each seed gives another schedule")
         self.seed.setEnabled(False)
-        self.again = button("New input", tip="The same parameters, other random values")
+        self.again = button("New input", tip="Same parameters, other random values")
         self.done = button("Done", "flat", tip="Close  (Esc)")
         self.done.clicked.connect(self.hide)
         self.input_seed = 0
@@ -59,20 +59,20 @@ class SettingsPanel(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 12, 16, 14)
         layout.setSpacing(look().px(10))
-        # As large as its fields, whenever a style sheet or a field that appears makes them larger.
+        # Follow the size of the fields, which changes with the style sheet and with fields that appear.
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetFixedSize)
-        layout.addLayout(row(label("What is recorded", "card-title"), 0, self.done))
+        layout.addLayout(row(label("Recording settings", "card-title"), 0, self.done))
         layout.addWidget(self.form)
         rule = QFrame()
         role(rule, "rule")
         rule.setFixedHeight(1)
         layout.addWidget(rule)
-        # In large text what does not fit beside the order goes below it.
+        # With large text, the seed wraps to a line below the schedule.
         line = WrappingLayout(across=8, down=8, spread=True)
-        for items in ((label("Order", "caption"), self.order), (label("seed", "caption"), self.seed, self.again)):
-            together = QWidget()
-            together.setLayout(row(*items))
-            line.addWidget(together)
+        for items in ((label("Schedule", "caption"), self.order), (label("seed", "caption"), self.seed, self.again)):
+            group = QWidget()
+            group.setLayout(row(*items))
+            line.addWidget(group)
         layout.addLayout(line)
         self.form.changed.connect(lambda _: self.changed.emit())
         self.order.group.buttonToggled.connect(self._take_order)
@@ -82,17 +82,17 @@ class SettingsPanel(QFrame):
 
     @property
     def params(self) -> Mapping[str, Any]:
-        """The values of the form, as they were accepted."""
+        """Return the last accepted values of the form."""
         return self.form.accepted
 
     @property
     def schedule(self) -> str:
-        """The order, as a StepPattern has it."""
+        """Return the schedule in the format of `StepPattern.schedule`."""
         return str(Schedule(KINDS[self.order.chosen], self.seed.value() if self.seed.sound else self.seed.kept))
 
     @property
     def text(self) -> str:
-        """What is recorded, in a line."""
+        """Return the settings in one line."""
         parts = []
         for parameter, words in in_words(self.stepped.parameters, self.params):
             threads = str(self.stepped.threads(self.params) or "") if parameter.role is Role.BLOCK else ""
@@ -101,49 +101,49 @@ class SettingsPanel(QFrame):
         return " · ".join([*parts, self.schedule])
 
     def restore(self, params: Mapping[str, Any], schedule: str) -> None:
-        """Take what was chosen the last time, without a signal; what is not allowed here stays as it is."""
-        kept = {}
+        """Restore the settings of the last session without a signal; ignore those that are not allowed here."""
+        valid = {}
         for name, value in params.items():
             parameter = self.form.fields[name].parameter
             if parameter.role is Role.SOURCE and value == FROM_FILE:
-                continue  # a file of numbers is not open any more
+                continue  # a file of numbers is no longer open
             with suppress(InputError):
-                kept[name] = parameter.check(value)
-        self.form.set_values(kept)
+                valid[name] = parameter.check(value)
+        self.form.set_values(valid)
         with suppress(InputError):
-            kept_order = Schedule.of(schedule)
+            restored = Schedule.of(schedule)
             with QSignalBlocker(self.seed), QSignalBlocker(self.order.group):
-                self.seed.setValue(min(kept_order.seed, _MOST_SEED))
-                self.order.choose(kept_order.kind.name)
-            self.seed.setEnabled(kept_order.kind.seeded)
+                self.seed.setValue(min(restored.seed, _MOST_SEED))
+                self.order.choose(restored.kind.name)
+            self.seed.setEnabled(restored.kind.seeded)
 
     def take_example(self, params: Mapping[str, Any]) -> None:
-        """Record an example, where it is one that can be watched as it is."""
+        """Apply an example's parameters, if they fully determine its size, and emit `changed`."""
         size = with_role(self.stepped.parameters, Role.SIZE)
         with suppress(InputError):
-            given = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
-            whole = {**{each.name: each.initial for each in self.stepped.parameters}, **given}
-            if size is not None and size.applies(whole) and size.name not in params:
+            checked = {name: self.form.fields[name].parameter.check(value) for name, value in params.items()}
+            all_values = {**{each.name: each.initial for each in self.stepped.parameters}, **checked}
+            if size is not None and size.applies(all_values) and size.name not in params:
                 return
-            self.form.set_values(whole)
+            self.form.set_values(all_values)
             self.changed.emit()
 
     def follow_input(self, params: Mapping[str, Any]) -> None:
-        """Record what a run takes, and do with it what that does, when it changes there; of a text the beginning."""
+        """Apply the parameters of the Run tab that changed since the last call; of a text, only the beginning."""
         followed = {
             each.name: params[each.name]
             for each in self.stepped.parameters
             if each.name in self.stepped.followed and each.applies(params)
         }
-        known, self._followed = self._followed, followed
-        if not known:
-            return  # what was chosen here the last time stays as it is
-        others = {
-            name for name, value in followed.items() if name not in known or not np.array_equal(value, known[name])
+        before, self._followed = self._followed, followed
+        if not before:
+            return  # keep the settings of the last session
+        changed = {
+            name for name, value in followed.items() if name not in before or not np.array_equal(value, before[name])
         }
-        if not others:
+        if not changed:
             return
-        for name in (each for each in followed if each in others or each in self.stepped.along):
+        for name in (each for each in followed if each in changed or each in self.stepped.along):
             parameter, value = self.form.fields[name].parameter, followed[name]
             if isinstance(parameter, Text):
                 value = value[: parameter.maximum]
@@ -152,7 +152,7 @@ class SettingsPanel(QFrame):
         self.changed.emit()
 
     def toggle(self) -> None:
-        """Open at the top right of the tab, above what is there; or close."""
+        """Open the panel at the top right of the tab, or close it."""
         if self.isVisible():
             self.hide()
             return
@@ -161,7 +161,7 @@ class SettingsPanel(QFrame):
         self.form.setFocus()
 
     def place(self) -> None:
-        """Take the place that goes with the tab's size."""
+        """Move to the position that belongs to the tab's size."""
         parent = self.parentWidget()
         assert parent is not None
         self.move(max(0, parent.width() - self.width() - look().px(6)), 0)
@@ -179,7 +179,8 @@ class SettingsPanel(QFrame):
         if self.seed.sound:
             self.form.refuse("")
         else:
-            self.form.refuse(f"The seed is a whole number from 0, not {self.seed.value()}. {self.seed.kept} stays.")
+            wrong, valid = self.seed.value(), self.seed.kept
+            self.form.refuse(f"The seed is a whole number from 0, not {wrong}. Still using {valid}.")
         self.changed.emit()
 
     def _reseed(self) -> None:

@@ -1,4 +1,4 @@
-"""What a Step tab steps through: a variant of a pattern, a kernel of one's own, or a recording that was saved."""
+"""Programs that a Step tab can record: a variant of a pattern, a user's kernel, or a saved recording."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from gpu.messages.requests import StepKernel, StepPattern, StepWriter
 from gpu.messages.shared_arrays import SharedArray
 
 MOST_ELEMENTS = 2048
-"""Two for each thread of the largest block; and characters of a text."""
+"""Maximum number of elements, two per thread of the largest block, and of characters of a text."""
 MOST_ROWS = 32
-"""Rows or columns of a matrix."""
+"""Maximum number of rows or columns of a matrix."""
 
 
 Checked = Callable[[Path], bytes]
@@ -39,13 +39,13 @@ Checked = Callable[[Path], bytes]
 
 @dataclass(frozen=True)
 class ReadRecording:
-    """Read a recording that was saved, where others have a run recorded.
+    """A request to read a saved recording instead of recording a run.
 
     Parameters
     ----------
     path : Path
     checked : callable
-        The path -> its bytes, which were found sound; InputError for others.
+        Returns the file's bytes after checking them; raises InputError if they are invalid.
     """
 
     path: Path
@@ -58,7 +58,7 @@ StepRequest = RunRequest | StepWriter | ReadRecording
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is chosen in a Step tab, as of a StepPattern."""
+    """The settings of a Step tab; the fields are those of StepPattern."""
 
     params: Params
     inputs: Mapping[str, SharedArray]
@@ -67,32 +67,32 @@ class Chosen:
     sources: Mapping[str, str]
 
 
-def _asked_for(params: Params) -> int | None:
-    """Let a block have as many threads as are asked for."""
+def _requested_threads(params: Params) -> int | None:
+    """Return None: blocks have the requested number of threads."""
     return None
 
 
-def _nothing_given(params: Params) -> Kind | None:
-    """Make the input, or take it from elsewhere."""
+def _no_input_kind(params: Params) -> Kind | None:
+    """Return None: no opened file is needed as input."""
     return None
 
 
-def _whole(inputs: Inputs) -> Inputs:
-    """Cut nothing off."""
+def _uncut_input(inputs: Inputs) -> Inputs:
+    """Return the whole input."""
     return inputs
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What there is to be said of `n` elements without a run.
+    """Counts for `n` elements that are known without a run.
 
     Parameters
     ----------
     n : int
     textbook : Textbook or None
-        What a textbook says of them; None where it says nothing.
+        The textbook's counts, if there are any.
     sequential : int or None
-        The operations of one thread that is alone; None where that is not known.
+        Operations of a sequential program, if known.
     """
 
     n: int
@@ -101,17 +101,17 @@ class Figures:
 
 
 def _no_figures(request: StepRequest, n: int | None = None) -> Figures | None:
-    """Know of no textbook, and of no thread that is alone."""
+    """Return None: no counts are known."""
     return None
 
 
 def _no_text(request: StepRequest) -> CountedText | None:
-    """Know of no text."""
+    """Return None: there is no text."""
     return None
 
 
 class OtherVariant(NamedTuple):
-    """A variant of the same pattern, which takes the same parameters."""
+    """A variant of the same pattern, with the same parameters."""
 
     name: str
     title: str
@@ -119,43 +119,43 @@ class OtherVariant(NamedTuple):
 
 @dataclass(frozen=True)
 class Steppable:
-    """Something that can be stepped through; what is called and shown alike is the same.
+    """A program that can be recorded and stepped through; equality ignores callables and parameters.
 
     Parameters
     ----------
     subject : str
-        What stays the same while a tab steps through one variant after the other.
+        Identity of a tab's subject, such as the pattern; it stays the same for all variants.
     name : str
-        How the names of files begin that are made of it.
+        Start of exported files' names.
     title : str
-        What stands above its pictures.
+        Title of the pictures.
     file, kernel : str
-        The kernel file, a name under `kernels/` or a path, and the function in it that is shown before any has run.
+        The kernel file, a name under `kernels/` or a path, and the function shown before any has run.
     request : callable
-        Chosen -> what is asked for; InputError where nothing can be recorded as it is.
+        Returns the request for a Chosen; raises InputError if it cannot be recorded.
     library : str
-        The library whose routine it is, which cannot be stepped through; "" for a kernel.
+        The library of a routine that cannot be stepped through; "" for a kernel.
     parameters : tuple of Parameter
-        What can be chosen, within what can be watched.
+        The settings, limited to what is small enough to step through.
     others : tuple of OtherVariant
-        What it can be compared with on the same input, the nearest first.
+        Variants to compare with on the same input, most similar first.
     random : bool
-        Whether another seed makes another input.
+        The input depends on a seed.
     threads : callable
-        params -> how many threads a block has, where these are not as many as are asked for, else None.
+        Returns the threads per block for some parameters if they differ from the requested number, else None.
     takes : callable
-        params -> which kind of input is needed that somebody opened, as the part of it that can be watched; None where
-        none is.
+        Returns the kind of opened file that some parameters need as input, or None.
     cut : callable
-        Inputs -> that part.
+        Returns the part of an input that is small enough to step through.
     followed : tuple of str
-        The parameters that take a run's value when that changes: what the run takes, and what it does with it.
+        Parameters that follow the Run tab: its input, and the operation on it.
     along : tuple of str
-        Those of them that go along with any other: they begin otherwise than a run's, and others are measured in them.
+        Followed parameters that are copied whenever another one changes, since others are relative to them and their
+        initial values differ from the Run tab's.
     text : callable
-        The request -> how a text is counted; None where none is.
+        Returns the names of a text's arrays and bins for a request, or None.
     figures : callable
-        (request, n) -> Figures of n elements, without n of as many as the request has; None where nothing is known.
+        Returns the Figures of a request and a number of elements, by default the request's; None if nothing is known.
     """
 
     subject: str
@@ -168,9 +168,9 @@ class Steppable:
     parameters: tuple[Parameter, ...] = field(default=(), compare=False)
     others: tuple[OtherVariant, ...] = ()
     random: bool = False
-    threads: Callable[[Params], int | None] = field(default=_asked_for, compare=False)
-    takes: Callable[[Params], Kind | None] = field(default=_nothing_given, compare=False)
-    cut: Callable[[Inputs], Inputs] = field(default=_whole, compare=False)
+    threads: Callable[[Params], int | None] = field(default=_requested_threads, compare=False)
+    takes: Callable[[Params], Kind | None] = field(default=_no_input_kind, compare=False)
+    cut: Callable[[Inputs], Inputs] = field(default=_uncut_input, compare=False)
     followed: tuple[str, ...] = ()
     along: tuple[str, ...] = ()
     figures: Callable[[StepRequest, int | None], Figures | None] = field(default=_no_figures, compare=False)
@@ -178,7 +178,7 @@ class Steppable:
 
 
 def _elements(pattern: Pattern, request: StepPattern) -> int | None:
-    """Return how many elements a request has: pixels, characters, or what is made or typed; None where nothing says."""
+    """Return a request's number of elements: pixels, characters, or generated or entered values; None if unknown."""
     text = pattern.parameter(Role.TEXT)
     match pattern.takes(request.params):
         case "image":
@@ -191,26 +191,26 @@ def _elements(pattern: Pattern, request: StepPattern) -> int | None:
 
 
 def _others(pattern: Pattern, variant: Variant) -> tuple[OtherVariant, ...]:
-    """Return the other rungs of a ladder that can be stepped, the one below first: that is what a rung improves on."""
+    """Return the other variants that can be stepped through, those below in the ladder first, nearest first."""
     place = pattern.variants.index(variant)
-    found = [each for each in (*pattern.variants[:place][::-1], *pattern.variants[place + 1 :]) if not each.library]
-    return tuple(OtherVariant(each.name, each.title) for each in found)
+    variants = [each for each in (*pattern.variants[:place][::-1], *pattern.variants[place + 1 :]) if not each.library]
+    return tuple(OtherVariant(each.name, each.title) for each in variants)
 
 
 def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
-    """Return a variant of a pattern as what is stepped through, on a small input."""
+    """Return a variant of a pattern as a Steppable with a small input."""
 
     def figures(request: StepRequest, n: int | None = None) -> Figures | None:
         if not isinstance(request, StepPattern):
-            return None  # a block alone is no whole of which a textbook says anything
+            return None  # textbook counts are for a whole run, not for one block
         n = _elements(pattern, request) if n is None else n
         if n is None:
             return None
-        book, alone = pattern.textbook_of(variant, request.params, n), pattern.sequential
-        return Figures(n, book, alone(request.params, n) if alone else None)
+        book, sequential = pattern.textbook_of(variant, request.params, n), pattern.sequential
+        return Figures(n, book, sequential(request.params, n) if sequential else None)
 
     followed = tuple(each.name for each in pattern.parameters if _is_followed(each, pattern))
-    begins_so = (pattern.parameter(Role.SOURCE), pattern.parameter(Role.TEXT))
+    own_defaults = (pattern.parameter(Role.SOURCE), pattern.parameter(Role.TEXT))
     return Steppable(
         subject=pattern.name,
         name=f"{pattern.name}-{variant.name}",
@@ -230,14 +230,14 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
         parameters=tuple(_watchable(parameter, pattern) for parameter in pattern.parameters),
         others=_others(pattern, variant),
         random=pattern.make_input is not None,
-        threads=variant.threads or _asked_for,
-        takes=lambda params: _kind_given(pattern, params),
+        threads=variant.threads or _requested_threads,
+        takes=lambda params: _input_kind(pattern, params),
         cut=pattern.step_input,
         followed=followed,
         along=tuple(
             name
             for name in followed
-            if name in pattern.step_params and name not in (each.name for each in begins_so if each is not None)
+            if name in pattern.step_params and name not in (each.name for each in own_defaults if each is not None)
         ),
         figures=figures,
         text=lambda request: pattern.text(request.params) if isinstance(request, StepPattern) else None,
@@ -245,9 +245,9 @@ def stepped_variant(pattern: Pattern, variant: Variant) -> Steppable:
 
 
 def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[StepPattern]:
-    """Return what a request asks for at the powers of two below its size, the smallest first; none without a size.
+    """Return the request at all smaller powers of two, smallest first; an empty list if it has no size.
 
-    Blocks are no larger than it takes, so that what is seen is small too.
+    Blocks are no larger than the size needs, so that the picture is small too.
     """
     size, block = (with_role(parameters, role) for role in (Role.SIZE, Role.BLOCK))
     if not isinstance(request, StepPattern) or not isinstance(size, Integer) or not size.applies(request.params):
@@ -255,28 +255,28 @@ def smaller(request: RunRequest, parameters: tuple[Parameter, ...]) -> list[Step
     if request.inputs:
         return []
     sizes = [2**power for power in range(1, int(request.params[size.name] - 1).bit_length())]
-    found = []
+    requests = []
     for n in sizes:
         with suppress(InputError):
             changed: dict[str, Any] = {size.name: size.check(n)}
             if isinstance(block, Choice) and str(request.params[block.name]).isdecimal():
                 threads = [int(each) for each in block.options if each.isdecimal() and int(each) >= n]
                 changed[block.name] = str(min((*threads, int(request.params[block.name]))))
-            found.append(replace(request, params={**request.params, **changed}))
-    return found
+            requests.append(replace(request, params={**request.params, **changed}))
+    return requests
 
 
-def _kind_given(pattern: Pattern, params: Params) -> Kind | None:
-    """Return which kind of input a run needs that somebody opened; None where it makes its own."""
+def _input_kind(pattern: Pattern, params: Params) -> Kind | None:
+    """Return the kind of opened file that a run needs as input; None if it generates its input."""
     if pattern.takes(params) == "image":
         return "image"
     return "values" if pattern.from_file(params) else None
 
 
 def _is_followed(parameter: Parameter, pattern: Pattern) -> bool:
-    """Whether a parameter says what is taken, or what is done with it, rather than how much there is of it.
+    """Return whether a parameter selects the input or the operation, not a size.
 
-    How many there are, and how they are divided among threads, is chosen for a Step alone.
+    Sizes, and the division among threads, are set separately in the Step tab.
     """
     match parameter:
         case Choice():
@@ -289,14 +289,14 @@ def _is_followed(parameter: Parameter, pattern: Pattern) -> bool:
 
 
 def _watchable(parameter: Parameter, pattern: Pattern) -> Parameter:
-    """Return a parameter that begins as a Step does, and has no values that are too many to be watched."""
+    """Return a parameter with the Step tab's default, limited to values that are small enough to step through."""
     start = pattern.step_params.get(parameter.name)
     if isinstance(parameter, Text):
         parameter = replace(parameter, maximum=min(parameter.maximum, MOST_ELEMENTS))
     if start is None:
         return parameter
     changes: dict[str, Any] = {"default": start}
-    most = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
-    if isinstance(parameter, Integer) and parameter.maximum > most:
-        changes["maximum"] = parameter.minimum + (most - parameter.minimum) // parameter.step * parameter.step
+    limit = MOST_ROWS if pattern.dimensions == 2 else MOST_ELEMENTS
+    if isinstance(parameter, Integer) and parameter.maximum > limit:
+        changes["maximum"] = parameter.minimum + (limit - parameter.minimum) // parameter.step * parameter.step
     return replace(parameter, **changes)

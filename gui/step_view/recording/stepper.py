@@ -1,4 +1,4 @@
-"""Asks the simulator's own process for recordings, and reads them in the background."""
+"""Requests for recordings to the simulator's process; results are read in the background."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from gui.step_view.recording.models import Models
 from gui.step_view.recording.steppable import ReadRecording, RunRequest, StepRequest
 
 STALE_S = 2.0
-"""Seconds after which a recording that nobody waits for any more is stopped."""
+"""Seconds after which a recording that is no longer needed is stopped."""
 
 
 class Stepper(QObject):
-    """Records runs of one page, the newest that is wanted.
+    """Recorder of one page's runs; a newer request replaces older ones.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator's process, which starts when it is first asked for.
+        Returns the job queue of the simulator's process, and starts the process at the first call.
     channel : str
-        Where its requests wait.
+        The queue's channel for this recorder's requests.
     priority : int
-        How urgent they are.
+        Priority of the requests.
     """
 
     loaded = pyqtSignal(object, object)
-    """StepRequest and the Models of its recording."""
+    """A StepRequest, and the Models of its recording."""
     failed = pyqtSignal(object)
     busy_changed = pyqtSignal(bool)
     _read = pyqtSignal(int, object, object)
@@ -53,13 +53,13 @@ class Stepper(QObject):
 
     @property
     def jobs(self) -> Jobs:
-        """The queue, its process started."""
+        """Return the job queue, after starting its process."""
         return self._jobs()
 
     def record(self, request: StepRequest, text: CountedText | None = None) -> None:
-        """Record a run, or read what was recorded; what was asked for before is forgotten.
+        """Record a run, or read a saved recording; this replaces the previous request.
 
-        `text` says how a text is counted, where one is.
+        For a histogram of a text, `text` has the names of its arrays and bins.
         """
         self._newest += 1
         number = self._newest
@@ -70,31 +70,31 @@ class Stepper(QObject):
             def read() -> Models:
                 return models.load_checked(checked(path), path)
 
-            in_background(lambda: self._tell(number, request, (_loaded(read), str(path), None)))
+            in_background(lambda: self._emit_read(number, request, (_try_load(read), str(path), None)))
             return
         if self.jobs.age(self._channel) > STALE_S:
-            # What nobody waits for any more may be a kernel that never ends.
+            # A request that is no longer needed may be a kernel that never ends.
             self.jobs.stop()
         self.jobs.post(self._channel, request, lambda event: self._answer(number, request, text, event),
                        priority=self._priority)  # fmt: skip
 
     def rehearse(self, request: RunRequest) -> None:
-        """Record and read a run that nobody looks at, after all that somebody waits for."""
+        """Record and read a run at low priority to warm up the process, and discard the result."""
 
         def read(event: Result | Failure) -> None:
             if isinstance(event, Result):
-                in_background(lambda: _loaded(lambda: models.load(event.path)))
+                in_background(lambda: _try_load(lambda: models.load(event.path)))
 
         self.jobs.post(f"{self._channel}, rehearsed", request, read, priority=-1)
 
     def forget(self) -> None:
-        """Tell nobody of what was asked for."""
+        """Drop the current request; no signal is emitted for it."""
         self._newest += 1
         self.jobs.drop(self._channel)
         self._set_busy(False)
 
     def stop(self) -> bool:
-        """Stop what is being recorded; return whether there was anything."""
+        """Stop the current recording; return whether there was one."""
         if self.busy and self.jobs.waits(self._channel):
             self.jobs.stop()
             return True
@@ -108,27 +108,27 @@ class Stepper(QObject):
             self.failed.emit(event)
             return
 
-        # The handles keep the file for as long as it is read.
+        # The handles keep the file alive while it is read.
         handles = event.arrays
 
         def read() -> Models:
             return models.with_text(models.load(event.path), text)
 
-        in_background(lambda: self._tell(number, request, (_loaded(read), event.path, handles)))
+        in_background(lambda: self._emit_read(number, request, (_try_load(read), event.path, handles)))
 
-    def _tell(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
-        with suppress(RuntimeError):  # the page may have gone in the meantime
+    def _emit_read(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
+        with suppress(RuntimeError):  # the page may have been deleted in the meantime
             self._read.emit(number, request, answer)
 
     def _take(self, number: int, request: StepRequest, answer: tuple[object, str, object]) -> None:
         if number != self._newest:
             return
         self._set_busy(False)
-        found, self.path, self._handle = answer
-        if isinstance(found, Failure):
-            self.failed.emit(found)
+        result, self.path, self._handle = answer
+        if isinstance(result, Failure):
+            self.failed.emit(result)
         else:
-            self.loaded.emit(request, found)
+            self.loaded.emit(request, result)
 
     def _set_busy(self, busy: bool) -> None:
         if busy != self.busy:
@@ -136,12 +136,12 @@ class Stepper(QObject):
             self.busy_changed.emit(busy)
 
 
-def _loaded(read: Callable[[], Models]) -> object:
-    """Return the Models of a recording, or why they cannot be."""
+def _try_load(read: Callable[[], Models]) -> object:
+    """Return the Models of a recording, or a Failure."""
     try:
         return read()
     except LockstepError as error:
         return Failure("input", error.message, error.advice)
     except Exception as error:
-        # On a thread of its own nobody else would hear of it, and the page would wait for ever.
+        # An exception on this thread would be lost, and the page would wait forever.
         return Failure("bug", f"The recording cannot be shown: {error!r}.", detail=traceback.format_exc())

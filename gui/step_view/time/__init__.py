@@ -1,1 +1,1 @@
-"""Where a recording stands and what moves it."""
+"""Playback: the player, its controls, the timeline, and the state at each moment."""

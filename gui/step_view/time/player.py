@@ -1,4 +1,4 @@
-"""Where the recording stands, and how it moves: steps, barriers, playing. It knows no widget."""
+"""Player of a recording: the current moment, steps, barriers and playback, independent of widgets."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 STEPS_A_SECOND = 4.0
-"""At the speed of 1."""
+"""Playback rate in steps per second at speed 1."""
 _FRAME_MS = 16
 _REST_S = 1.2
-"""How long the end stays before a loop begins again."""
+"""Seconds for which a loop stays at the end before it restarts."""
 
 
 class Player(QObject):
-    """Moves through the moments 0 .. `end` of a recording.
+    """Playback through the moments 0 to `end` of a recording.
 
     Parameters
     ----------
     rate : float
-        Moments a second, at the speed of 1.
+        Moments per second at speed 1.
     """
 
     moved = pyqtSignal(int)
@@ -41,7 +41,19 @@ class Player(QObject):
         self._timer.timeout.connect(self._tick)
 
     def open(self, end: int, borders: Sequence[int], moment: int = 0, phases: Sequence[int] = ()) -> None:
-        """Take another recording: its last moment, those that follow a barrier, and those at which phases begin."""
+        """Set the recording.
+
+        Parameters
+        ----------
+        end : int
+            The last moment.
+        borders : sequence of int
+            Moments after barriers.
+        moment : int
+            The moment to go to.
+        phases : sequence of int
+            Moments at which phases begin.
+        """
         self.pause()
         self.end = end
         self._borders = tuple(sorted({0, end, *borders}))
@@ -50,24 +62,24 @@ class Player(QObject):
         self.moved.emit(self.moment)
 
     def go(self, moment: int) -> None:
-        """Go to a moment; beyond the ends is at the end."""
+        """Go to a moment, clamped to 0 and `end`."""
         moment = min(max(moment, 0), self.end)
         if moment != self.moment:
             self.moment = moment
             self.moved.emit(moment)
 
     def step(self, by: int) -> None:
-        """Go some moments on, or back."""
+        """Pause, and go forward by some moments, or back if negative."""
         self.pause()
         self.go(self.moment + by)
 
     def to_border(self, direction: int) -> None:
-        """Go to the next barrier (1) or the previous one (-1)."""
+        """Pause, and go to the next barrier (1) or the previous one (-1)."""
         self.pause()
         self.go(self.border(direction))
 
     def to_phase(self, direction: int) -> None:
-        """Go to the beginning of the next phase (1) or of the previous one (-1); where none has a name, by barriers."""
+        """Pause, and go to the start of the next (1) or previous (-1) phase; without named phases, to a barrier."""
         self.pause()
         self.go(self._next(self._phases, direction))
 
@@ -81,17 +93,17 @@ class Player(QObject):
         return among[max(bisect_left(among, self.moment) - 1, 0)]
 
     def to_end(self, last: bool) -> None:
-        """Go to the end, or to the beginning."""
+        """Pause, and go to the end or to the start."""
         self.pause()
         self.go(self.end if last else 0)
 
     @property
     def playing(self) -> bool:
-        """Whether it moves by itself."""
+        """Return whether playback is running."""
         return self._timer.isActive()
 
     def play(self) -> None:
-        """Move by itself; from the end it begins anew."""
+        """Start playback; at the end, restart from moment 0."""
         if self.playing or not self.end:
             return
         if self.moment >= self.end:
@@ -101,23 +113,23 @@ class Player(QObject):
         self.playing_changed.emit(True)
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause playback."""
         if self.playing:
             self._timer.stop()
             self.playing_changed.emit(False)
 
     def toggle(self) -> None:
-        """Play, or pause."""
+        """Start or pause playback."""
         self.pause() if self.playing else self.play()
 
     def set_speed(self, speed: float) -> None:
-        """Play faster or slower, also at once."""
+        """Set the speed, also of running playback."""
         self.speed = speed
         if self.playing:
             self._timer.start(self._interval)
 
     def set_rate(self, rate: float) -> None:
-        """Play so many moments a second at the speed of 1."""
+        """Set the moments per second at speed 1."""
         self._rate = rate
         self.set_speed(self.speed)
 

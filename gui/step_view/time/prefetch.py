@@ -1,4 +1,4 @@
-"""Does work before it is asked for, in parts, as long as nothing else is to be done."""
+"""Prefetcher: does work in advance, in small parts, while the event loop is idle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gui.qt.later import after
 
 
 class Prefetcher(QObject):
-    """Goes on with one piece of work, a turn of the event loop after the other."""
+    """Runs one iterator of work, a few parts per iteration of the event loop."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -20,13 +20,13 @@ class Prefetcher(QObject):
         self._idle = after(0, self._go_on, self)
 
     def start(self, work: Iterator[object]) -> None:
-        """Begin some work, which yields after each part of it; what is left of that before is forgotten."""
+        """Start an iterator that does one part of its work per step; this replaces the previous one."""
         self._work = work
         self._idle.start()
 
     @property
     def busy(self) -> bool:
-        """Whether there is more to be done."""
+        """Return whether there is work left."""
         return self._idle.isActive()
 
     def _go_on(self) -> None:

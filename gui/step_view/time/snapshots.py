@@ -1,4 +1,4 @@
-"""What stands beside the pictures at a moment, worked out once: lanes, memory traffic, the statement in words."""
+"""Snapshots of a moment for the cards: lanes, memory traffic and the statement in words, computed once."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from gpu.stepping.moment.traffic import Traffic
     from gui.step_view.recording.models import Models
 
-_KEPT = 256
-_BEGINNING = "Space plays, → goes one step"
+_MAX_SNAPSHOTS = 256
+_BEGINNING = "Space: play, →: one step"
 
 Thread = tuple[int, int]
-"""A block and a thread of it; a negative one is the first of the block's that works."""
+"""A block and a thread; a negative thread means the block's first active one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A moment as one thread sees it.
+    """The state at a moment for one thread.
 
     Parameters
     ----------
     lanes : Lanes
-        Of the statement that has just run; before the first one, of that.
+        Lanes at the last statement; at moment 0, at the first statement.
     blocks, threads : int
-        How many blocks the launch has, and how many threads each.
+        Number of blocks of the launch, and threads per block.
     block, thread : int
-        The thread that is looked at.
+        The thread that the texts are about.
     traffic : Traffic or None
-        What the statement asked of memory; None before the first one.
+        Memory accesses of the last statement; None at moment 0.
     code, words, variables : str
-        The line of source, what it did in the thread, and the thread's variables.
+        Source line, its effect in the thread, and the thread's variables.
     phase : str
-        As the kernel's comments name it; "" where they do not.
+        Name of the phase from the kernel's comments, or "".
     """
 
     lanes: Lanes
@@ -58,23 +58,23 @@ class Snapshot:
 
 
 Snapshots = Callable[[int, Thread | None], Snapshot]
-"""Returns what there is just before a moment, of the thread that is followed, else of the first that works."""
+"""Returns the snapshot of a moment for the followed thread, or else for the first active one."""
 
 
 def snapshots_of(models: Models) -> Snapshots:
-    """Return the snapshots of a recording; those that were looked at last are kept."""
-    return lru_cache(maxsize=_KEPT)(partial(_snapshot, models))
+    """Return the snapshot function of a recording, with a cache of the most recent results."""
+    return lru_cache(maxsize=_MAX_SNAPSHOTS)(partial(_snapshot, models))
 
 
 def _snapshot(models: Models, moment: int, followed: Thread | None) -> Snapshot:
-    # With the simulator, which a window that only runs does without.
+    # Imported late: this loads the simulator, which a window that only runs kernels does not need.
     from gpu.stepping.moment.traffic import traffic_at
 
     recording, event = models.recording, max(moment - 1, 0)
     lanes = models.lanes.at(event)
     traffic = traffic_at(recording, event) if moment else None
-    _ = traffic and traffic.banks  # worked out here, which may be ahead of need
-    block, thread = _looked_at(lanes, followed)
+    _ = traffic and traffic.banks  # computed here, which may be in advance
+    block, thread = _selected_thread(lanes, followed)
     code, words, variables = _words(models, moment, block, thread)
     return Snapshot(
         lanes, lanes.state.shape[0], prod(recording.at(event)[0].trace.block), block, thread,
@@ -92,21 +92,21 @@ def _words(models: Models, moment: int, block: int, thread: int) -> tuple[str, s
     number = int(models.lines[event])
     code = lines[number - 1] if 0 < number <= len(lines) else ""
     name = thread_name(block, thread, several_blocks=models.several_blocks)
-    said = explain(models.recording, event, block, thread)
-    variables = "   ".join(f"{each} = {value}" for each, value in said.variables)
-    return code, f"{name}:  {said.text}" if said.text else f"{name} does not take part", variables
+    explanation = explain(models.recording, event, block, thread)
+    variables = "   ".join(f"{each} = {value}" for each, value in explanation.variables)
+    return code, f"{name}:  {explanation.text}" if explanation.text else f"{name} is not active", variables
 
 
-def _looked_at(lanes: Lanes, followed: Thread | None) -> Thread:
-    """Return the block and the thread to look at."""
+def _selected_thread(lanes: Lanes, followed: Thread | None) -> Thread:
+    """Return the block and thread that the snapshot is about."""
     from gpu.stepping.moment.lanes import LaneState
 
     state = lanes.state
     block, thread = followed or (-1, -1)
-    known = 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]
-    if known and thread >= 0:
+    is_valid = 0 <= block < state.shape[0] and thread < state.shape[1] * state.shape[2]
+    if is_valid and thread >= 0:
         return block, thread
-    first, last = (block, block + 1) if known else (0, state.shape[0])
+    first, last = (block, block + 1) if is_valid else (0, state.shape[0])
     active = np.argwhere(state[first:last] == LaneState.ACTIVE)
-    found = active[0] if active.size else (0, 0, 0)
-    return first + int(found[0]), int(found[1]) * WARP + int(found[2])
+    first_active = active[0] if active.size else (0, 0, 0)
+    return first + int(first_active[0]), int(first_active[1]) * WARP + int(first_active[2])

@@ -1,4 +1,4 @@
-"""The time line: stretches from barrier to barrier, the phases below them, findings, and where the recording stands."""
+"""Timeline of a recording: segments between barriers, phases, findings, and the current moment."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from gpu.stepping.phases import Phase
 
 _LEAST = 26.0
-_APART = 12
-"""Pixels between words that no border parts, in text of the usual size."""
+_MIN_GAP = 12
+"""Minimum distance in pixels between adjacent names, at the normal text size."""
 _FEWEST = 3
-"""Characters that an elided word keeps, else it says nothing."""
+"""Minimum number of characters of an elided word."""
 
 
 def shortened(label: str, metric: QFontMetricsF, room: float) -> str:
-    """Return a label, or what can be read of it in `room` pixels: of "distance = 64" the number says most."""
+    """Return a label elided to `room` pixels; of "distance = 64", only the number is kept."""
     if metric.horizontalAdvance(label) <= room:
         return label
     text = metric.elidedText(label.rpartition(" = ")[2], Qt.TextElideMode.ElideRight, room)
-    kept = text.removesuffix("…").strip()
-    return text if kept == text or kept.isdigit() or len(kept) >= _FEWEST else ""
+    rest = text.removesuffix("…").strip()
+    return text if rest == text or rest.isdigit() or len(rest) >= _FEWEST else ""
 
 
 class Timeline(QWidget):
-    """A slider over moments; a press or a drag goes there."""
+    """A slider over moments, controlled by clicks and drags."""
 
     wanted = pyqtSignal(int)
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("Time line")
+        self.setAccessibleName("Timeline of the recording")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMouseTracking(True)
         self.segments: tuple[Segment, ...] = ()
@@ -55,7 +55,7 @@ class Timeline(QWidget):
         self._names: tuple[str, ...] = ()
         self._pictures = Pixmaps()
         self._borders: Array = np.zeros(1)
-        self._known_edges: Array | None = None
+        self._cached_edges: Array | None = None
 
     def open(
         self,
@@ -64,33 +64,45 @@ class Timeline(QWidget):
         names: Sequence[str],
         phases: Sequence[Phase] = (),
     ) -> None:
-        """Show other stretches; `findings` are moments and their texts, `names` those of the launches' kernels."""
+        """Set the recording.
+
+        Parameters
+        ----------
+        segments : sequence of Segment
+            Segments between barriers.
+        findings : sequence of (int, str)
+            Moments and texts of findings.
+        names : sequence of str
+            Kernel of each launch.
+        phases : sequence of Phase
+            Named phases.
+        """
         self.segments, self.findings, self._names = tuple(segments), tuple(findings), tuple(names)
         self.phases = tuple(phases)
         self.moment = 0
         self._borders = np.array([*(segment.first for segment in segments), segments[-1].last if segments else 0])
         self._pictures.clear()
-        self._forget()
+        self._invalidate()
         self.updateGeometry()
 
     def show_moment(self, moment: int) -> None:
-        """Show where the recording stands."""
+        """Show the current moment."""
         self.moment = moment
         self.setAccessibleDescription(f"step {moment}")
         self.update()
 
-    def _forget(self) -> None:
-        self._known_edges = None
+    def _invalidate(self) -> None:
+        self._cached_edges = None
         self.update()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._forget()
+        self._invalidate()
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange):
-            self._forget()
+            self._invalidate()
 
     def sizeHint(self) -> QSize:
         captions = look().px(16) * (bool(self.phases) + (len(self._names) > 1))
@@ -98,34 +110,34 @@ class Timeline(QWidget):
 
     @property
     def _lower(self) -> int:
-        """How much lower phases and the kernels' names stand where findings are marked above them."""
+        """Return the vertical offset of phases and kernel names, which leaves space for findings above them."""
         return look().px(6) if self.findings else 0
 
     @property
     def _names_at(self) -> int:
-        """Where the kernels' names begin, below the stretches: under the phases."""
+        """Return the offset of the kernel names below the segments, which leaves space for the phases."""
         return 5 + self._lower + (look().px(16) if self.phases else 0)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(100, self.sizeHint().height())
 
-    # --- where
+    # --- positions
 
     def _edges(self) -> Array:
-        """Return the x of every border: long stretches are wider, short ones as wide as a word where there is room."""
-        if self._known_edges is not None:
-            return self._known_edges
+        """Return the x of every border; widths grow with the square root of the length, above a minimum."""
+        if self._cached_edges is not None:
+            return self._cached_edges
         lengths = np.array([segment.last - segment.first for segment in self.segments], float)
         room = self.width() - 2.0 * look().px(4)
-        least = min(_LEAST, 0.6 * room / max(lengths.size, 1))
-        # The square root keeps short stretches readable beside long ones.
+        min_width = min(_LEAST, 0.6 * room / max(lengths.size, 1))
+        # The square root keeps short segments readable next to long ones.
         shares = np.sqrt(np.maximum(lengths, 1))
-        widths = least + shares / shares.sum() * (room - least * lengths.size)
-        self._known_edges = look().px(4) + np.concatenate([[0.0], np.cumsum(widths)])
-        return self._known_edges
+        widths = min_width + shares / shares.sum() * (room - min_width * lengths.size)
+        self._cached_edges = look().px(4) + np.concatenate([[0.0], np.cumsum(widths)])
+        return self._cached_edges
 
     def x_of(self, moment: float) -> float:
-        """Return where a moment is."""
+        """Return the x of a moment."""
         if not self.segments:
             return 0.0
         return float(np.interp(moment, self._borders, self._edges()))
@@ -145,17 +157,17 @@ class Timeline(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         theme, edges = look().theme, self._edges()
         top, height = look().px(11), look().px(26)
-        # What is past and what is to come are painted once; the moment says where one ends and the other begins.
-        before = self._picture("past", partial(self._paint_stretches, passed=True))
-        after = self._picture("to come", partial(self._paint_stretches, passed=False))
+        # Past and future are painted once each; the current moment determines the border between them.
+        before = self._picture("past", partial(self._paint_segments, passed=True))
+        after = self._picture("future", partial(self._paint_segments, passed=False))
         marks = self._picture("marks", partial(self._paint_marks, edges=edges))
         number = max(0, int(np.searchsorted(self._borders[:-1], self.moment)) - 1)
         if self.moment:
             left, right = edges[number], edges[number + 1]
-            whole = QRectF(0, 0, left, self.height())
-            painter.drawPixmap(whole.topLeft(), before, QRectF(0, 0, left * self._ratio, self.height() * self._ratio))
-            rest = QRectF(right * self._ratio, 0, (self.width() - right) * self._ratio, self.height() * self._ratio)
-            painter.drawPixmap(QPointF(right, 0), after, rest)
+            past = QRectF(0, 0, left, self.height())
+            painter.drawPixmap(past.topLeft(), before, QRectF(0, 0, left * self._ratio, self.height() * self._ratio))
+            future = QRectF(right * self._ratio, 0, (self.width() - right) * self._ratio, self.height() * self._ratio)
+            painter.drawPixmap(QPointF(right, 0), after, future)
             self._paint_segment(painter, number, left, right, passed=True, current=True)
         else:
             painter.drawPixmap(0, 0, after)
@@ -175,26 +187,27 @@ class Timeline(QWidget):
     def _ratio(self) -> float:
         return self.devicePixelRatioF()
 
-    def _picture(self, what: str, paint: Callable[[QPainter], None]) -> QPixmap:
-        """Return a picture as large as the time line, painted where it has not been in this size and look."""
-        return self._pictures.at((what, self.width(), self.height(), self._ratio, look()), lambda: self._painted(paint))
+    def _picture(self, name: str, paint: Callable[[QPainter], None]) -> QPixmap:
+        """Return a cached picture of the timeline's size, painted if size or look changed."""
+        key = (name, self.width(), self.height(), self._ratio, look())
+        return self._pictures.at(key, lambda: self._paint_picture(paint))
 
-    def _painted(self, paint: Callable[[QPainter], None]) -> QPixmap:
-        made = QPixmap(self.size() * self._ratio)
-        made.setDevicePixelRatio(self._ratio)
-        made.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(made)
+    def _paint_picture(self, paint: Callable[[QPainter], None]) -> QPixmap:
+        picture = QPixmap(self.size() * self._ratio)
+        picture.setDevicePixelRatio(self._ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         paint(painter)
         painter.end()
-        return made
+        return picture
 
-    def _paint_stretches(self, painter: QPainter, *, passed: bool) -> None:
+    def _paint_segments(self, painter: QPainter, *, passed: bool) -> None:
         for number, (left, right) in enumerate(pairwise(self._edges().tolist())):
             self._paint_segment(painter, number, left, right, passed=passed, current=False)
 
     def _paint_marks(self, painter: QPainter, edges: Array) -> None:
-        """Paint the launches and the findings."""
+        """Paint the launches, phases and findings."""
         bottom = look().px(11) + look().px(26)
         for phase in self.phases:
             self._paint_phase(painter, phase, current=False)
@@ -218,11 +231,11 @@ class Timeline(QWidget):
         painter.setPen(QPen(QColor(theme.accent if current else theme.border), 1))
         painter.setBrush(ground)
         painter.drawRoundedRect(box, 4, 4)
-        done = QRectF(box.left() + 1, box.top() + 1, self.x_of(self.moment) - box.left() - 2, box.height() - 2)
-        if current and done.width() > 2:
+        elapsed = QRectF(box.left() + 1, box.top() + 1, self.x_of(self.moment) - box.left() - 2, box.height() - 2)
+        if current and elapsed.width() > 2:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(mixed(theme.accent, theme.surface, 0.36))
-            painter.drawRoundedRect(done, 3, 3)
+            painter.drawRoundedRect(elapsed, 3, 3)
         font = QFont(self.font())
         font.setPixelSize(look().small_px)
         painter.setFont(font)
@@ -232,7 +245,7 @@ class Timeline(QWidget):
         )
 
     def _paint_phase(self, painter: QPainter, phase: Phase, *, current: bool) -> None:
-        """Paint a phase's line below the stretches, and its name over it where there is room."""
+        """Paint a phase's line below the segments, and its name below it if it fits."""
         if not phase.name:
             return
         theme, small = look().theme, QFont(self.font())
@@ -244,11 +257,11 @@ class Timeline(QWidget):
             return
         color = QColor(theme.accent if current else theme.border)
         painter.fillRect(QRectF(box.left(), box.top(), box.width(), 2), color)
-        text = shortened(phase.name, QFontMetricsF(small), box.width() + 2 - look().px(_APART))
+        text = shortened(phase.name, QFontMetricsF(small), box.width() + 2 - look().px(_MIN_GAP))
         painter.setFont(small)
         painter.setPen(QColor(theme.text if current else theme.muted))
         if current:
-            # The name was painted there before, in another color.
+            # Erase the name in its other color.
             painter.fillRect(box.adjusted(0, 2, 0, 0), QColor(theme.surface))
         painter.drawText(box.adjusted(0, 1, 0, 0), Qt.AlignmentFlag.AlignCenter, text)
 
@@ -264,7 +277,7 @@ class Timeline(QWidget):
                 continue
             last = max(other for other, each in enumerate(self.segments) if each.launch == segment.launch)
             left, right = edges[number], edges[last + 1]
-            box = QRectF(left, bottom + self._names_at, right - left - look().px(_APART), look().px(15))
+            box = QRectF(left, bottom + self._names_at, right - left - look().px(_MIN_GAP), look().px(15))
             painter.setPen(QColor(look().theme.muted))
             text = metric.elidedText(self._names[segment.launch], Qt.TextElideMode.ElideRight, box.width())
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
@@ -287,8 +300,8 @@ class Timeline(QWidget):
             self.wanted.emit(self.moment_at(event.position().x()))
             return
         near = [text for moment, text in self.findings if abs(self.x_of(moment + 1) - event.position().x()) < 6]
-        here = self.moment_at(event.position().x())
-        names = [segment.label for segment in self.segments if segment.first <= here < segment.last]
-        names += [phase.name for phase in self.phases if phase.first <= here < phase.last]
-        text = "\n".join(near or [": ".join((f"step {here}", *(name for name in names[::-1] if name)))])
+        moment_here = self.moment_at(event.position().x())
+        names = [segment.label for segment in self.segments if segment.first <= moment_here < segment.last]
+        names += [phase.name for phase in self.phases if phase.first <= moment_here < phase.last]
+        text = "\n".join(near or [": ".join((f"step {moment_here}", *(name for name in names[::-1] if name)))])
         QToolTip.showText(event.globalPosition().toPoint(), text, self)

@@ -1,4 +1,4 @@
-"""What moves the recording: buttons, speed, loop."""
+"""Transport controls of a player: buttons, speed and loop."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _GAP = 4
 
 
 class Transport(QWidget):
-    """The buttons of a player, and its speed.
+    """The buttons of a player, with widgets for count, speed and loop to be placed separately.
 
     Parameters
     ----------
     player : Player
     moment : str
-        What it calls a moment.
+        Name of a moment, such as "step" or "cycle".
     """
 
     def __init__(self, player: Player, moment: str = "step") -> None:
@@ -40,7 +40,7 @@ class Transport(QWidget):
         self._moment = moment
         self.buttons: dict[str, QPushButton] = {}
         self.count = ElidedLabel("card-title", "Step")
-        # Its text does not decide its width, but what is reserved for it is its own.
+        # Its text does not determine its width, but its reserved minimum width does.
         self.count.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Preferred)
         self._end = 0
         self.speed = QComboBox()
@@ -48,9 +48,9 @@ class Transport(QWidget):
         for speed in SPEEDS:
             self.speed.addItem(f"{speed:g}×" if speed >= 1 else {0.25: "¼×", 0.5: "½×"}[speed], speed)
         self.speed.setCurrentIndex(SPEEDS.index(1.0))
-        self.speed.setToolTip("How fast it plays")
+        self.speed.setToolTip("Playback speed")
         self.loop = QCheckBox("Loop")
-        self.loop.setToolTip("Begin anew at the end")
+        self.loop.setToolTip("Restart at the end")
         for widget in (self.speed, self.loop):
             widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         layout = QHBoxLayout(self)
@@ -83,21 +83,21 @@ class Transport(QWidget):
         self._restyle()
 
     def sizeHint(self) -> QSize:
-        return QSize(sum(map(self._wanted, self.buttons)) + self._gaps, super().sizeHint().height())
+        return QSize(sum(map(self._preferred_width, self.buttons)) + self._gaps, super().sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(sum(map(self._least, self.buttons)) + self._gaps, super().minimumSizeHint().height())
+        return QSize(sum(map(self._min_width, self.buttons)) + self._gaps, super().minimumSizeHint().height())
 
     @property
     def _gaps(self) -> int:
         return _GAP * (len(self.buttons) - 1)
 
-    def _wanted(self, name: str) -> int:
-        """Return the pixels that a button is wide where there is room."""
-        return max(look().px(84 if name == "play" else 38), self._least(name))
+    def _preferred_width(self, name: str) -> int:
+        """Return a button's preferred width."""
+        return max(look().px(84 if name == "play" else 38), self._min_width(name))
 
-    def _least(self, name: str) -> int:
-        """Return what its picture and its word take, the longer of two words."""
+    def _min_width(self, name: str) -> int:
+        """Return a button's minimum width for its icon and text; for Play and Pause, that of the longer one."""
         button = self.buttons[name]
         measure = button.fontMetrics().horizontalAdvance
         longer = max(map(measure, ("Play", "Pause"))) - measure(button.text()) if name == "play" else 0
@@ -108,12 +108,12 @@ class Transport(QWidget):
         self._share_width()
 
     def _share_width(self) -> None:
-        """Let all buttons be narrower alike where there is less room than they want."""
-        most, least = self.sizeHint().width(), self.minimumSizeHint().width()
-        share = min(max((self.width() - least) / max(1, most - least), 0), 1)
+        """Shrink all buttons evenly if there is less space than they prefer."""
+        preferred, minimum = self.sizeHint().width(), self.minimumSizeHint().width()
+        share = min(max((self.width() - minimum) / max(1, preferred - minimum), 0), 1)
         for name, button in self.buttons.items():
-            narrow = self._least(name)
-            button.setFixedWidth(narrow + int(share * (self._wanted(name) - narrow)))
+            narrow = self._min_width(name)
+            button.setFixedWidth(narrow + int(share * (self._preferred_width(name) - narrow)))
 
     def _show_playing(self, playing: bool) -> None:
         play = self.buttons["play"]
@@ -134,14 +134,14 @@ class Transport(QWidget):
         self.buttons["play"].setEnabled(end > 0)
 
     def _reserve(self) -> None:
-        """Keep room for the longest count."""
+        """Reserve space for the longest count."""
         self.count.ensurePolished()
         longest = self.count.fontMetrics().horizontalAdvance(self._count(self._end, self._end))
         self.count.setMinimumWidth(max(longest + look().px(4), look().px(96)))
 
     def event(self, event: QEvent | None) -> bool:
         if is_of(event, QEvent.Type.LayoutRequest):
-            self._share_width()  # a button wants another width, which another size of text lets it want later
+            self._share_width()  # a button's preferred width has changed with the text size
         return super().event(event)
 
     def changeEvent(self, event: QEvent | None) -> None:

@@ -1,1 +1,1 @@
-"""The timeline of warps: what each warp of one modeled multiprocessor does, cycle by cycle."""
+"""The timeline of warps: the state of each warp of one modeled multiprocessor, cycle by cycle."""

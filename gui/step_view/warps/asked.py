@@ -1,4 +1,4 @@
-"""Asks the simulator's process for timelines, the newest that are wanted."""
+"""Requests for modeled timelines to the simulator's process."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ TimelineRequest = TimelinePattern | TimelineKernel
 
 @dataclass(frozen=True)
 class Timed:
-    """What a timeline is of.
+    """The subject of a timeline.
 
     Parameters
     ----------
     modeling : Modeling
-        Knows which GPU is chosen.
+        Provides the selected GPU.
     request : callable
-        The GPU's key, which launch, None for the longest, and the threads of a block, 0 for those of Run -> what is
-        asked for; InputError says why there is none.
+        Returns the request for a GPU's key, a launch (None for the longest) and the threads per block (0 for the Run
+        tab's); raises InputError if there is no timeline.
     blocks : callable
-        Returns the threads that a block can have, and those of Run; nothing where that cannot be chosen.
+        Returns the possible numbers of threads per block, and the Run tab's; empty if they are fixed.
     """
 
     modeling: Modeling
@@ -38,53 +38,53 @@ class Timed:
 
 
 class TimelineJobs(QObject):
-    """Has timelines made, and remembers the last ones.
+    """Requests timelines; a newer request replaces older ones, and an unchanged one is not repeated.
 
     Parameters
     ----------
     jobs : callable
-        Returns the queue of the simulator's process.
+        Returns the job queue of the simulator's process.
     channel : str
-        Where its requests wait.
+        The queue's channel for these requests.
     timed : Timed
     """
 
     found = pyqtSignal(object)
-    """RunTimelines"""
+    """The RunTimelines of the last request."""
     failed = pyqtSignal(object)
-    """Failure"""
+    """The Failure of the last request."""
     busy_changed = pyqtSignal(bool)
 
     def __init__(self, jobs: Callable[[], Jobs], channel: str, timed: Timed, parent: QObject) -> None:
         super().__init__(parent)
         self._jobs, self._channel, self._timed = jobs, channel, timed
-        self._asked = b""
+        self._requested = b""
         self._threads = 0
         self.busy = False
 
     @property
     def modeling(self) -> Modeling:
-        """What knows which GPU is chosen."""
+        """Return the object that provides the selected GPU."""
         return self._timed.modeling
 
     @property
     def blocks(self) -> tuple[Sequence[int], int]:
-        """The threads that a block can have, and those of Run."""
+        """Return the possible numbers of threads per block, and the Run tab's."""
         return self._timed.blocks()
 
     @property
     def threads(self) -> int:
-        """The threads of a block that were chosen here; 0 for those of Run."""
-        sizes, own = self.blocks
-        return self._threads if self._threads in sizes and self._threads != own else 0
+        """Return the threads per block selected here; 0 for the Run tab's."""
+        sizes, run_threads = self.blocks
+        return self._threads if self._threads in sizes and self._threads != run_threads else 0
 
     def choose_block(self, threads: int) -> None:
-        """Ask for the timelines of blocks of so many threads."""
+        """Set the threads per block, and request timelines."""
         self._threads = threads
         self.ask()
 
     def ask(self, launch: int | None = None) -> None:
-        """Ask for the timelines of what is chosen now, unless these are the ones that there are."""
+        """Request timelines for the current settings, unless they are the last requested ones."""
         try:
             request = self._timed.request(self._timed.modeling.gpu, launch, self.threads)
         except InputError as error:
@@ -92,35 +92,35 @@ class TimelineJobs(QObject):
             self.failed.emit(Failure("input", error.message, error.advice))
             return
         key = pickle.dumps(request)
-        if key == self._asked:
+        if key == self._requested:
             return
-        self._asked = key
+        self._requested = key
         self._set_busy(True)
         self._jobs().post(self._channel, request, lambda event: self._take(key, event), priority=1)
 
     def forget(self) -> None:
-        """Let the next ones be asked for whatever there is."""
-        self._asked = b""
+        """Forget the last request, so that the next one is always sent."""
+        self._requested = b""
         self._set_busy(False)
 
     def stop(self) -> bool:
-        """Stop what is being made; return whether there was anything."""
+        """Stop the current request; return whether there was one."""
         if self.busy and self._jobs().waits(self._channel):
             self._jobs().stop()
             return True
         return False
 
     def _take(self, key: bytes, event: Result | Failure) -> None:
-        if key != self._asked:
+        if key != self._requested:
             return
         self._set_busy(False)
         if isinstance(event, Failure):
-            self._asked = b""
+            self._requested = b""
             self.failed.emit(event)
             return
         assert event.timelines is not None
-        found: RunTimelines = event.timelines.together(event.arrays)
-        self.found.emit(found)
+        timelines: RunTimelines = event.timelines.together(event.arrays)
+        self.found.emit(timelines)
 
     def _set_busy(self, busy: bool) -> None:
         if busy != self.busy:

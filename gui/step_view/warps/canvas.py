@@ -1,4 +1,4 @@
-"""The picture of a timeline: a row a warp, cycles across, and a cursor at one of them."""
+"""Canvas of a timeline: one row per warp, cycles from left to right, and a cursor."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from gui.step_view.warps.states import NAMES, palette_of, state_color
 from gui.widgets.basic import as_count
 
 _NEAREST = 40.0
-"""Pixels of a cycle, at most."""
-_PARTED = 4.0
-"""Pixels of a cycle from which instructions are parted from each other."""
+"""Maximum width of a cycle in pixels."""
+_MIN_GAPPED = 4.0
+"""Minimum width of a cycle in pixels for gaps between instructions."""
 _MOST_WORDS = 600
 
 
 def words_of(now: WarpNow) -> str:
-    """Return what there is to say of a warp in a cycle."""
-    line = f"line {now.line}" if now.line else "no line of the file"
+    """Return a description of a warp's state in a cycle."""
+    line = f"line {now.line}" if now.line else "no source line"
     span = f"cycles {as_count(floor(now.begin))} to {as_count(ceil(now.end))}"
     return f"Warp {now.warp}, block {now.block}: {NAMES[now.state]}, {span}\n{line}: {now.text}"
 
 
 def opcode_of(text: str) -> str:
-    """Return the opcode of an instruction, without its guard."""
+    """Return the opcode of an instruction, without its predicate."""
     return next((word for word in text.split() if not word.startswith("@")), "")
 
 
 class WarpCanvas(QWidget):
-    """Warps over cycles."""
+    """The states of warps over cycles."""
 
     cycle_wanted = pyqtSignal(int)
     warp_picked = pyqtSignal(int)
-    """A warp whose row was clicked."""
+    """The warp of the clicked row."""
     moved = pyqtSignal()
-    """What is seen is another part, or nearer, or farther."""
+    """The visible range of cycles has changed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,101 +69,101 @@ class WarpCanvas(QWidget):
         self.setMinimumSize(240, 120)
         self.rows: WarpRows | None = None
         self.first = 0.0
-        """The cycle at the left edge."""
+        """Cycle at the left edge."""
         self.scale = 1.0
-        """Pixels of a cycle."""
+        """Width of a cycle in pixels."""
         self.cycle = 0
         self.picked: int | None = None
         self._pictures = Pixmaps()
         self._columns: tuple[Hashable, float, Array] | None = None
-        """The states that were painted last: what they go by besides their first cycle, that, and they."""
+        """Key, first cycle and states of the last painted columns."""
         self._restyle()
 
-    # --- what is shown
+    # --- visible range
 
     def open(self, rows: WarpRows | None, *, keep: bool = False) -> None:
-        """Show other rows, all their cycles, or with cycles as wide as before: what is shorter is seen to be."""
+        """Set the rows and show all cycles, or `keep` the scale, so that durations can be compared."""
         if rows is None:
             self._pictures.clear()
         self.rows = rows
         if rows is None or (self.picked is not None and self.picked >= rows.count):
             self.picked = None
         if keep:
-            self._hold()
+            self._clamp()
         else:
             self.fit()
 
     def show_cycle(self, cycle: int) -> None:
-        """Put the cursor at a cycle, and bring it into view."""
+        """Move the cursor to a cycle, and scroll it into view."""
         before, self.cycle = self.x_of(self.cycle), cycle
-        x, wide = self.x_of(cycle), self.width() - self._left
+        x, width = self.x_of(cycle), self.width() - self._left
         if not self._left <= x <= self.width() - 2:
-            # A page on, so that what follows is seen.
+            # Scroll a page, so that the following cycles are visible.
             ahead = 0.1 if x > self.width() - 2 else 0.9
-            self.first = cycle - ahead * wide / self.scale
-            self._hold()
+            self.first = cycle - ahead * width / self.scale
+            self._clamp()
         else:
             for each in (before, x):
                 self.update(int(each) - 100, 0, 200, self.height())
 
     def pick(self, warp: int | None) -> None:
-        """Let a warp's row stand out."""
+        """Highlight a warp's row, or none."""
         self.picked = warp
         self.update()
 
     def fit(self) -> None:
-        """Let all cycles be seen."""
+        """Show all cycles."""
         if self.rows is not None:
             self.first = 0.0
-            self.scale = self._farthest
-        self._hold()
+            self.scale = self._fit_scale
+        self._clamp()
 
     def zoom(self, factor: float, x: float | None = None) -> None:
-        """Make a cycle wider by a factor; where `x` is, else the cursor if it is seen, or the middle, stays."""
+        """Zoom by a factor around `x`, by default the cursor if it is visible, or else the center."""
         if x is None:
             x = self.x_of(self.cycle)
             x = x if self._left <= x <= self.width() else (self._left + self.width()) / 2
         at = self.cycle_at(x)
-        self.scale = min(max(self.scale * factor, self._least), max(_NEAREST, self._farthest))
+        self.scale = min(max(self.scale * factor, self._min_scale), max(_NEAREST, self._fit_scale))
         self.first = at - (x - self._left) / self.scale
-        self._hold()
+        self._clamp()
 
     def scroll_by(self, pixels: float) -> None:
-        """Move what is seen to the right."""
+        """Scroll the picture to the right by some pixels."""
         self.first -= pixels / self.scale
-        self._hold()
+        self._clamp()
 
     @property
-    def _farthest(self) -> float:
-        wide = max(self.width() - self._left - look().px(8), 1)
-        return wide / max(self.rows.end if self.rows is not None else 1, 1)
+    def _fit_scale(self) -> float:
+        width = max(self.width() - self._left - look().px(8), 1)
+        return width / max(self.rows.end if self.rows is not None else 1, 1)
 
     @property
-    def _least(self) -> float:
-        """The scale at which the longest of the launch's timelines would be seen as a whole."""
+    def _min_scale(self) -> float:
+        """Return the scale at which the longest of the launch's timelines fits."""
         longest = max(each.until for each in self.rows.found.timelines) if self.rows is not None else 1.0
-        return self._farthest * (self.rows.end if self.rows is not None else 1) / max(longest, 1.0)
+        return self._fit_scale * (self.rows.end if self.rows is not None else 1) / max(longest, 1.0)
 
-    def _hold(self) -> None:
-        """Keep what is seen within what there is."""
+    def _clamp(self) -> None:
+        """Clamp the visible range to the timeline."""
         if self.rows is not None:
-            self.scale = max(self.scale, min(self._least, _NEAREST))
-            seen = (self.width() - self._left - look().px(8)) / self.scale
-            # Whole pixels: what was painted is moved with what is seen.
+            self.scale = max(self.scale, min(self._min_scale, _NEAREST))
+            visible = (self.width() - self._left - look().px(8)) / self.scale
+            # Scroll by whole pixels, so that painted columns can be reused.
             pixel = self.scale * self.devicePixelRatioF()
-            self.first = round(min(max(self.first, 0.0), max(self.rows.end - seen, 0.0)) * pixel) / pixel
+            self.first = round(min(max(self.first, 0.0), max(self.rows.end - visible, 0.0)) * pixel) / pixel
         self.moved.emit()
         self.update()
 
     @property
     def seen(self) -> tuple[float, float]:
-        """The cycles at the edges."""
+        """Return the cycles at the left and right edge."""
         return self.first, self.cycle_at(self.width())
 
-    # --- where
+    # --- positions
 
     def x_of(self, cycle: float) -> float:
-        """Return where a cycle begins."""
+        """Return the x at which a cycle begins."""
         return self._left + (cycle - self.first) * self.scale
 
     def cycle_at(self, x: float) -> float:
@@ -179,25 +179,25 @@ class WarpCanvas(QWidget):
         return look().px(20)
 
     def _edges(self) -> tuple[Array, float]:
-        """Return where each row begins, those of a scheduler together and a gap behind them, and how high one is."""
+        """Return the top of each row, grouped by scheduler with gaps between groups, and the height of a row."""
         assert self.rows is not None
         gap = look().px(6)
         _, groups = np.unique(self.rows.schedulers, return_inverse=True)
-        here = int(groups.max(initial=-1)) + 1
-        room = self.height() - self._top - gap * here
-        high = min(room / max(self.rows.count, 1), look().px(26))
-        return self._top + np.arange(self.rows.count) * high + groups * gap, high
+        group_count = int(groups.max(initial=-1)) + 1
+        room = self.height() - self._top - gap * group_count
+        height = min(room / max(self.rows.count, 1), look().px(26))
+        return self._top + np.arange(self.rows.count) * height + groups * gap, height
 
     def row_at(self, y: float) -> int | None:
-        """Return the row at a height."""
+        """Return the row at a y, or None."""
         if self.rows is None:
             return None
-        tops, high = self._edges()
+        tops, height = self._edges()
         row = int(np.searchsorted(tops, y, side="right")) - 1
-        return row if row >= 0 and y < tops[row] + high else None
+        return row if row >= 0 and y < tops[row] + height else None
 
     def now_at(self, place: QPointF) -> WarpNow | None:
-        """Return what the warp under a point does there."""
+        """Return the state of the warp at a point, or None."""
         row = self.row_at(place.y())
         if self.rows is None or row is None or place.x() < self._left:
             return None
@@ -222,11 +222,11 @@ class WarpCanvas(QWidget):
         key = (self.rows, self.first, self.scale, self.width(), self.height(), ratio, look())
         painter.drawPixmap(QPointF(0, 0), self._pictures.at(key, lambda: self._picture(ratio)))
         theme = look().theme
-        tops, high = self._edges()
+        tops, height = self._edges()
         if self.picked is not None:
             row = self.rows.row_of[self.picked]
             painter.setPen(QPen(QColor(theme.text), 1.5))
-            painter.drawRect(QRectF(self._left - 1, tops[row] - 0.5, self.width() - self._left, max(high, 3)))
+            painter.drawRect(QRectF(self._left - 1, tops[row] - 0.5, self.width() - self._left, max(height, 3)))
         x = self.x_of(self.cycle)
         if self._left <= x <= self.width():
             self._paint_cursor(painter, x)
@@ -234,19 +234,19 @@ class WarpCanvas(QWidget):
 
     def _paint_cursor(self, painter: QPainter, x: float) -> None:
         theme = look().theme
-        wide = max(self.scale, 1.0)
+        cycle_width = max(self.scale, 1.0)
         ink = QColor(theme.text)
         painter.setPen(QPen(ink, 1.5))
         painter.drawLine(QPointF(x, self._top - 3), QPointF(x, self.height()))
-        if wide >= _PARTED:
-            painter.drawLine(QPointF(x + wide, self._top - 3), QPointF(x + wide, self.height()))
+        if cycle_width >= _MIN_GAPPED:
+            painter.drawLine(QPointF(x + cycle_width, self._top - 3), QPointF(x + cycle_width, self.height()))
         text = as_count(self.cycle)
         painter.setFont(self._small.font)
         room = self._small.width(text) + 10
         box = QRectF(min(max(x - room / 2, self._left), self.width() - room), 0, room, self._top - 3)
-        for _, beside, _ in self._ticks():
-            if beside.intersects(box):  # no half of a number beside it
-                painter.fillRect(beside, QColor(theme.surface))
+        for _, tick_box, _ in self._ticks():
+            if tick_box.intersects(box):  # do not leave half of a number visible
+                painter.fillRect(tick_box, QColor(theme.surface))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(ink)
         painter.drawRoundedRect(box, 3, 3)
@@ -254,69 +254,69 @@ class WarpCanvas(QWidget):
         self._small.center(painter, box, text)
 
     def _picture(self, ratio: float) -> QPixmap:
-        """Return all but what moves."""
+        """Paint everything except cursor and highlight."""
         assert self.rows is not None
-        made = QPixmap(ceil(self.width() * ratio), ceil(self.height() * ratio))
-        made.setDevicePixelRatio(ratio)
-        made.fill(QColor(look().theme.surface))
-        painter = QPainter(made)
-        tops, high = self._edges()
-        pixels = self._cells(tops, high, ratio)
+        picture = QPixmap(ceil(self.width() * ratio), ceil(self.height() * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(QColor(look().theme.surface))
+        painter = QPainter(picture)
+        tops, height = self._edges()
+        pixels = self._cells(tops, height, ratio)
         image = _image(pixels, ratio)
         painter.drawImage(QPointF(self._left, 0), image)
-        if self.scale >= _PARTED and high > self._code.font.pixelSize():
-            self._paint_words(painter, tops, high)
+        if self.scale >= _MIN_GAPPED and height > self._code.font.pixelSize():
+            self._paint_words(painter, tops, height)
         self._paint_axis(painter)
-        self._paint_names(painter, tops, high)
+        self._paint_names(painter, tops, height)
         painter.end()
-        return made
+        return picture
 
-    def _cells(self, tops: Array, high: float, ratio: float) -> Array:
-        """Return the colors of the states: of each column of pixels that which a warp is in for longest."""
+    def _cells(self, tops: Array, height: float, ratio: float) -> Array:
+        """Return the colors of all pixels; each column shows the longest state of a warp in its cycles."""
         assert self.rows is not None
         columns = max(int((self.width() - self._left) * ratio), 1)
         states = self._states(columns, ratio)
         colors = np.concatenate((palette_of(look().theme)[states], np.full((1, columns), palette_of(look().theme)[-1])))
         lines = np.full(max(int(self.height() * ratio), 1), self.rows.count)
-        gap = 1 if high * ratio >= 4 else 0
+        gap = 1 if height * ratio >= 4 else 0
         for row, top in enumerate(tops):
-            lines[round(top * ratio) : max(round((top + high) * ratio) - gap, round(top * ratio) + 1)] = row
+            lines[round(top * ratio) : max(round((top + height) * ratio) - gap, round(top * ratio) + 1)] = row
         return colors.take(lines, axis=0)
 
     def _states(self, columns: int, ratio: float) -> Array:
-        """Return the states by row and column of pixels; where they were seen before, only those beside are new."""
+        """Return the states by row and pixel column, reusing the last painted columns after scrolling."""
         assert self.rows is not None
         width, key = 1 / (self.scale * ratio), (self.rows, self.scale, ratio, columns)
         moved, states = columns, np.empty((self.rows.count, columns), np.uint8)
         if self._columns is not None and self._columns[0] == key:
             _, first, before = self._columns
-            by = (self.first - first) / width
-            if abs(by - round(by)) < 0.01 and abs(by) < columns:
-                moved = round(by)
+            shift = (self.first - first) / width
+            if abs(shift - round(shift)) < 0.01 and abs(shift) < columns:
+                moved = round(shift)
                 if moved > 0:
                     states[:, :-moved] = before[:, moved:]
                 else:
                     states[:, -moved:] = before[:, : columns + moved]
-        new = slice(columns - moved, columns) if moved > 0 else slice(0, -moved)
+        new_columns = slice(columns - moved, columns) if moved > 0 else slice(0, -moved)
         if moved:
-            states[:, new] = self._new_states(self.first + new.start * width, width, abs(moved))
+            states[:, new_columns] = self._new_states(self.first + new_columns.start * width, width, abs(moved))
         self._columns = key, self.first, states
         return states
 
     def _new_states(self, first: float, width: float, columns: int) -> Array:
-        """Return the states of columns so many cycles wide; near enough, instructions are parted from each other."""
+        """Return the states of columns `width` cycles wide; at a large scale, with gaps between instructions."""
         assert self.rows is not None
         states = self.rows.columns(first, width, columns)
-        if self.scale >= _PARTED:
-            # A gap behind each, so that those of a warp that follow each other are counted.
+        if self.scale >= _MIN_GAPPED:
+            # A gap after each instruction, so that consecutive ones of a warp can be distinguished.
             rows, ends = self.rows.ends_within(first, first + (columns + 1) * width)
             at = np.floor((ends - first) / width + 0.5).astype(np.int64) - 1
-            seen = (at >= 0) & (at < columns)
-            states[rows[seen], at[seen]] = len(WarpState)
+            visible = (at >= 0) & (at < columns)
+            states[rows[visible], at[visible]] = len(WarpState)
         return states
 
-    def _paint_words(self, painter: QPainter, tops: Array, high: float) -> None:
-        """Write what is issued, and the line that waits, where there is room."""
+    def _paint_words(self, painter: QPainter, tops: Array, height: float) -> None:
+        """Paint opcodes and source lines where they fit."""
         assert self.rows is not None
         first, last = self.seen
         theme = look().theme
@@ -333,7 +333,7 @@ class WarpCanvas(QWidget):
                     continue
                 ground = state_color(theme, state)
                 painter.setPen(QColor("#0b0f14" if ground.lightnessF() > 0.42 else "#ffffff"))
-                self._code.left(painter, QRectF(left + 3, tops[row], right - left, high - 1), text)
+                self._code.left(painter, QRectF(left + 3, tops[row], right - left, height - 1), text)
                 written += 1
                 if written >= _MOST_WORDS:
                     return
@@ -349,30 +349,30 @@ class WarpCanvas(QWidget):
                 self._small.center(painter, box, text)
 
     def _ticks(self) -> Iterator[tuple[float, QRectF, str]]:
-        """Yield where the axis has a number, the room of that, and the number."""
+        """Yield the x, box and text of each number on the axis."""
         first, last = self.seen
         step = _round_step(look().px(90) / self.scale)
         for cycle in range(ceil(first / step) * step, floor(last) + 1, step):
             x, text = self.x_of(cycle), as_count(cycle)
-            wide = self._small.width(text) + 2
-            yield x, QRectF(x - wide / 2, 0, wide, self._top - 5), text
+            width = self._small.width(text) + 2
+            yield x, QRectF(x - width / 2, 0, width, self._top - 5), text
 
-    def _paint_names(self, painter: QPainter, tops: Array, high: float) -> None:
-        """Name the schedulers, and the warps where there is room."""
+    def _paint_names(self, painter: QPainter, tops: Array, height: float) -> None:
+        """Paint the names of the schedulers, and of the warps if they fit."""
         assert self.rows is not None
         theme, schedulers = look().theme, self.rows.schedulers
-        single = high >= self._small.font.pixelSize()
+        single = height >= self._small.font.pixelSize()
         painter.setFont(self._small.font)
         line = float(look().px(15))
         for row, warp in enumerate(self.rows.warps.tolist()):
             begins = row == 0 or schedulers[row] != schedulers[row - 1]
             if begins:
                 painter.setPen(QColor(theme.text))
-                box = QRectF(look().px(8), tops[row], self._left, high if single else line)
+                box = QRectF(look().px(8), tops[row], self._left, height if single else line)
                 self._small.left(painter, box, f"S{schedulers[row]}")
             if single:
                 painter.setPen(QColor(theme.text if warp == self.picked else theme.muted))
-                box = QRectF(0, tops[row] + (high - line) / 2, self._left - look().px(6), line)
+                box = QRectF(0, tops[row] + (height - line) / 2, self._left - look().px(6), line)
                 self._small.right(painter, box, f"w{warp}")
 
     # --- mouse
@@ -399,7 +399,7 @@ class WarpCanvas(QWidget):
 
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent):
-            return True  # it has been shown while the mouse moved
+            return True  # already shown when the mouse moved
         return super().event(event)
 
     def wheelEvent(self, event: QWheelEvent | None) -> None:
@@ -413,33 +413,33 @@ class WarpCanvas(QWidget):
         event.accept()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
-        whole = self.rows is not None and event is not None and self._was_whole(event.oldSize().width())
+        was_fitted = self.rows is not None and event is not None and self._was_fitted(event.oldSize().width())
         super().resizeEvent(event)
-        self.fit() if whole else self._hold()
+        self.fit() if was_fitted else self._clamp()
 
-    def _was_whole(self, width: int) -> bool:
-        """Whether all cycles were seen when the picture was so wide."""
+    def _was_fitted(self, width: int) -> bool:
+        """Return whether all cycles were visible at a former width."""
         assert self.rows is not None
-        wide = max(width - self._left - look().px(8), 1)
-        return self.scale <= 1.01 * wide / max(self.rows.end, 1)
+        available = max(width - self._left - look().px(8), 1)
+        return self.scale <= 1.01 * available / max(self.rows.end, 1)
 
     def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         if is_of(event, QEvent.Type.StyleChange, QEvent.Type.FontChange):
             self._restyle()
-            self._hold()
+            self._clamp()
 
 
-def _round_step(least: float) -> int:
-    """Return the first of 1, 2, 5, 10, 20 ... that is not less."""
-    power = 10 ** max(floor(log10(max(least, 1))), 0)
-    return next(int(each * power) for each in (1, 2, 5, 10) if each * power >= least)
+def _round_step(minimum: float) -> int:
+    """Return the first of 1, 2, 5, 10, 20, ... that is at least `least`."""
+    power = 10 ** max(floor(log10(max(minimum, 1))), 0)
+    return next(int(each * power) for each in (1, 2, 5, 10) if each * power >= minimum)
 
 
 def _image(pixels: Array, ratio: float) -> QImage:
-    """Return an image that looks at the memory of colors; the caller keeps them alive."""
+    """Return an image that shares the memory of `pixels`; the caller must keep the array alive."""
     height, width = pixels.shape
-    memory: Any = voidptr(pixels.ctypes.data)  # the stubs know another voidptr
-    made = QImage(memory, width, height, 4 * width, QImage.Format.Format_RGB32)
-    made.setDevicePixelRatio(ratio)
-    return made
+    memory: Any = voidptr(pixels.ctypes.data)  # the stubs declare a different voidptr
+    image = QImage(memory, width, height, 4 * width, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(ratio)
+    return image

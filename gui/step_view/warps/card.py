@@ -1,4 +1,4 @@
-"""What a timeline comes to: how long the same blocks take with so many at once, and what their warps wait for."""
+"""Card of a timeline: duration by number of resident blocks, and the warps' states."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gui.widgets.basic import Card, ElidedLabel, as_count
 from gui.widgets.wrapping import WrappingLayout
 
 WAYS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1}
-"""Keys, and how many blocks more at once they choose."""
+"""Keys that change the number of resident blocks, and by how much."""
 
 
 class ResidencyBars(QWidget):
-    """How many cycles the same blocks take with 1, 2, 3 ... at once: a bar each; a press, ↑ and ↓ choose one."""
+    """Cycles for the same blocks with 1, 2, 3, ... of them resident, one bar each; click, ↑ and ↓ select one."""
 
     chosen = pyqtSignal(int)
 
@@ -31,29 +31,29 @@ class ResidencyBars(QWidget):
         self.resident = 1
 
     def open(self, found: LaunchTimelines | None, resident: int) -> None:
-        """Show another launch, and which number of blocks is chosen."""
+        """Set the launch, and the selected number of resident blocks."""
         self.found, self.resident = found, resident
         if found is not None:
             most = len(found.timelines)
             cycles = as_count(found.timelines[resident - 1].cycles)
-            self.setAccessibleDescription(f"{resident} of at most {most} blocks at once: {cycles} cycles")
+            self.setAccessibleDescription(f"{resident} of at most {most} resident blocks: {cycles} cycles")
         self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(160, look().px(64))
 
     def _bar(self, number: int) -> QRectF:
-        """Return the place of a bar, from its foot to the top of the picture; the first is 1."""
+        """Return the box of a bar, over the full height of the picture; the first is number 1."""
         assert self.found is not None
-        wide = self.width() / len(self.found.timelines)
-        return QRectF((number - 1) * wide, 0, wide, self.height() - look().px(14))
+        width = self.width() / len(self.found.timelines)
+        return QRectF((number - 1) * width, 0, width, self.height() - look().px(14))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self.found is None:
             return
         theme = look().theme
         painter = QPainter(self)
-        most = max(each.cycles for each in self.found.timelines) or 1.0
+        max_cycles = max(each.cycles for each in self.found.timelines) or 1.0
         font = self.font()
         font.setPixelSize(look().small_px)
         painter.setFont(font)
@@ -62,15 +62,15 @@ class ResidencyBars(QWidget):
         for each in self.found.timelines:
             place = self._bar(each.resident)
             box = place.adjusted(1, 0, -1, 0)
-            box.setTop(box.bottom() - max(each.cycles / most * box.height(), 1))
-            here = each.resident == self.resident
-            painter.fillRect(box, QColor(theme.accent) if here else mixed(theme.accent, theme.surface, 0.3))
+            box.setTop(box.bottom() - max(each.cycles / max_cycles * box.height(), 1))
+            is_selected = each.resident == self.resident
+            painter.fillRect(box, QColor(theme.accent) if is_selected else mixed(theme.accent, theme.surface, 0.3))
             if (
-                here
+                is_selected
                 or each.resident == 1
                 or (each.resident % every == 0 and abs(each.resident - self.resident) >= every)
             ):
-                painter.setPen(QColor(theme.text if here else theme.muted))
+                painter.setPen(QColor(theme.text if is_selected else theme.muted))
                 low = QRectF(place.center().x() - 20, place.bottom(), 40, look().px(14))
                 painter.drawText(low, Qt.AlignmentFlag.AlignCenter, str(each.resident))
         if self.hasFocus():
@@ -84,7 +84,7 @@ class ResidencyBars(QWidget):
         return min(max(int(place.x() / (self.width() / count)) + 1, 1), count)
 
     def change_by(self, way: int) -> None:
-        """Choose so many blocks more at once, or less."""
+        """Change the number of resident blocks."""
         self._choose(self.resident + way)
 
     def _choose(self, resident: int) -> None:
@@ -118,21 +118,22 @@ class ResidencyBars(QWidget):
         return super().event(event)
 
 
-def _speed(found: LaunchTimelines, each: WarpTimeline) -> str:
-    """Return how long all blocks take, and how much faster that is than one after the other."""
-    blocks = "1 block" if found.blocks == 1 else f"{found.blocks} blocks"
-    text = f"{blocks} in {as_count(each.cycles)} cycles, {as_count(each.cycles / max(found.blocks, 1))} a block"
-    if each.resident > 1:
-        text += f": {found.timelines[0].cycles / each.cycles:.1f}× as fast as one at a time"
+def _speed(launch: LaunchTimelines, timeline: WarpTimeline) -> str:
+    """Return the duration of all blocks, and the speedup over one resident block."""
+    blocks = "1 block" if launch.blocks == 1 else f"{launch.blocks} blocks"
+    per_block = as_count(timeline.cycles / max(launch.blocks, 1))
+    text = f"{blocks} in {as_count(timeline.cycles)} cycles, {per_block} per block"
+    if timeline.resident > 1:
+        text += f": {launch.timelines[0].cycles / timeline.cycles:.1f}× speedup over one at a time"
     return text
 
 
 class StateShares(QWidget):
-    """What warps do with their cycles: a bar of shares, and below it what its colors mean."""
+    """A bar with the shares of the warps' states in their cycles, and a legend."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("What the warps do")
+        self.setAccessibleName("States of the warps")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.shares: tuple[float, ...] = (0.0,) * len(WarpState)
 
@@ -151,27 +152,27 @@ class StateShares(QWidget):
         painter = QPainter(self)
         x = 0.0
         for state in WarpState:
-            wide = self.shares[state] * self.width()
-            painter.fillRect(QRectF(x, 0, wide, look().px(10)), state_color(theme, state))
-            x += wide
+            width = self.shares[state] * self.width()
+            painter.fillRect(QRectF(x, 0, width, look().px(10)), state_color(theme, state))
+            x += width
         font = self.font()
         font.setPixelSize(look().small_px)
         painter.setFont(font)
         metrics = painter.fontMetrics()
-        lines, high, chip = (len(WarpState) + 1) // 2, look().px(17), look().px(10)
-        said = [_percent(share) for share in self.shares]
+        lines, line_height, chip = (len(WarpState) + 1) // 2, look().px(17), look().px(10)
+        percentages = [_percent(share) for share in self.shares]
         for names, first in ((NAMES, 0.46), (SHORT, 0.52)):  # the share of the first column
             columns = (first * self.width(), (1 - first) * self.width())
             rooms = [columns[state // lines] - chip - (16 if state < lines else 6) for state in WarpState]
-            widths = [metrics.horizontalAdvance(f"{names[state]}  {said[state]}") for state in WarpState]
-            if all(wide <= room for wide, room in zip(widths, rooms, strict=True)):
+            widths = [metrics.horizontalAdvance(f"{names[state]}  {percentages[state]}") for state in WarpState]
+            if all(width <= room for width, room in zip(widths, rooms, strict=True)):
                 break
         for state in WarpState:
-            left, top = columns[0] * (state // lines), look().px(16) + state % lines * high
-            painter.fillRect(QRectF(left, top + (high - chip) / 2, chip, chip), state_color(theme, state))
+            left, top = columns[0] * (state // lines), look().px(16) + state % lines * line_height
+            painter.fillRect(QRectF(left, top + (line_height - chip) / 2, chip, chip), state_color(theme, state))
             painter.setPen(QColor(theme.text if self.shares[state] else theme.faint))
-            box = QRectF(left + chip + 6, top, rooms[state], high)
-            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, said[state])
+            box = QRectF(left + chip + 6, top, rooms[state], line_height)
+            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, percentages[state])
             painter.drawText(box, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, names[state])
         painter.end()
 
@@ -181,38 +182,38 @@ def _percent(share: float) -> str:
 
 
 class WarpsCard(Card):
-    """Beside a timeline: the blocks at once, and what their warps do."""
+    """The card of a timeline: resident blocks, issue rate, and the warps' states."""
 
     def __init__(self) -> None:
         super().__init__("Resident blocks", margins=(12, 6, 12, 8))
         self.body.setSpacing(4)
         self.title.hide()
         self.choices = WrappingLayout(across=8, down=4)
-        """What else is chosen of what is modeled."""
+        """Layout for further settings of the model."""
         self.body.addLayout(self.choices)
-        self.resident = ElidedLabel("card-title", "Blocks at once")
+        self.resident = ElidedLabel("card-title", "Resident blocks")
         self.bars = ResidencyBars()
-        self.speed = ElidedLabel("caption", "How long the blocks take")
-        self.issue = ElidedLabel("card-title", "How often schedulers issue")
+        self.speed = ElidedLabel("caption", "Duration of the blocks")
+        self.issue = ElidedLabel("card-title", "Issue rate")
         self.shares = StateShares()
-        self.now = ElidedLabel("code", "What the warp does")
+        self.now = ElidedLabel("code", "State of the warp")
         for each in (self.resident, self.bars, self.speed, self.issue, self.shares, self.now):
             self.body.addWidget(each)
 
     def show_timeline(self, found: LaunchTimelines, resident: int) -> None:
-        """Show what it comes to with so many blocks at once."""
-        each = found.timelines[resident - 1]
-        most = len(found.timelines)
-        own = "1 block" if found.resident == 1 else f"{found.resident} blocks"
-        self.resident.say(f"{resident} of {most} blocks  ·  {resident * found.warps_per_block} warps")
+        """Show a launch with a number of resident blocks."""
+        timeline = found.timelines[resident - 1]
+        max_blocks = len(found.timelines)
+        own_blocks = "1 block" if found.resident == 1 else f"{found.resident} blocks"
+        self.resident.say(f"{resident} of {max_blocks} blocks  ·  {resident * found.warps_per_block} warps")
         self.resident.setToolTip(
-            f"At once on one multiprocessor. This launch has {own} on a multiprocessor at once. "
-            f"No more than {most} fit: then its {found.limited_by} are taken."
+            f"Resident on one multiprocessor. This launch has {own_blocks} resident per multiprocessor. "
+            f"At most {max_blocks} fit, limited by {found.limited_by}."
         )
         self.bars.open(found, resident)
-        self.speed.say(_speed(found, each))
-        self.issue.say(f"Issue in {100 * each.issuing(found.schedulers):.0f} % of cycles")
+        self.speed.say(_speed(found, timeline))
+        self.issue.say(f"Issue in {100 * timeline.issuing(found.schedulers):.0f} % of cycles")
         self.issue.setToolTip(
-            f"Of all cycles of its {found.schedulers} schedulers; below what its warps do with theirs"
+            f"Of all cycles of its {found.schedulers} warp schedulers; below, the states of its warps"
         )
-        self.shares.show_timeline(each)
+        self.shares.show_timeline(timeline)

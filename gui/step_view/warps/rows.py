@@ -1,4 +1,4 @@
-"""What the rows of a timeline hold: at a cycle, and in columns of several cycles."""
+"""Rows of a timeline: the warps' states at a cycle, and in columns of several cycles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class WarpNow:
-    """What a warp does: its place on the multiprocessor, its block, its state, from when to when, at what."""
+    """A warp's state: warp number on the multiprocessor, block, state, first and last cycle, line and instruction."""
 
     warp: int
     block: int
@@ -29,12 +29,13 @@ class WarpNow:
 
 
 class WarpRows:
-    """The warps of a multiprocessor with so many blocks at once, a row each, those of a scheduler together.
+    """The warps of a multiprocessor, one row each, grouped by warp scheduler.
 
     Parameters
     ----------
     found : LaunchTimelines
     resident : int
+        Number of resident blocks.
     """
 
     def __init__(self, found: LaunchTimelines, resident: int) -> None:
@@ -52,26 +53,26 @@ class WarpRows:
         self._keys = self.spans["warp"] * self._span + self._begins
         self._first = np.searchsorted(self.spans["warp"], order)
         lengths = self._ends - self._begins
-        apart = np.append(self._begins[1:] - self._ends[:-1], 0.0)  # of spans of two warps it may be less than nothing
-        self._shortest = min((float(each[each > 0].min(initial=np.inf)) for each in (lengths, apart)), default=0.0)
-        self._there = [state for state in WarpState if (self._states == state).any()]
+        gaps = np.append(self._begins[1:] - self._ends[:-1], 0.0)  # negative between spans of different warps
+        self._shortest = min((float(each[each > 0].min(initial=np.inf)) for each in (lengths, gaps)), default=0.0)
+        self._used_states = [state for state in WarpState if (self._states == state).any()]
         self._sums = np.zeros((len(WarpState), self.spans.size + 1))
-        for state in self._there:
+        for state in self._used_states:
             np.cumsum(np.where(self._states == state, lengths, 0), out=self._sums[state, 1:])
 
     @property
     def end(self) -> int:
-        """The last cycle that can be looked at."""
+        """Return the last cycle."""
         return int(np.ceil(self.timeline.until))
 
     def _places(self, cycles: Array) -> Array:
-        """Return by row and cycle the span that begins last up to then; one before its warp's first where none has."""
+        """Return, by row and cycle, the last span that has begun; the one before its warp's first if none has."""
         keys = self.warps[:, None] * self._span + np.clip(cycles, 0, self._span - 1)[None, :]
-        found: Array = np.searchsorted(self._keys, keys, side="right") - 1
-        return found
+        places: Array = np.searchsorted(self._keys, keys, side="right") - 1
+        return places
 
     def _spent(self, first: float, cycles: float, count: int, states: Iterable[int]) -> Iterator[Array]:
-        """Yield for each state how many of a column's cycles a warp is in it, by row and column."""
+        """Yield, for each state, the number of a column's cycles that a warp spends in it, by row and column."""
         edges = first + cycles * np.arange(count + 1)
         if not self.spans.size:
             yield from (np.zeros((self.count, count)) for _ in states)
@@ -87,78 +88,79 @@ class WarpRows:
             yield np.diff(passed, axis=1)
 
     def columns(self, first: float, cycles: float, count: int) -> Array:
-        """Return by row and column the WarpState that a warp is in for longest; one beyond where it is not there.
+        """Return, by row and column, the WarpState of most cycles; `len(WarpState)` where the warp is absent.
 
         Parameters
         ----------
         first : float
-            The cycle at which the first column begins.
+            Cycle at which the first column begins.
         cycles : float
-            Of a column.
+            Cycles per column.
         count : int
+            Number of columns.
         """
-        if self.spans.size and 2 * cycles <= self._shortest:  # there is one border in a column, at most
+        if self.spans.size and 2 * cycles <= self._shortest:  # at most one state change per column
             return self._in_the_middle(first + cycles * (np.arange(count) + 0.5))
-        found = np.full((self.count, count), len(WarpState), np.uint8)
-        longest, absent = np.zeros(found.shape), np.full(found.shape, float(cycles))
-        for state, spent in zip(self._there, self._spent(first, cycles, count, self._there), strict=True):
+        states = np.full((self.count, count), len(WarpState), np.uint8)
+        longest, absent = np.zeros(states.shape), np.full(states.shape, float(cycles))
+        for state, spent in zip(self._used_states, self._spent(first, cycles, count, self._used_states), strict=True):
             absent -= spent
             more = spent > longest
-            found[more] = state
+            states[more] = state
             np.maximum(longest, spent, out=longest)
-        found[absent > longest] = len(WarpState)
-        return found
+        states[absent > longest] = len(WarpState)
+        return states
 
     def _in_the_middle(self, cycles: Array) -> Array:
         places, firsts = self._places(cycles), self._first[self.warps][:, None]
         at = np.maximum(places, firsts)
-        there = (places >= firsts) & (self._ends.take(at) > cycles[None, :])
-        return np.where(there, self._states.take(at), len(WarpState)).astype(np.uint8)
+        is_present = (places >= firsts) & (self._ends.take(at) > cycles[None, :])
+        return np.where(is_present, self._states.take(at), len(WarpState)).astype(np.uint8)
 
     def ends_within(self, first: float, last: float) -> tuple[Array, Array]:
-        """Return of the spans that end between two cycles the row and the end."""
+        """Return the rows and ends of the spans that end between two cycles."""
         ended = (self._ends >= first) & (self._ends <= last)
         return self.row_of[self.spans["warp"][ended]], self._ends[ended]
 
     def issuing(self, first: float, cycles: float, count: int) -> Array:
-        """Return by scheduler and column the share of its cycles in which a scheduler issues."""
+        """Return, by scheduler and column, the share of cycles in which the scheduler issues."""
         (spent,) = self._spent(first, cycles, count, (WarpState.ISSUING,))
         shares = np.zeros((self.found.schedulers, count))
         np.add.at(shares, self.schedulers, spent / cycles)
         return shares
 
     def _at(self, cycle: float) -> Array:
-        """Return by warp its span in the cycle that begins then; -1 where it is not there."""
+        """Return each warp's span in the cycle that begins at `cycle`; -1 if the warp is absent."""
         if not self.spans.size:
             return np.full(self.count, -1)
         places = self._places(np.array([cycle + 0.5]))[self.row_of, 0]
-        there = (places >= self._first) & (self.spans["end"][np.maximum(places, 0)] > cycle + 0.5)
-        return np.where(there, places, -1)
+        is_present = (places >= self._first) & (self.spans["end"][np.maximum(places, 0)] > cycle + 0.5)
+        return np.where(is_present, places, -1)
 
-    def _described(self, place: int) -> WarpNow:
+    def _state_of(self, place: int) -> WarpNow:
         begin, end, number, block, warp, state = self.spans[place].item()
         operation = self.found.operations[number]
         return WarpNow(warp, block, WarpState(state), begin, end, operation.line, operation.text)
 
     def now(self, warp: int, cycle: float) -> WarpNow | None:
-        """Return what a warp does in the cycle that begins then; None where it is not there."""
+        """Return a warp's state in the cycle that begins at `cycle`; None if the warp is absent."""
         place = int(self._at(cycle)[warp])
-        return self._described(place) if place >= 0 else None
+        return self._state_of(place) if place >= 0 else None
 
     def everyone(self, cycle: float) -> list[WarpNow]:
-        """Return what all warps that are there do in a cycle."""
-        return [self._described(place) for place in self._at(cycle).tolist() if place >= 0]
+        """Return the states of all present warps in a cycle."""
+        return [self._state_of(place) for place in self._at(cycle).tolist() if place >= 0]
 
     def within(self, warp: int, first: float, last: float) -> Array:
-        """Return the spans of a warp that reach into some cycles."""
+        """Return the spans of a warp that overlap a range of cycles."""
         begin = self._first[warp]
         end = self._first[warp + 1] if warp + 1 < self.count else self.spans.size
-        own = self.spans[begin:end]
-        return own[np.searchsorted(own["end"], first, side="right") : np.searchsorted(own["begin"], last)]
+        spans = self.spans[begin:end]
+        return spans[np.searchsorted(spans["end"], first, side="right") : np.searchsorted(spans["begin"], last)]
 
     @cached_property
     def borders(self) -> list[int]:
-        """The cycles at which a block begins or a barrier opens."""
+        """Return the cycles at which a block begins or a barrier is passed."""
         if not self.spans.size:
             return []
         warps, blocks = self.spans["warp"], self.spans["block"]
@@ -166,7 +168,7 @@ class WarpRows:
         new[1:] = (warps[1:] != warps[:-1]) | (blocks[1:] != blocks[:-1])
         opened = self.spans["end"][self.spans["state"] == WarpState.BARRIER]
         cycles = np.unique(np.concatenate((self.spans["begin"][new], opened)).astype(np.int64))
-        # Warps of a block come one after the other: a border is where some cycles have none before.
-        apart = np.ones(cycles.size, np.bool_)
-        apart[1:] = np.diff(cycles) > 1
-        return [int(each) for each in cycles[apart]]
+        # A block's warps start in consecutive cycles: keep only the first of them.
+        is_first = np.ones(cycles.size, np.bool_)
+        is_first[1:] = np.diff(cycles) > 1
+        return [int(each) for each in cycles[is_first]]

@@ -1,4 +1,4 @@
-"""How the states of warps look, and what they are called."""
+"""Colors and names of the warps' states."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from gpu.timing.timeline import WarpState
 from gui.painting.theme import Theme
 
 ABSENT = len(WarpState)
-"""Beside the states: no block is there, or the warp has ended."""
+"""Value next to the states for an absent warp: no block is resident, or the warp has finished."""
 
 NAMES = {
     WarpState.ISSUING: "issuing",
-    WarpState.ELIGIBLE: "ready, not its turn",
+    WarpState.ELIGIBLE: "ready, not selected",
     WarpState.DEPENDENCY: "waits for a result",
     WarpState.MEMORY: "waits for memory",
     WarpState.SHARED: "waits for shared memory",
-    WarpState.PIPE: "its pipe is taken",
+    WarpState.PIPE: "waits for its pipe",
     WarpState.BARRIER: "waits at a barrier",
 }
 
@@ -34,9 +34,9 @@ SHORT = {
     WarpState.PIPE: "pipe",
     WarpState.BARRIER: "barrier",
 }
-"""The same in a word, where there is little room."""
+"""Short names for little space."""
 
-# Chosen by how far apart they are for eyes that lack one of the cones, too; what waits least is the palest.
+# Chosen to be distinguishable with color blindness too; paler colors mean less waiting.
 _COLORS = {
     "dark": ("#35e191", "#135f44", "#8b919b", "#e76218", "#f5dc52", "#cf86e0", "#2d76f1"),
     "light": ("#0ca466", "#94d2b9", "#707478", "#da620f", "#f7cd29", "#b84fd0", "#134787"),
@@ -45,11 +45,11 @@ _COLORS = {
 
 @lru_cache(maxsize=32)
 def state_color(theme: Theme, state: int) -> QColor:
-    """Return the color of a state; of ABSENT that of the ground."""
+    """Return the color of a state; the background for ABSENT."""
     return QColor(theme.surface if state == ABSENT else _COLORS[theme.name][state])
 
 
 @lru_cache(maxsize=4)
 def palette_of(theme: Theme) -> npt.NDArray[Any]:
-    """Return the colors of all states, and of ABSENT, as words of 32 bits."""
+    """Return the colors of all states and of ABSENT, uint32 as QRgb."""
     return np.array([state_color(theme, state).rgb() for state in range(ABSENT + 1)], np.uint32)

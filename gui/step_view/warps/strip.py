@@ -1,4 +1,4 @@
-"""All of a timeline at once: how often its schedulers issue, what is seen of it, and where the cursor is."""
+"""Overview strip of a timeline: issue rate over all cycles, visible range, and cursor."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from gui.step_view.warps.states import state_color
 
 
 class IssueStrip(QWidget):
-    """A slider over cycles; a press or a drag goes there."""
+    """A slider over cycles, controlled by clicks and drags."""
 
     cycle_wanted = pyqtSignal(int)
 
     def __init__(self) -> None:
         super().__init__()
-        self.setAccessibleName("Share of schedulers that issue, over all cycles")
+        self.setAccessibleName("Issue rate over all cycles")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.rows: WarpRows | None = None
         self.cycle = 0
-        self._seen = (0.0, 0.0)
+        self._visible = (0.0, 0.0)
         self._pictures = Pixmaps()
 
     def open(self, rows: WarpRows | None) -> None:
-        """Show other rows."""
+        """Set the rows."""
         if rows is None:
             self._pictures.clear()
         self.rows = rows
         self.update()
 
     def show_cycle(self, cycle: int) -> None:
-        """Show where the cursor is."""
+        """Show the cursor at a cycle."""
         self.cycle = cycle
         self.update()
 
     def show_seen(self, seen: tuple[float, float]) -> None:
-        """Show which cycles are seen."""
-        self._seen = seen
+        """Show the visible range of cycles."""
+        self._visible = seen
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -69,7 +69,7 @@ class IssueStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self._left, 2, self.width() - 2 * self._left, self.height() - 4)
         painter.fillRect(box, QColor(theme.raised))
-        first, last = (min(max(each, 0), self.rows.end) for each in self._seen)
+        first, last = (min(max(each, 0), self.rows.end) for each in self._visible)
         if last - first < self.rows.end - 1:
             shade = QRectF(self._left + first * self._per_cycle, 0, (last - first) * self._per_cycle, self.height())
             painter.fillRect(shade, mixed(theme.accent, theme.surface, 0.28))
@@ -82,20 +82,20 @@ class IssueStrip(QWidget):
         painter.end()
 
     def _issuing(self, box: QRectF, ratio: float) -> QPixmap:
-        """Return how high the share is, from left to right."""
+        """Return a picture of the issue rate."""
         assert self.rows is not None
-        made = QPixmap(ceil(self.width() * ratio), ceil(self.height() * ratio))
-        made.setDevicePixelRatio(ratio)
-        made.fill(Qt.GlobalColor.transparent)
+        picture = QPixmap(ceil(self.width() * ratio), ceil(self.height() * ratio))
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
         columns = max(int(box.width() / 2), 1)
         shares = self.rows.issuing(0, max(self.rows.end, 1) / columns, columns).mean(axis=0)
-        wide = box.width() / columns
-        color, painter = state_color(look().theme, WarpState.ISSUING), QPainter(made)
+        width = box.width() / columns
+        color, painter = state_color(look().theme, WarpState.ISSUING), QPainter(picture)
         for column, share in enumerate(np.clip(shares, 0, 1).tolist()):
-            high = share * box.height()
-            painter.fillRect(QRectF(box.left() + column * wide, box.bottom() - high, wide, high), color)
+            height = share * box.height()
+            painter.fillRect(QRectF(box.left() + column * width, box.bottom() - height, width, height), color)
         painter.end()
-        return made
+        return picture
 
     def event(self, event: QEvent | None) -> bool:
         if is_of(event, QEvent.Type.Resize, QEvent.Type.StyleChange):

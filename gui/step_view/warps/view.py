@@ -1,4 +1,4 @@
-"""The picture Timeline: the warps of one modeled multiprocessor, a time of their own, and what they come to."""
+"""The Timeline picture: the warps of one modeled multiprocessor over cycles, with a separate player."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from gui.widgets.basic import as_count, label, row
 from gui.widgets.wrapping import WrappingLayout
 
 _TITLE = 34
-"""Pixels of the title above a picture, at the normal size of text."""
+"""Height in pixels of an exported picture's title, at the normal text size."""
 _RESTS_MS = 20
 _ACROSS_S = 24.0
-"""Seconds in which what is seen is played at the speed of 1."""
+"""Seconds in which the visible range is played at speed 1."""
 
 
 class WarpsView(QWidget):
-    """Warps over cycles, and what moves through them."""
+    """The timeline of warps with its overview, transport and card."""
 
     lines_changed = pyqtSignal(object, object, object)
-    """The lines that issue, those that wait, and that of the warp that is picked or None."""
+    """The lines that issue, those that wait, and that of the selected warp or None."""
     launch_wanted = pyqtSignal(int)
     block_wanted = pyqtSignal(int)
-    """Threads of a block."""
+    """The requested number of threads per block."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,27 +48,27 @@ class WarpsView(QWidget):
         self.player = Player(self)
         self.canvas, self.strip, self.card = WarpCanvas(), IssueStrip(), WarpsCard()
         self.transport = Transport(self.player, "cycle")
-        self.title = label("", "caption", wrap=True, name="What is modeled")
+        self.title = label("", "caption", wrap=True, name="Modeled GPU and launch")
         self.block = QComboBox()
-        self.block.setAccessibleName("Threads of a block")
-        self.block.setToolTip("Blocks of so many threads, here alone: Run stays as it is")
+        self.block.setAccessibleName("Threads per block")
+        self.block.setToolTip("Threads per block in this timeline only, not in Run")
         self.block.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.block.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.block.hide()
         self.launches = QComboBox()
         self.launches.setAccessibleName("Launch")
-        self.launches.setToolTip("Which of the run's launches; at first the one that takes longest")
+        self.launches.setToolTip("The run's launch to show; by default the longest one")
         self.launches.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.launches.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.launches.setMinimumContentsLength(16)
         self.launches.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.message = label("", "muted", wrap=True, name="Why there is no timeline")
+        self.message = label("", "muted", wrap=True, name="Reason for no timeline")
         self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.words = ""
-        """What warps do at the cursor."""
+        """States of the warps at the cursor, as text."""
         self.run: RunTimelines | None = None
         self.resident = 1
-        self._wanted_resident: int | None = None
+        self._selected_resident: int | None = None
         self._details = True
         self._rows: dict[int, WarpRows] = {}
         self._soon = after(_RESTS_MS, self._prepare, self)
@@ -96,24 +96,24 @@ class WarpsView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.message)
         self._stack.addWidget(picture)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self._stack)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.addWidget(self._stack)
 
     def _connect(self) -> None:
         self.player.moved.connect(self._show_cycle)
         for each in (self.canvas, self.strip):
             each.cycle_wanted.connect(self._jump)
         self.canvas.warp_picked.connect(self._pick)
-        self.canvas.moved.connect(self._show_seen)
+        self.canvas.moved.connect(self._show_visible_range)
         self.card.bars.chosen.connect(self.show_resident)
         self.block.activated.connect(lambda index: self.block_wanted.emit(self.block.itemData(index)))
         self.launches.activated.connect(lambda index: self.launch_wanted.emit(self.launches.itemData(index)))
 
-    # --- what is shown
+    # --- contents
 
     def say(self, text: str) -> None:
-        """Show a sentence in the picture's place."""
+        """Show a sentence instead of the timeline."""
         self.run = None
         self._rows.clear()
         self.message.setText(text)
@@ -124,75 +124,75 @@ class WarpsView(QWidget):
         self.card.hide()
 
     def show_run(self, run: RunTimelines) -> None:
-        """Show a launch, with as many blocks at once as before where they were chosen, else as it has."""
+        """Show a launch with the selected number of resident blocks, or else with its actual number."""
         self.run = run
         self._rows.clear()
-        self._list(run)
-        found = run.timelines
+        self._list_launches(run)
+        launch = run.timelines
         self._stack.setCurrentIndex(1)
-        wanted = self._wanted_resident or found.resident
-        self._show(min(wanted, len(found.timelines)), keep=False)
+        resident = self._selected_resident or launch.resident
+        self._show(min(resident, len(launch.timelines)), keep=False)
 
     def show_resident(self, resident: int) -> None:
-        """Show the same blocks with so many at once."""
-        self._wanted_resident = resident
+        """Show the same launch with another number of resident blocks."""
+        self._selected_resident = resident
         self._show(resident, keep=True)
 
     def _show(self, resident: int, *, keep: bool) -> None:
         assert self.run is not None
-        found = self.run.timelines
+        launch = self.run.timelines
         self.resident = resident
-        rows = self._rows_of(resident)
-        self._say_title()
+        rows = self._get_rows(resident)
+        self._show_title()
         self.canvas.open(rows, keep=keep)
         self.strip.open(rows)
-        self.card.show_timeline(found, resident)
+        self.card.show_timeline(launch, resident)
         self.player.open(rows.end, rows.borders, self.player.moment if keep else 0)
         self._soon.start()
 
     def show_details(self, on: bool) -> None:
-        """Say all of what is modeled, or what comes first; the rest is in its tool tip."""
+        """Show the full title, or only its most important parts; the tooltip has the full title."""
         self._details = on
         self.card.speed.setVisible(on)
-        self._say_title()
+        self._show_title()
 
-    def _say_title(self) -> None:
+    def _show_title(self) -> None:
         if self.run is None:
             return
-        said = _title(self.run, self._rows_of(self.resident))
-        whole = "  ·  ".join(said)
-        self.title.setText(whole if self._details else f"{said[0]}  ·  {self.run.timelines.kernel}")
-        self.title.setToolTip(whole)
+        parts = _title(self.run, self._get_rows(self.resident))
+        title = "  ·  ".join(parts)
+        self.title.setText(title if self._details else f"{parts[0]}  ·  {self.run.timelines.kernel}")
+        self.title.setToolTip(title)
 
-    def _rows_of(self, resident: int) -> WarpRows:
+    def _get_rows(self, resident: int) -> WarpRows:
         assert self.run is not None
         if resident not in self._rows:
             self._rows[resident] = WarpRows(self.run.timelines, resident)
         return self._rows[resident]
 
     def _prepare(self) -> None:
-        """Put together, while nobody waits, what one block more and one less at once will want."""
+        """Compute in advance the rows for one resident block more and one less."""
         if self.run is None:
             return
         for resident in (self.resident + 1, self.resident - 1):
             if resident not in self._rows and 1 <= resident <= len(self.run.timelines.timelines):
-                assert self._rows_of(resident).borders is not None
+                assert self._get_rows(resident).borders is not None
                 self._soon.start()
                 return
 
     def offer_blocks(self, sizes: Sequence[int], own: int, chosen: int) -> None:
-        """Offer blocks of other sizes than Run has; `chosen` is 0 for that of Run."""
+        """Set the block sizes to choose from; `own` is the Run tab's, and `chosen` is 0 for that one."""
         self.block.clear()
         for threads in sizes:
             self.block.addItem(f"{threads} threads" + (", as in Run" if threads == own else ""), threads)
         self.block.setCurrentIndex(self.block.findData(chosen or own))
         self.block.setVisible(len(sizes) > 1)
 
-    # --- a picture of it
+    # --- export
 
     @property
     def figure_size(self) -> QSize:
-        """How large a picture of the timeline is."""
+        """Return the size of an exported picture."""
         return QSize(self.canvas.width(), look().px(_TITLE) + self.canvas.height() + self._legend_height)
 
     @property
@@ -200,11 +200,11 @@ class WarpsView(QWidget):
         return self.strip.height() + self.card.shares.sizeHint().height() + look().px(12)
 
     @property
-    def _at_once(self) -> str:
-        return f"{self.resident} block{'s' if self.resident > 1 else ''} at once"
+    def _resident_text(self) -> str:
+        return f"{self.resident} block{'s' if self.resident > 1 else ''} resident"
 
     def paint_figure(self, painter: QPainter) -> None:
-        """Paint the timeline as it is seen, with what it is of, and what its colors mean."""
+        """Paint the visible timeline with title and legend."""
         assert self.run is not None
         theme, top = look().theme, look().px(_TITLE)
         size = self.figure_size
@@ -215,7 +215,7 @@ class WarpsView(QWidget):
         painter.setFont(font)
         box = QRectF(look().px(8), 0, size.width() - look().px(16), top)
         wrapped = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        painter.drawText(box, int(wrapped), f"{self.title.toolTip()}  ·  {self._at_once}")
+        painter.drawText(box, int(wrapped), f"{self.title.toolTip()}  ·  {self._resident_text}")
         self.canvas.render(painter, QPoint(0, top))
         self.strip.render(painter, QPoint(0, top + self.canvas.height()))
         shares = StateShares()
@@ -223,13 +223,13 @@ class WarpsView(QWidget):
         shares.resize(size.width() - look().px(28), shares.sizeHint().height())
         shares.render(painter, QPoint(look().px(14), size.height() - shares.height()))
 
-    def _list(self, run: RunTimelines) -> None:
-        """List the launches, each kind of them that follow each other as it is."""
+    def _list_launches(self, run: RunTimelines) -> None:
+        """List the launches by kernel, or by shape if all have the same kernel."""
         self.launches.clear()
-        alike = len({each.kernel for each in run.launches}) == 1
+        same_kernel = len({each.kernel for each in run.launches}) == 1
         for number, each in enumerate(run.launches, 1):
-            shown = f"{number}: {_shape(each) if alike else each.kernel}"
-            self.launches.addItem(shown, each.place)
+            text = f"{number}: {_shape(each) if same_kernel else each.kernel}"
+            self.launches.addItem(text, each.place)
             self.launches.setItemData(number - 1, _name(each), Qt.ItemDataRole.ToolTipRole)
         self.launches.setCurrentIndex(next(n for n, each in enumerate(run.launches) if each.place == run.of))
         self.launches.setVisible(len(run.launches) > 1)
@@ -237,7 +237,7 @@ class WarpsView(QWidget):
     # --- moving
 
     def step(self, way: int) -> None:
-        """Go a cycle on, or back; where a cycle is less than a pixel, as many as one has."""
+        """Go forward (1) or back (-1) by one cycle, or by the cycles of one pixel if they are narrower than that."""
         self.player.step(way * max(1, ceil(1 / self.canvas.scale)))
 
     def _jump(self, cycle: int) -> None:
@@ -249,11 +249,11 @@ class WarpsView(QWidget):
         self._show_cycle(self.player.moment)
 
     def unpick(self) -> None:
-        """Let no warp stand out."""
+        """Clear the selection of a warp."""
         self.canvas.pick(None)
         self._show_cycle(self.player.moment)
 
-    def _show_seen(self) -> None:
+    def _show_visible_range(self) -> None:
         first, last = self.canvas.seen
         self.strip.show_seen((first, last))
         self.player.set_rate(max((last - first) / _ACROSS_S, 1.0))
@@ -267,28 +267,28 @@ class WarpsView(QWidget):
         self.tell()
 
     def tell(self) -> None:
-        """Say what warps do at the cursor, and which lines they are at."""
+        """Show the warps' states at the cursor, and emit their lines."""
         rows, cycle = self.canvas.rows, self.player.moment
         if rows is None:
             return
-        everyone = rows.everyone(cycle)
-        picked = next((now for now in everyone if now.warp == self.canvas.picked), None)
-        issuing = frozenset(now.line for now in everyone if now.state == WarpState.ISSUING and now.line)
-        waiting = frozenset(now.line for now in everyone if now.line) - issuing
-        self.words = self._said(everyone, picked)
+        states = rows.everyone(cycle)
+        picked = next((now for now in states if now.warp == self.canvas.picked), None)
+        issuing = frozenset(now.line for now in states if now.state == WarpState.ISSUING and now.line)
+        waiting = frozenset(now.line for now in states if now.line) - issuing
+        self.words = self._summary(states, picked)
         self.card.now.say(self.words)
         words = words_of(picked) if picked is not None else self.words
         self.canvas.setAccessibleDescription(f"cycle {cycle}: {words}")
         self.lines_changed.emit(issuing, waiting, picked.line if picked is not None and picked.line else None)
 
-    def _said(self, everyone: list[WarpNow], picked: WarpNow | None) -> str:
+    def _summary(self, states: list[WarpNow], picked: WarpNow | None) -> str:
         if picked is not None:
             return f"w{picked.warp} line {picked.line}: {NAMES[picked.state]}  ·  {picked.text}"
         if self.canvas.picked is not None:
-            return f"Warp {self.canvas.picked}: no block is there"
-        issuing = [now for now in everyone if now.state == WarpState.ISSUING]
+            return f"Warp {self.canvas.picked}: no resident block"
+        issuing = [now for now in states if now.state == WarpState.ISSUING]
         if not issuing:
-            return f"None of {len(everyone)} warps issues" if everyone else "No warp is there"
+            return f"None of {len(states)} warps issues" if states else "No resident warp"
         return "  ·  ".join(f"w{now.warp} line {now.line}: {opcode_of(now.text)}" for now in issuing)
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
@@ -318,26 +318,26 @@ def _shape(launch: ListedLaunch | LaunchTimelines) -> str:
     return f"<<<{_extents(launch.grid)}, {_extents(launch.block)}>>>"
 
 
-def _extents(given: tuple[int, ...]) -> str:
-    """Return extents as a launch has them: one number where the others are 1."""
-    shown: Any = list(given)
-    while len(shown) > 1 and shown[-1] == 1:
-        shown.pop()
-    return str(shown[0]) if len(shown) == 1 else f"({', '.join(map(str, shown))})"
+def _extents(values: tuple[int, ...]) -> str:
+    """Return extents as in a launch: without trailing ones."""
+    numbers: Any = list(values)
+    while len(numbers) > 1 and numbers[-1] == 1:
+        numbers.pop()
+    return str(numbers[0]) if len(numbers) == 1 else f"({', '.join(map(str, numbers))})"
 
 
 def _title(run: RunTimelines, rows: WarpRows) -> list[str]:
-    """Return what is seen and what was left out of it, what matters most first."""
-    found: LaunchTimelines = run.timelines
-    said = [
-        f"Modeled for {article(found.gpu)} {short_name(found.gpu)}"
+    """Return the parts of the title, most important first."""
+    launch: LaunchTimelines = run.timelines
+    parts = [
+        f"Modeled for {article(launch.gpu)} {short_name(launch.gpu)}"
         + ("" if run.validated else " (never compared with a real one)"),
-        f"one multiprocessor of {found.kernel}{_shape(found) if len(run.launches) == 1 else ''}, at Run's size",
+        f"one multiprocessor of {launch.kernel}{_shape(launch) if len(run.launches) == 1 else ''}, at Run's size",
     ]
-    if found.source == "ir":
-        said.append("without nvcc")
-    if found.left_out:
-        said.append(f"left out: {found.left_out}")
+    if launch.source == "ir":
+        parts.append("without nvcc")
+    if launch.left_out:
+        parts.append(f"left out: {launch.left_out}")
     if rows.timeline.until < rows.timeline.cycles:
-        said.append(f"up to cycle {as_count(rows.timeline.until)} of {as_count(rows.timeline.cycles)}")
-    return said
+        parts.append(f"up to cycle {as_count(rows.timeline.until)} of {as_count(rows.timeline.cycles)}")
+    return parts

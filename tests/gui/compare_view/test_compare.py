@@ -340,14 +340,14 @@ def test_what_is_modeled_stands_dotted_beside_what_was_recorded_in_the_same_unit
     request = next(each for each in modeler.requests if each.params["n"] == 2**20)
     assert request.params["dtype"] == "float32", "as it was set when it was recorded"
     assert drawn[0][2**20] == pytest.approx(2**20 / conftest.modeled(request).time_us)
-    (dotted,) = [each for number, each in tab.curves._dotted.items() if number == 0]
+    (dotted,) = [each for number, each in tab.curves._modeled_curves.items() if number == 0]
     assert dotted.opts["pen"].style() == Qt.PenStyle.DotLine
     tab.unit.choose("GB/s")
     least = conftest.modeled(request).least_bytes
     assert tab.curves.modeled[0][2**20] == pytest.approx(least / conftest.modeled(request).time_us / 1e3)
     assert tab.rows[0].figure.text(), "what was recorded"
     qtbot.mouseClick(tab.beside.button, Qt.MouseButton.LeftButton)
-    assert (tab.curves.modeled, tab.curves._dotted, tab.card.title.text()) == ({}, {}, "Recorded")
+    assert (tab.curves.modeled, tab.curves._modeled_curves, tab.card.title.text()) == ({}, {}, "Recorded")
     assert not tab.legend.isVisible()
 
 
@@ -384,11 +384,11 @@ def test_what_sizes_count_is_said_of_images_and_of_numbers(qtbot, simulated):
     page = simulated.page
     compare = page.stack.indexOf(page.compare)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput against the number of pixels of a side"
+    assert page.compare.curves.accessibleName() == "Throughput over the number of pixels of a side"
     page.tabs.setCurrentIndex(0)
     page.form.change(of="ranges", n=100)
     page.tabs.setCurrentIndex(compare)
-    assert page.compare.curves.accessibleName() == "Throughput against the number of elements"
+    assert page.compare.curves.accessibleName() == "Throughput over the number of elements"
 
 
 def test_what_was_set_otherwise_is_said_as_a_form_says_it():

@@ -184,7 +184,7 @@ def test_the_roofline_says_what_its_dots_are_and_no_number_lies_on_another(qtbot
     plot = tab.modeled.roofline
     (legend,) = [each for each in plot.findChildren(QLabel) if each.accessibleName() == "Legend"]
     assert legend.isVisible()
-    assert "●  by the bytes of DRAM" in legend.text()
+    assert "●  per byte of DRAM, below the solid roof" in legend.text()
     qtbot.waitUntil(lambda: len(plot.names) == len(plot.dots))
     assert not any(one.intersects(two) for one, two in combinations(plot.names.values(), 2))
     written = {each.toPlainText() for each in plot.plot.scene().items() if isinstance(each, pg.TextItem)}

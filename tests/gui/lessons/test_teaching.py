@@ -104,14 +104,14 @@ def test_elements_are_answered_in_arrays_and_in_flow(student, lesson):
     assert step.panes.kinds.chosen == "Arrays"
     memory = step.panes.memory
     student.until(lambda: memory.panels)
-    cell, places = memory._arranged()
+    cell, places = memory._arrangement()
     for element in (0, 3):
         at = next(place for panel, place in zip(memory.panels, places, strict=True) if panel.title.startswith("c"))
         student.click(
             memory, QPointF(at[0] + (element + 0.5) * cell, at[1] + memory._title_height() + cell / 2).toPoint()
         )
     assert box.answer == {0, 3}
-    assert {each.elements for each in memory._picked} == {frozenset({0, 3})}
+    assert {each.elements for each in memory._highlighted} == {frozenset({0, 3})}
     step.turn_to_picture("Flow")
     flow = step.panes.flow
     row = next(number for number, each in enumerate(flow.viewport.layout.rows) if each.storage.name == "a")

@@ -197,7 +197,7 @@ def test_a_number_that_is_out_of_range_is_not_recorded(qtbot, tab):
     qtbot.keyClick(field.box, Qt.Key.Key_Return)
     shown(qtbot, tab)
     assert field.box.text() == "4096"
-    assert "not 4096. 16 stays." in tab.settings.form.error.text()
+    assert "not 4096. Still using 16." in tab.settings.form.error.text()
     assert tab.settings.form.error.isVisible()
     assert tab.request.params["n"] == 16
     assert tab.chosen.text().startswith("16 elements")

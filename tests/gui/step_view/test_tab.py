@@ -150,10 +150,10 @@ def test_counts_stand_beside_the_textbook(tab):
     tab.player.go(tab.player.end)
     counted = [tab.panes.counters.text("so far", name) for name in ("operations", "steps")]
     assert counted == ["26", "7"]
-    assert counted == [tab.panes.counters.text("in all", name) for name in ("operations", "steps")]
+    assert counted == [tab.panes.counters.text("total", name) for name in ("operations", "steps")]
     assert counted == [tab.panes.counters.text("textbook", name) for name in ("operations", "steps")]
     # 15 additions would do, of one thread after the other.
-    assert [tab.panes.counters.text(row, "efficiency") for row in ("in all", "textbook")] == ["58%", "58%"]
+    assert [tab.panes.counters.text(row, "efficiency") for row in ("total", "textbook")] == ["58%", "58%"]
     tab.player.go(0)
     assert tab.panes.counters.text("so far", "operations") == "0"
     assert tab.panes.counters.text("so far", "average") == "–"
@@ -176,7 +176,7 @@ def test_the_card_shows_what_the_better_rung_is_better_in(stepping):
     for variant in ("neighbored", "neighbored-less"):
         tab = stepping("reduction", variant, n=64, block="64").page.step
         shown[variant] = _this_step(tab)
-        assert [tab.panes.counters.text("in all", name) for name in ("operations", "steps")] == ["63", "6"]
+        assert [tab.panes.counters.text("total", name) for name in ("operations", "steps")] == ["63", "6"]
     idle = {variant: [step["idle lanes"] for step in steps] for variant, steps in shown.items()}
     assert idle["neighbored"] == ["1/2", "3/4", "7/8", "15/16", "31/32", "31/32"]
     assert idle["neighbored-less"] == ["0%", "1/2", "3/4", "7/8", "15/16", "31/32"]
@@ -198,7 +198,7 @@ def test_the_textbook_is_asked_about_any_number_of_elements(qtbot, stepping):
     assert (card.n.placeholderText(), card.text("textbook", "steps")) == ("16", "4")
     qtbot.keyClicks(card.n, "1000000")
     assert [card.text("textbook", name) for name in names] == ["999\u2009999", "20", "50\u2009000", "500\u2009000"]
-    assert card.text("in all", "operations") == "15", "what was counted stays"
+    assert card.text("total", "operations") == "15", "what was counted stays"
     card.n.clear()
     assert card.text("textbook", "operations") == "15"
 
@@ -275,7 +275,7 @@ def test_the_statement_is_told_with_the_values_of_the_thread_that_is_followed(ta
     # Thread 3 adds elements 6 and 7 first.
     assert any(said.startswith("thread 3:") and f"{values[6]} + {values[7]} = {values[6] + values[7]}" in said
                for said, _ in told)  # fmt: skip
-    assert any("thread 3 does not take part" in said for said, _ in told)
+    assert any("thread 3 is not active" in said for said, _ in told)
     assert any("distance = 4" in variables and "t = 3" in variables for _, variables in told)
 
 
@@ -373,13 +373,13 @@ def test_after_a_text_that_does_not_compile_nothing_of_the_recording_is_left(qtb
     document.replace(document.original)
     qtbot.waitUntil(lambda: tab.models is not None, timeout=20_000)
     shown(qtbot, tab)
-    assert tab.panes.counters.text("in all", "operations") not in ("", "–")
+    assert tab.panes.counters.text("total", "operations") not in ("", "–")
     assert tab.panes.verdict.text() == "no findings"
     assert look().theme.good in tab.panes.verdict.styleSheet()
     document.replace(f"{document.original}// mine\n")
     qtbot.waitUntil(lambda: tab.panes.verdict.text() == "no findings at this size", timeout=20_000)
     assert look().theme.good not in tab.panes.verdict.styleSheet()
-    assert "checked on more" in tab.panes.verdict.toolTip()
+    assert "checks an edited kernel on more inputs" in tab.panes.verdict.toolTip()
 
 
 def test_a_number_with_a_point_is_named_too(qtbot):
@@ -434,7 +434,7 @@ def test_without_a_barrier_there_is_a_race_and_another_order_has_another_answer(
     shown(qtbot, tab)
     assert tab.panes.verdict.text().startswith("it races: line ")
     assert "Race reported" in tab.panes.verdict.toolTip()
-    qtbot.mouseClick(tab.panes.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Schedules"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled and orders.difference is not None, timeout=60_000)
     assert orders.titles[1].text().startswith("Independent lanes"), "one warp has one order"
@@ -466,7 +466,7 @@ def test_cells_that_threads_race_for_stand_out_from_the_second_access_on(qtbot, 
         assert _red(view) > 50, kind
     assert all(tab.models.layout.rows[row].storage.name == races[0].name for row, _ in tab.models.racing_cells)
     words = describe_race(races[0], several_blocks=False)
-    assert re.fullmatch(r"(written|read) by thread \d+ / (written|read) by thread \d+, nothing orders them", words)
+    assert re.fullmatch(r"race: (written|read) by thread \d+; (written|read) by thread \d+; not synchronized", words)
     assert "written" in words
     clean = stepping("scan", "brent-kung").page.step
     assert not clean.models.races
@@ -591,7 +591,7 @@ def test_the_tab_pauses_when_it_is_left(qtbot, window, tab):
 
 def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
     tab = stepping("histogram", "racy").page.step
-    qtbot.mouseClick(tab.panes.kinds.buttons["Two orders"], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(tab.panes.kinds.buttons["Schedules"], Qt.MouseButton.LeftButton)
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.difference is not None
@@ -614,7 +614,7 @@ def test_two_orders_of_a_race_differ_where_it_is_said(qtbot, stepping):
 def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
     monkeypatch.setattr("gui.step_view.pictures.other_orders.MOST_SEEDS", 1)
     tab = stepping("scan", "kogge-stone", n=64, block="64").page.step
-    tab.panes.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Schedules")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.difference is None
     assert "No difference" in tab.orders.verdict.text()
@@ -625,7 +625,7 @@ def test_orders_of_a_sound_kernel_do_not_differ(qtbot, monkeypatch, stepping):
 def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
     """The preset's promise: another order, another sum, and the smallest size at which it is seen."""
     tab = stepping("reduction", "volatile", n=64, block="64", input="ramp").page.step
-    tab.panes.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Schedules")
     orders = tab.orders
     qtbot.waitUntil(lambda: orders.settled, timeout=60_000)
     assert orders.titles[0].text() == "In lockstep → partial[0] = 2016"
@@ -633,7 +633,7 @@ def test_volatile_is_not_enough_where_lanes_part(qtbot, stepping):
     assert not orders.titles[1].text().endswith(" 2016")
     qtbot.waitUntil(lambda: not orders.search.running, timeout=60_000)
     assert orders.smaller.isVisible()
-    assert orders.smaller.text() == "Smallest that differs: 4 elements"
+    assert orders.smaller.text() == "Smallest example: 4 elements"
 
 
 def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
@@ -645,7 +645,7 @@ def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
         return Failure("launch", "Not in this order.", "") if refused else answer(host, request)
 
     monkeypatch.setattr(FakeHost, "result_of", refuse_shuffled)
-    tab.panes.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Schedules")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     assert tab.orders.titles[1].text().startswith("Independent lanes")
 
@@ -653,7 +653,7 @@ def test_an_order_that_cannot_run_is_passed_over(qtbot, stepping, monkeypatch):
 def test_one_thread_has_no_orders_and_that_is_said(tab, monkeypatch):
     monkeypatch.setattr("gui.step_view.pictures.orders.threads", lambda models: 1)
     asked = len(requests())
-    tab.panes.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Schedules")
     assert tab.orders.settled
     assert "one thread" in tab.orders.verdict.text()
     assert len(requests()) == asked
@@ -667,7 +667,7 @@ def test_both_orders_are_seen_from_the_first_column_to_the_last(qtbot, monkeypat
     window = stepping("scan", "kogge-stone", n=64, block="32")
     window.resize(width, 720)
     tab = window.page.step
-    tab.panes.kinds.choose("Two orders")
+    tab.panes.kinds.choose("Schedules")
     qtbot.waitUntil(lambda: tab.orders.settled, timeout=60_000)
     for view in tab.orders.views:
         left = view.viewport.origin().x()
@@ -784,7 +784,7 @@ def test_the_recording_is_saved_as_a_file(tab, tmp_path):
     assert Recording.load(path).moments == tab.player.end
 
 
-@pytest.mark.parametrize("picture", ["Flow", "Arrays", "Variables", "Two orders"])
+@pytest.mark.parametrize("picture", ["Flow", "Arrays", "Variables", "Schedules"])
 def test_a_shorter_recording_is_shown_at_its_end(qtbot, stepping, picture):
     tab = stepping(n=32, block="32").page.step
     tab.player.to_end(True)

@@ -89,7 +89,7 @@ def test_a_number_out_of_range_stays_as_it_is_typed_and_what_was_told_of_its_dig
     assert box.text() == typed
     assert seen == told
     assert form.accepted == {"n": 16}
-    assert form.error.text() == f"Elements is a whole number from 1 to 1024, not {typed}. 16 stays."
+    assert form.error.text() == f"Elements is a whole number from 1 to 1024, not {typed}. Still using 16."
     assert box.property("bad") is True
     qtbot.keyClick(box, Qt.Key.Key_Down if told else Qt.Key.Key_Up)
     assert box.value() == (1024 if told else 1), "an arrow comes back to what is allowed"

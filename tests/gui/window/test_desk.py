@@ -204,7 +204,7 @@ def test_a_number_out_of_range_stays_as_it_was_typed(walk, step):
     QTest.keyClicks(field.box, "4096")
     walk.press(Key.Key_Return)
     assert field.box.text() == "4096"
-    assert "not 4096. 16 stays." in step.settings.form.error.text()
+    assert "not 4096. Still using 16." in step.settings.form.error.text()
     field.box.selectAll()
     QTest.keyClicks(field.box, "16")
     walk.press(Key.Key_Return)

@@ -42,7 +42,7 @@ def test_a_click_follows_the_thread_that_wrote(qtbot, stepping):
     writing = tab.player.moment
     touch = next(t for t in tab.panes.memory.touches if t.writes)
     panel = next(p for p in tab.panes.memory.panels if p.number == touch.number)
-    cell, places = tab.panes.memory._arranged()
+    cell, places = tab.panes.memory._arrangement()
     x, y = places[tab.panes.memory.panels.index(panel)]
     row, column = divmod(int(touch.elements[0]) - panel.first, panel.shape[1])
     at = (x + (column + 0.5) * cell, y + tab.panes.memory._title_height() + (row + 0.5) * cell)
@@ -59,7 +59,7 @@ def test_titles_stand_beside_each_other_where_cells_are_small(qtbot, stepping):
     view.resize(700, 180)
     view.open(tab.models)
     view.show_moment(5, tab.snapshot(5).block, None)
-    cell, places = view._arranged()
+    cell, places = view._arrangement()
     assert cell < 12
     assert len({y for _, y in places}) == 1
     measure = QFontMetrics(view._title_font()).horizontalAdvance
@@ -99,7 +99,7 @@ def test_arrays_without_rows_are_written_in_rows_that_make_cells_largest(qtbot, 
     assert panel.shape[1] in columns
     assert panel.values.reshape(-1)[:n].tolist() == tab.models.recording.at(0)[0].trace.array(panel.number, 0).tolist()
     assert not panel.known.reshape(-1)[n:].any()
-    largest, _ = tab.panes.memory._arranged()
+    largest, _ = tab.panes.memory._arrangement()
     for width in (16, 32, 64, 128):
         shapes = tuple(wrapped((1, each.values.size), width) for each in tab.panes.memory.panels)
         assert _shelves(shapes, *tab.panes.memory._frame(tab.panes.memory.panels)[1:])[0] <= largest

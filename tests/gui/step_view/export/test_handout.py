@@ -38,7 +38,7 @@ def test_every_phase_has_its_picture_its_lines_and_its_counts(stepping, tmp_path
     assert "Brent-Kung" in text
     assert "16 elements" in text
     # 4 steps up and 3 down: 15 and 11 operations, 26 in all.
-    for words in ("4 steps", "15 operations", "3 steps", "11 operations", "In all: 7 steps", "26 operations"):
+    for words in ("4 steps", "15 operations", "3 steps", "11 operations", "Total: 7 steps", "26 operations"):
         assert words in text
     assert str(int(models.layout.rows[0].value.sum())) in text
     made = next(row for row in models.layout.rows if row.made.any())
@@ -51,7 +51,7 @@ def test_it_is_light_whatever_the_window_is(stepping, tmp_path):
     window = stepping("scan", "brent-kung")
     window.appearance.set_theme("dark")
     tab = window.page.step
-    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     image = QImage(handout.size, QImage.Format.Format_RGB32)
     from PyQt6.QtGui import QPainter
 
@@ -86,14 +86,14 @@ def test_many_phases_go_on_over_pages_and_none_is_cut(stepping, tmp_path):
 
 def test_without_names_there_is_a_picture_of_each_stretch_between_barriers(stepping, tmp_path):
     tab = stepping("histogram", "racy").page.step
-    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     assert len(handout.panels) == 1 + len(tab.models.segments)
     assert tab.exports.write_handout(tmp_path / "racy.pdf")
 
 
 def test_a_wide_figure_fits_the_page(stepping, tmp_path):
     tab = stepping("scan", "kogge-stone", n=256, block="256").page.step
-    handout = Handout(tab.models.layout, tab.models, tab._shown().caption)
+    handout = Handout(tab.models.layout, tab.models, tab._export_state().caption)
     flow = handout._flow
     assert flow.sizes.label + tab.models.layout.width(flow.sizes) <= handout.size.width()
     assert "warp 7" in written(tab, tmp_path / "wide.svg").read_text()

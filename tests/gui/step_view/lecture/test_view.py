@@ -166,7 +166,7 @@ def test_an_element_of_an_array_is_lit_too(qtbot, window, tab, lecture):
     press(qtbot, window, Qt.Key.Key_End)
     memory = tab.panes.memory
     panel = memory.panels[0]
-    x, y = memory._arranged()[1][0]
+    x, y = memory._arrangement()[1][0]
     inside = QPointF(x + 3, y + memory._title_height() + 3)
     place = memory.place_at(inside)
     assert place.topLeft() == QPointF(x, y + memory._title_height())
@@ -197,7 +197,7 @@ def test_another_variant_goes_on_and_another_pattern_ends_it(qtbot, window, tab,
 
 
 def test_what_cannot_be_recorded_is_said_there_too(qtbot, window, tab, lecture):
-    tab._say("Nothing to see.")
+    tab._show_message("Nothing to see.")
     assert lecture.sentence.words == "Nothing to see."
     assert lecture.code.shown == range(0)
 

@@ -52,9 +52,9 @@ def test_keys_step_and_what_has_just_ended_is_said(view, qtbot):
     for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right):
         qtbot.keyClick(view, key)
     said = view.words.text().replace("\u00a0", " ")
-    assert said.startswith("totals, worker 0: made 8 B in 100 ms")
-    assert "took 4 KB of its own, 4 KB of worker 1" in said
-    assert "400 ms for what came from others" in said
+    assert said.startswith("totals, worker 0: produced 8 B in 100 ms")
+    assert "input: 4 KB from itself, 4 KB from worker 1" in said
+    assert "400 ms of transfers from other workers" in said
     assert view.clock.toolTip() == "2.5 s of 3.4 s"
     qtbot.keyClick(view, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
     assert view.player.moment == 5
@@ -71,7 +71,7 @@ def test_what_is_clicked_in_either_picture_stands_out_in_both(view, qtbot):
     bar = view.lanes.bar(view.moments.layout.tasks["chunk-1"].record)
     qtbot.mouseClick(view.lanes, Qt.MouseButton.LeftButton, pos=bar.center().toPoint())
     assert view.graph.picked == view.lanes.picked == "chunk-1"
-    assert "of 1\u2009000 elements from 1\u2009000 on" in view.words.text().replace("\u00a0", " ")
+    assert "from 1\u2009000 elements, starting at 1\u2009000" in view.words.text().replace("\u00a0", " ")
     qtbot.mouseClick(
         view.graph,
         Qt.MouseButton.LeftButton,
@@ -114,5 +114,5 @@ def test_the_timeline_goes_nearer_and_on_with_the_moments(view, qtbot):
 def test_more_tasks_than_can_be_seen_are_drawn_in_time_alone(view):
     many = [task(f"step-{number}", 0, 0, number, number + 1) for number in range(MOST_TASKS + 1)]
     view.show_run(run(*many))
-    assert view.many.text() == f"{MOST_TASKS + 1} tasks are more than can be seen as cells."
+    assert view.many.text() == f"{MOST_TASKS + 1} tasks are too many to show as cells."
     assert view.lanes.moments.end == MOST_TASKS + 1

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from PyQt6.QtCore import QPoint, Qt
 
-from gui.step_view.pictures.launches import _ENDED, _LAUNCHED, _RUNS, _TO_COME, state_of
+from gui.step_view.pictures.launches import _FINISHED, _FUTURE, _LAUNCHED, _RUNNING, state_of
 from tests.gui.step_view.conftest import shown
 
 
@@ -31,18 +31,18 @@ def test_the_tree_unfolds_and_a_click_goes_to_where_a_grid_begins(qtbot, steppin
     tab = stepping("sort", "quicksort").page.step
     view = tab.panes.launches
     states = [[state_of(grid, moment) for grid in view.grids] for moment in range(tab.player.end + 1)]
-    assert Counter(states[0]) == {_LAUNCHED: 1, _TO_COME: len(view.grids) - 1}
-    assert set(states[-1]) == {_ENDED}
+    assert Counter(states[0]) == {_LAUNCHED: 1, _FUTURE: len(view.grids) - 1}
+    assert set(states[-1]) == {_FINISHED}
     for before, after in pairwise(states):
         assert all(a <= b for a, b in zip(before, after, strict=True))
-    assert all(Counter(each)[_RUNS] <= 1 for each in states), "one after the other, as the simulator runs them"
+    assert all(Counter(each)[_RUNNING] <= 1 for each in states), "one after the other, as the simulator runs them"
     tab.player.go(tab.player.end)
-    assert view.accessibleDescription() == f"{len(view.grids)} of {len(view.grids)} grids launched, 11 ended"
+    assert view.accessibleDescription() == f"{len(view.grids)} of {len(view.grids)} grids launched, 11 finished"
     number = len(view.grids) - 1
     at = view.box(number).center().toPoint()
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=at)
     assert tab.player.moment == view.grids[number].first + 1
-    assert state_of(view.grids[number], tab.player.moment) == _RUNS
+    assert state_of(view.grids[number], tab.player.moment) == _RUNNING
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(1, 1))
     assert tab.player.moment == view.grids[number].first + 1
     words = view.words(number).split("\n")

@@ -17,14 +17,12 @@ def test_the_tiles_of_a_product_are_shown_where_it_stands(qtbot, stepping):
     text = tab.models.recording.text(tab.models.files[0]).split("\n")
     wanted = [1 + at for at, line in enumerate(tab.models.lines) if "mma_sync(" in text[line - 1]]
     tab.player.go(wanted[0])
-    assert view.accessibleDescription().startswith(
-        "wmma 16 x 16 x 8, tf32; lane 0 holds of A: 0 is (0, 0), 1 is (8, 0)"
-    )
+    assert view.accessibleDescription().startswith("wmma 16 x 16 x 8, tf32; lane 0 holds A: 0 is (0, 0), 1 is (8, 0)")
     tile, row, column = view.place_at(QPointF(view.width() - 20, view.height() - 12))
     assert (tile.use, row, column) == ("C", 15, 15)
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=QPoint(view.width() - 20, view.height() - 12))
     assert tab.followed == (0, 31)
-    assert "lane 31 holds of A: 0 is (7, 3)" in view.accessibleDescription()
+    assert "lane 31 holds A: 0 is (7, 3)" in view.accessibleDescription()
     painted = view.grab().toImage()
     tab.player.go(1)
     assert view.accessibleDescription().startswith("No tiles here")

@@ -180,7 +180,7 @@ def test_cells_have_the_color_of_what_warps_do(qtbot, timed):
 def test_what_is_moved_looks_as_if_it_were_painted_anew_and_only_what_is_new_is_worked_out(qtbot, timed, scale):
     canvas = timed().page.step.panes.warps.canvas
     canvas.scale, canvas.first = scale, 100.0
-    canvas._hold()
+    canvas._clamp()
     canvas.grab()
     asked = []
     worked_out = canvas.rows.columns
