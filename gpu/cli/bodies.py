@@ -130,7 +130,7 @@ def _run_on_cluster(
     from gpu.cli.cluster import Runner
     from gpu.distributed.cluster import opened
 
-    with opened(cluster.asked) as workers:
+    with opened(cluster.settings) as workers:
         outcome, distributed = Runner(workers, cluster)(
             pattern, variant, inputs, params, kernel_check.sources, (CONSERVED,)
         )

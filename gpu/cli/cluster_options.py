@@ -24,7 +24,7 @@ class OnCluster:
 
     Parameters
     ----------
-    asked : Asked
+    settings : Asked
         The cluster.
     chunks : tuple of int
         As in `run_distributed`.

@@ -112,7 +112,7 @@ def _run_on_cluster(
 
     pattern.over_devices()  # raises InputError for an unsupported pattern, even where Dask is not installed
     load_dask()
-    with opened(cluster.asked) as workers:
+    with opened(cluster.settings) as workers:
         runner = Runner(workers, cluster)
         pattern = pattern.on(runner.device)
         return _run_on(
