@@ -350,7 +350,8 @@ def _program_lines(found: Findings, day: str) -> Iterator[str]:
         yield f"| {name} | {correct} | {total} | {100 * correct / max(total, 1):.0f} % |"
     yield ""
     yield "Rodinia: all programs that need neither a data file nor OpenGL, with sizes for a simulation. A program is"
-    yield "correct if it ends normally, no checker finds anything, and its output equals the reference, if one is named."
+    yield "correct if it ends normally, no checker finds anything, and its output equals the reference, if there is"
+    yield "one."
     yield f"The limit is {_SECONDS} s of computing, all threads of a processor together."
     yield ""
     yield "| Rodinia | |"
@@ -360,8 +361,8 @@ def _program_lines(found: Findings, day: str) -> Iterator[str]:
         yield f"| `{program.name}` | {'correct' if program.right else 'not correct'}{_also(program.why)}{note} |"
     yield ""
     yield f"HeCBench: {len(found.hecbench)} drawn at random from the {found.candidates} that print PASS when their own"
-    yield "host code accepts the result, and need neither a file nor a library. Repetitions for measuring run once; numbers"
-    yield f"among the arguments above {_LARGEST:,} are halved until they are not. Kernels run with"
+    yield "host code accepts the result, and need neither a file nor a library. Repetitions for measuring run once;"
+    yield f"numbers among the arguments above {_LARGEST:,} are halved until they are not. Kernels run with"
     silent = [f"`{program.name}`" for program in found.hecbench if program.right is None]
     yield f"`--fast`. Not counted, since they print no verdict for these arguments: {', '.join(silent) or 'none'}."
     if found.left_out:

@@ -56,7 +56,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu", metavar="NAME", help="with model: GPU description to compare (default: the measured GPU's)"
     )
-    parser.add_argument("--document", type=Path, default=PAGE, help="page to write (default: docs/benchmarks.md)")
+    parser.add_argument(
+        "--document", metavar="FILE", type=Path, default=PAGE, help="page to write (default: docs/benchmarks.md)"
+    )
     parser.add_argument(
         "--sweep", action="store_true",
         help="with gpu: measure only every variant over sizes, as data that Compare shows; do not write the page",
@@ -66,20 +68,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with gpu: measure only the fastest variants and their peers over sizes, and plot them",
     )  # fmt: skip
     parser.add_argument(
-        "--data", type=Path,
+        "--data", metavar="FILE", type=Path,
         help="with gpu: file for the measurements over sizes (default: in assets/recorded/, by the GPU's name); with "
         "model: file for the error of each case (default: in assets/modeled/)",
     )  # fmt: skip
-    parser.add_argument("--repetitions", type=int, default=21, help="repetitions of each measurement (default: 21)")
-    parser.add_argument("--seed", type=int, help="seed of random inputs (default: a new one each time)")
-    parser.add_argument("--workers", type=int, default=0, help="with cluster: number of workers (default: one per GPU)")
+    parser.add_argument(
+        "--repetitions", metavar="N", type=int, default=21, help="repetitions of each measurement (default: 21)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, help="seed of random inputs (default: a new one each time)")
+    parser.add_argument(
+        "--workers", metavar="N", type=int, default=0, help="with cluster: number of workers (default: one per GPU)"
+    )
     parser.add_argument(
         "--size", metavar="NAME=N", type=_size, action="append", default=[],
         help="with cluster: size of a benchmark, such as sort=2^31; 0 skips it. Names: nbody (bodies), matmul (rows), "
         "sort, scan, reduction, histogram, convolution (elements), overhead (elements), disk (bytes)",
     )  # fmt: skip
     parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()),
+        "--folder", metavar="DIR", type=Path, default=Path(tempfile.gettempdir()),
         help="with cluster: folder on a disk for an image (default: the temporary folder)",
     )  # fmt: skip
 

@@ -71,34 +71,34 @@ def run(options: argparse.Namespace) -> None:
 
     pattern = pattern_with_lesson(ATOMICS)
     latencies = Latencies(*(_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
-    inputs, given = _input(pattern, options)
-    found = study(pattern, inputs, given, lambda progress: None)
-    measured = letters_of(pattern.check(given))
+    inputs, texts = _input(pattern, options)
+    result = study(pattern, inputs, texts, lambda progress: None)
+    letter_params = letters_of(pattern.check(texts))
     with closing(engines.create(options.engine, options.executor)) as engine:
         times = []
         for variant in map(pattern.variant, VARIANTS):
             for _ in range(2):  # the first run is a warm-up
                 outcome = run_pattern(
-                    engine, pattern, variant, inputs, measured, lambda progress: None, with_reference=False
+                    engine, pattern, variant, inputs, letter_params, lambda progress: None, with_reference=False
                 )
             times.append(outcome.report.time_ms.kernel)
         measured_on = f"{engine.device.name} ({engine.device.executor})"
         simulated = engine.device.engine == "simulator"
     if options.json:
         data = {
-            **asdict(found),
+            **asdict(result),
             "model": asdict(latencies),
             "measured_on": measured_on,
             "simulated": simulated,
             "kernel_ms": times,
         }
-        latency_chain = chain(found.of_memory, latencies)
+        latency_chain = chain(result.of_memory, latencies)
         data["chain"] = asdict(latency_chain) if latency_chain is not None else None
-        data["modeled"] = [asdict(model(counts, latencies)) for counts in found.counts]
+        data["modeled"] = [asdict(model(counts, latencies)) for counts in result.counts]
         print(json.dumps(data, indent=2))
     else:
         titles = [pattern.variant(name).title for name in VARIANTS]
-        print(as_text(found, latencies, titles, times, measured_on, simulated=simulated))
+        print(as_text(result, latencies, titles, times, measured_on, simulated=simulated))
 
 
 def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:

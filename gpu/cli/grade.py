@@ -27,7 +27,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="LESSON/NAME; LESSON is a folder, or a lesson of Lockstep's")
     parser.add_argument("submissions", metavar="SUBMISSION", nargs="+", help=".cu files, or folders with .cu files")
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed of hidden inputs; a seed always gives the same verdict (default: 0)"
+        "--seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="seed of hidden inputs; a seed always gives the same verdict (default: 0)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--junit", metavar="FILE", help="write a JUnit XML report, which CI services show")

@@ -322,7 +322,7 @@ def _add_run(run: _Parser) -> None:
         pattern_parser.add_argument(
             "--variant",
             choices=[variant.name for variant in pattern.variants],
-            help=f"default: {pattern.default_variant}",
+            help=f"variant to run (default: {pattern.default_variant})",
         )
         _add_files(pattern_parser, pattern)
         pattern_parser.add_argument(
@@ -330,7 +330,7 @@ def _add_run(run: _Parser) -> None:
             metavar="FILE.cu",
             help="use this file instead of the pattern's kernel file, and check it for races and other errors",
         )
-        pattern_parser.add_argument("--seed", type=_seed, default=0, help=_SEED_HELP)
+        pattern_parser.add_argument("--seed", metavar="N", type=_seed, default=0, help=_SEED_HELP)
         pattern_parser.add_argument("--json", action="store_true", help="print JSON")
         cluster_options.add_options(pattern_parser)
         _add_parameters(pattern_parser, pattern)
@@ -369,10 +369,10 @@ def _add_model(modeling: _Parser) -> None:
         pattern_parser.add_argument(
             "--variant",
             choices=[variant.name for variant in pattern.variants],
-            help=f"default: {pattern.default_variant}",
+            help=f"variant to model (default: {pattern.default_variant})",
         )
         _add_files(pattern_parser, pattern, results=False)
-        pattern_parser.add_argument("--seed", type=_seed, default=0, help=_SEED_HELP)
+        pattern_parser.add_argument("--seed", metavar="N", type=_seed, default=0, help=_SEED_HELP)
         cli_model.add_common(pattern_parser)
         _add_parameters(pattern_parser, pattern)
     file = forms.add_parser(

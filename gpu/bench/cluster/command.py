@@ -113,8 +113,8 @@ def run(
             document.write_section(page, "Several devices", name, "\n\n".join(sections))
         if disk_rows:
             document.write_section(page, "Streamed from a disk", name, _disk_page(disk_rows))
-    all_correct = all(each.right for each in (*rows, *overhead_rows, *disk_rows))
-    return 0 if all_correct and not failed else 1
+    verdicts = [row.right for row in rows] + [row.right for row in overhead_rows] + [row.right for row in disk_rows]
+    return 0 if all(verdicts) and not failed else 1
 
 
 def _page(

@@ -142,7 +142,7 @@ def test_help_of_an_array_pattern_offers_kinds_and_files(command):
     text = command("run", "reduction", "--help").out
     assert "--input random|signed|ones|ramp|alternating|sausage|typed|FILE" in text
     assert text.count("\n  --input ") == 1
-    assert "where the result goes: .npy or .csv" in text
+    assert "file for the result: .npy or .csv" in text
 
 
 def test_no_command_opens_the_window(command):
@@ -215,7 +215,7 @@ def test_run_prints_text_with_units_and_where_numbers_come_from(command, small: 
     for phase in ("upload", "kernel", "download"):
         assert table[phase].endswith(" ms  to simulate on this CPU")
     assert " Mpixel/s  to simulate on this CPU, kernel time alone" in table["simulated"]
-    assert "against a reference on the CPU" in table["error"]
+    assert "against a reference result computed on the CPU" in table["error"]
     assert table["verified"] == "yes"
 
 
@@ -309,7 +309,7 @@ def test_list_names_everything_that_is_declared(command):
 def test_list_says_what_textbooks_say_of_any_number_of_elements(command):
     shown = command("list", "--textbook", "1000000")
     assert shown.code == 0
-    line = "the textbook: 999999 operations in 20 steps, 50000 at once, 500000 at most"
+    line = "textbook: 999999 operations in 20 steps, parallelism 50000, peak 500000"
     assert line in shown.out
     data = {each["name"]: each for each in json.loads(command("list", "--textbook", "16", "--json").out)}
     books = {each["name"]: each["textbook"] for each in data["sort"]["variants"]}
@@ -398,7 +398,7 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         (("run", "reduction", "--input", "x.csv", "--n", "3"), "--n has no effect with --input file, only with random"),
         (("run", "reduction", "--n", "-1"), "--n is a whole number from 0 to"),
         (("run", "reduction", "--block", "100"), "--block is one of 8, 16,"),
-        (("run", "reduction", "--output", "a.png"), "an array is no image; .npy and .csv are known."),
+        (("run", "reduction", "--output", "a.png"), "the result is an array, not an image. Use .npy or .csv."),
         (("run", "convolution", "--output", "a.jpg"), ".pgm, .ppm, .png, .npy, .csv are known"),
         (("run", "convolution", "--output", "nowhere/a.png"), "there is no folder nowhere."),
     ],

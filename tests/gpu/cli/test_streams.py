@@ -67,7 +67,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     ids=" ".join,
 )
 def test_a_name_that_is_empty_is_not_the_same_as_none(capsys, arguments):
-    assert "is empty: it is a name that is wanted" in refusal(capsys, *arguments)
+    assert "is empty: give a name" in refusal(capsys, *arguments)
 
 
 @pytest.mark.parametrize("word", ["a\nb", "\x1b[2J\x1b[31mred", "\u202egnp", "\udcff\udcfe", "x" * 10_000])

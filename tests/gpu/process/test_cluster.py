@@ -117,7 +117,7 @@ def test_bodies_are_played_saved_and_picked(two, tmp_path):
     assert np.array_equal(picked.arrays["bodies"].open(), saved)
     assert -1 <= int(picked.arrays["picked"].open()) < 64
     ended = two.run(PickBody(9, frame.camera, 64, 48, 32, 24))
-    assert ended.message == "This simulation has ended, and its bodies are gone."
+    assert ended.message == "This simulation has ended, and its bodies were deleted."
 
 
 @pytest.mark.long

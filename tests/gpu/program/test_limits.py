@@ -34,7 +34,7 @@ def test_what_does_not_end_is_ended_in_time(program, what):
     text, said = ENDLESS[what]
     ended = program(text, "--max-seconds", "6")
     assert (ended.code, ended.said) == (124, said)
-    assert "lockstep: It took longer than the 6 s of --max-seconds, and was ended.\n" in ended.complained
+    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\n" in ended.complained
 
 
 def test_a_flood_of_output_is_ended_in_time(program):

@@ -43,7 +43,7 @@ def test_csv_of_a_color_image_says_how_it_is_laid_out(tmp_path: Path):
 
 def test_csv_has_no_room_for_four_dimensions(tmp_path: Path):
     path = tmp_path / "a.csv"
-    with pytest.raises(InputError, match="a table has no room for 4 dimensions"):
+    with pytest.raises(InputError, match="a table cannot have 4 dimensions"):
         export.save(str(path), np.zeros((1, 1, 1, 1)))
     assert not list(tmp_path.iterdir())
 
