@@ -151,7 +151,7 @@ def _counted_rows(counts: RunCounts | None) -> list[tuple[str, str]]:
     if counts is None:
         return []
     moved, least = (short(counts.per_element(amount)) for amount in (counts.moved_bytes, counts.least_bytes))
-    rows = [("moved", f"{moved} bytes {counts.each}; the least is {least}  counted with {counts.input}")]
+    rows = [("moved", f"{moved} bytes {counts.each}; minimum traffic {least}  counted with {counts.input}")]
     return rows + [(each.name, each.text) for each in figures_of(counts)]
 
 
