@@ -1,7 +1,7 @@
 """Kill Lockstep at random moments, and check what remains: python -m tools.kills.
 
 The command line, the window, its engine, both or all processes get a signal at a random moment. Afterwards no process
-and no temporary file of theirs may remain, and no file beside an output; the output is unchanged or complete, and the
+and no temporary file of theirs may remain, and no file next to an output; the output is unchanged or complete, and the
 next run succeeds. `--jobs N` runs N kills at the same time, in separate environments.
 """
 

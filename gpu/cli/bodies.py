@@ -240,5 +240,6 @@ def _rows(figures: BodyFigures, *, simulated: bool) -> list[tuple[str, str]]:
     rows.append(("energy", f"{conservation.total:.6g}: {energies}"))
     rows.append(("drift", f"{conservation.drift:.3g} of the initial energy"))
     rows.append(("momentum", " ".join(f"{value:.3g}" for value in conservation.momentum)))
-    rows.append(("rotation", " ".join(f"{value:.6g}" for value in conservation.angular_momentum) + "  angular momentum"))
+    angular_momentum = " ".join(f"{value:.6g}" for value in conservation.angular_momentum)
+    rows.append(("rotation", f"{angular_momentum}  angular momentum"))
     return rows

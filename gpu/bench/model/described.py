@@ -67,7 +67,7 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("capability", f'"{capability // 10}.{capability % 10}"', driver),
         ("multiprocessors", f"{figure('attribute multiprocessor_count'):.0f}", driver),
         ("schedulers", "4", guide),
-        ("clock_ghz", f"{clock:.3f}", "measured: cycles beside nanoseconds"),
+        ("clock_ghz", f"{clock:.3f}", "measured: cycles per nanosecond"),
         ("warps", f"{figure('attribute max_threads_per_multiprocessor') / 32:.0f}", driver),
         ("blocks", f"{figure('attribute max_blocks_per_multiprocessor'):.0f}", driver),
         ("registers", f"{figure('attribute max_registers_per_multiprocessor'):.0f}", driver),
