@@ -188,7 +188,7 @@ def run(options: argparse.Namespace) -> bool:
 def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
     for number, target in dumps.items():
         if number >= len(arguments):
-            raise InputError(f"--dump {number}={target}: there are {len(arguments)} arguments, the first is 0.")
+            raise InputError(f"--dump {number}={target}: there are only {len(arguments)} arguments, numbered from 0.")
         if target.suffix != ".npy":
             raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
         opening.check_target(target)

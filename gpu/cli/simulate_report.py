@@ -119,8 +119,8 @@ def _table(file: str, counts_by_line: Mapping[int, Counts], sources: Sources) ->
     header = f"{'line':>5} {'warp stmts':>11} {'lanes':>6} {'sect/req':>9} {'conflicts':>10}  "
     rows = [
         f"Counters of {file}, line by line",
-        "  (lanes: active lanes of 32; sect/req: 32-byte sectors per request to global memory; conflicts: bank",
-        "  conflicts in shared memory)",
+        "  (lanes: active lanes of 32; sect/req: 32-byte sectors per request to global memory; conflicts:",
+        "  bank conflicts in shared memory)",
         header + "source",
     ]
     numbers = sorted(counts_by_line)

@@ -41,7 +41,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (CLEAN, 0, 0, "20 runs, 20 clean, 0 with reports that are not excused"),
         (RACE, 9, 1, "20 runs, 0 clean, 20 with reports that are not excused"),
-        (BLIND, 9, 0, "softmax naive, racecheck: excused, only memcheck looks into kernels that launch kernels"),
+        (BLIND, 9, 0, "softmax naive, racecheck: excused, only memcheck supports kernels that launch kernels"),
         ("It could not start.", 1, 1, "softmax naive, memcheck: It could not start."),
         (CLEAN, 1, 1, "20 runs, 0 clean, 20 with reports that are not excused"),
     ],

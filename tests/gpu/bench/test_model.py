@@ -224,7 +224,7 @@ def test_what_was_measured_of_a_gpu_is_a_description(tmp_path) -> None:
 def test_a_gpu_of_another_kind_is_refused() -> None:
     with pytest.raises(InputError, match=r"does not support GPUs of compute capability 12\.0"):
         description("My GPU", figures("h200") | {"attribute capability": 120.0})
-    with pytest.raises(InputError, match="Nothing was measured of 'clock GHz'"):
+    with pytest.raises(InputError, match="There is no measurement of 'clock GHz'"):
         description("My GPU", {name: value for name, value in figures("h200").items() if name != "clock GHz"})
 
 

@@ -337,7 +337,7 @@ def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch:
     assert done.code == 2
     assert done.err == (
         "lockstep: cuBLAS cannot be called here. The simulator runs kernels from their source, and a library comes "
-        "without any. Take another variant.\n"
+        "without any. Choose another variant.\n"
     )
 
 
@@ -399,7 +399,7 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         (("run", "reduction", "--n", "-1"), "--n is a whole number from 0 to"),
         (("run", "reduction", "--block", "100"), "--block is one of 8, 16,"),
         (("run", "reduction", "--output", "a.png"), "the result is an array, not an image. Use .npy or .csv."),
-        (("run", "convolution", "--output", "a.jpg"), ".pgm, .ppm, .png, .npy, .csv are known"),
+        (("run", "convolution", "--output", "a.jpg"), ".jpg is not a known format. Use one of .pgm, .ppm,"),
         (("run", "convolution", "--output", "nowhere/a.png"), "there is no folder nowhere."),
     ],
 )
@@ -739,7 +739,7 @@ def test_the_window_can_begin_with_a_cluster():
     ("words", "said"),
     [
         (["--workers", "3"], "--workers has no effect without --engine dask."),
-        (["--engine", "dask", "run", "scan"], "--engine stands behind the command: `run ...`."),
+        (["--engine", "dask", "run", "scan"], "--engine must follow the command: `run ...`."),
     ],
 )
 def test_what_is_said_of_the_window_in_vain_is_refused(words, said, capsys):

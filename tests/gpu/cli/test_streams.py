@@ -120,7 +120,7 @@ def test_what_the_system_refuses_is_not_called_the_output(monkeypatch, capsys):
 
     monkeypatch.setattr("gpu.devices.survey.survey", broken)
     said = refusal(capsys, "devices")
-    assert said == "lockstep: The system refuses: no library llvm. this could mean anything.\n"
+    assert said == "lockstep: The operating system reports: no library llvm. this could mean anything.\n"
 
 
 def test_lessons_whose_name_no_folder_can_have(capsys):

@@ -112,7 +112,7 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         (("scan", "--chunks", "4"), "--chunks has no effect without --engine dask."),
         (("scan", "--graph", "a.svg"), "--graph has no effect without --engine dask."),
         (("scan", "--engine", "dask", "--stream", "--graph", "a.svg"), "--graph has no effect with --stream"),
-        (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor is for one simulator"),
+        (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor has no effect with --engine dask"),
         (("scan", "--engine", "dask", "--scheduler", "127.0.0.1:1"), "No Dask scheduler answers at tcp://127.0.0.1:1."),
         (("scan", "--engine", "dask", "--scheduler", "nowhere"), "'nowhere' is no scheduler's address."),
         (

@@ -16,10 +16,10 @@ from gpu.process.crash import describe_death
         (-7, "touched memory that it must not (SIGBUS)"),
         (-6, "gave up after an error"),
         (-4, "an instruction that this processor does not have"),
-        (-27, "Parsing the kernel's text took too long"),
-        (-14, "Parsing the kernel's text took too long by the clock"),
-        (-15, "killed by a signal (SIGTERM)"),
-        (-63, "killed by a signal (signal 63)"),
+        (-27, "Reading the kernel's text took too long"),
+        (-14, "Reading the kernel's text took too long by the clock"),
+        (-15, "ended from outside (SIGTERM)"),
+        (-63, "ended from outside (signal 63)"),
     ],
 )
 def test_a_signal_is_told_in_plain_words(code: int, words: str):

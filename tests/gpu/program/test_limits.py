@@ -65,7 +65,7 @@ def test_memory_of_the_host_without_end_is_refused(program):
         "600",
     )
     assert ended.code == 128 + 6
-    assert "The program crashed: SIGABRT. --max-memory gave it 600 MB.\n" in ended.complained
+    assert "The program crashed: SIGABRT. The limit of --max-memory is 600 MB.\n" in ended.complained
 
 
 def test_memory_of_the_device_without_end_is_an_error_of_cudas(program):

@@ -108,7 +108,7 @@ def test_a_variant_that_cannot_take_the_parameters_says_why_and_runs_nothing(fol
     request = request_type("convolution", "separable", params={"filter": "laplacian", "size": 3}, inputs=image)
     with pytest.raises(InputError, match="does not separate into a row and a column") as raised:
         execute(NullEngine(), request, folder, nothing)
-    assert raised.value.advice == "Separable needs more than Convolution does: take another variant."
+    assert raised.value.advice == "Separable needs more than Convolution does: choose another variant."
 
 
 def test_a_wrong_result_does_not_verify():

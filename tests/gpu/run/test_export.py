@@ -65,8 +65,8 @@ def test_numbers_that_are_no_picture_are_refused_as_one(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "color", "sentence"),
     [
-        ("a.txt", None, ".pgm, .ppm, .png, .npy, .csv are known, names that end in .txt are not."),
-        ("a", None, "names without an ending are not."),
+        ("a.txt", None, ".txt is not a known format. Use one of .pgm, .ppm, .png, .npy, .csv."),
+        ("a", None, "the name has no suffix."),
         ("folder.npy", None, "it is a folder."),
         ("nowhere/a.npy", None, "there is no folder "),
         ("a.pgm", True, "a color image needs .ppm or .png."),

@@ -156,7 +156,7 @@ def test_a_search_ends_in_time(folder: SharedFolder) -> None:
 
 
 def test_no_thread_of_a_library_is_known(folder: SharedFolder) -> None:
-    with pytest.raises(InputError, match="No thread is known: cuBLAS is a library"):
+    with pytest.raises(InputError, match="The thread is unknown: cuBLAS is a library"):
         found(asked(folder, "matmul", "cublas", (0, 0)))
 
 
