@@ -140,7 +140,7 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
     assert len(data["kernel_ms"]) == len(data["modeled"]) == 5
     code, out, err = run("--clock", "0")
     assert (code, out) == (2, "")
-    assert "--clock is a number above 0, not '0'" in err
+    assert "--clock must be a number above 0, not '0'" in err
 
 
 def test_the_phrase_is_38_letters_on_seven_addresses_and_the_chain_is_the_chapter_s() -> None:

@@ -289,7 +289,7 @@ def test_what_nobody_thought_of_carries_its_traceback():
         failure = failure_of(error)
         assert failure.detail == traceback.format_exc()
     assert failure.kind == "bug"
-    assert failure.message == "Lockstep made a mistake: ZeroDivisionError: at last"
+    assert failure.message == "Internal error in Lockstep: ZeroDivisionError: at last"
     assert failure.advice
 
 
