@@ -27,7 +27,6 @@ class Measurement:
         Unit of the rate, such as "GB/s".
     remark : str
         Applies to this row only: "verified", or why there is no figure.
-        What is true of this line alone: "verified", or why there is no figure.
     """
 
     work: str
