@@ -1,1 +1,1 @@
-"""What sets a machine up to run Lockstep, with nothing but Python's standard library."""
+"""Development tools: set-up, checks, fuzzing and mutation tests."""

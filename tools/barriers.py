@@ -1,9 +1,9 @@
-"""Take what orders threads out of the kernels, one by one, and see that no verdict is "verified": tools.barriers.
+"""Remove synchronization from the kernels, one item at a time, and check that no verdict is "verified": tools.barriers.
 
-Each `__syncthreads()`, `__syncwarp()`, fence, `volatile` and wait for copies or products of every kernel file goes in
-turn, and every variant that comes to it is checked as an edited text is before its run. What is then said must be a
-finding, another result in another order, or that what was edited did not run; or it stands in `HARMLESS`, which says
-why. `--jobs N` takes out N at the same time, each in a process of its own.
+Each `__syncthreads()`, `__syncwarp()`, fence, `volatile` and wait for copies or products of every kernel file is
+removed in turn, and every variant that executes it is checked like an edited text before its run. The verdict must be a
+finding, another result in another schedule, or that the edit was not executed; otherwise the item must be in
+`HARMLESS`, with the reason. `--jobs N` removes N items at the same time, each in a separate process.
 """
 
 from __future__ import annotations
@@ -36,18 +36,38 @@ _BOUNDS = re.compile(r"__launch_bounds__\([^()]*\)")
 _ONLY_BODY = re.compile(r"(?:\)|\belse|\bdo)\s*\Z")
 
 HARMLESS = {
-    ("sort_quick.cu", "select_places", "__syncthreads();", 2): "No thread touches these keys again: the block is done, "
-    "or comes to the barrier that begins the next round of sort_alone.",
-    ("sort_quick.cu", "part_keys", "__syncthreads();", 6): "What was moved last are the keys equal to the pivot, which "
-    "neither the parts' launches nor the next round of sort_alone touch; that begins with a barrier.",
+    (
+        "sort_quick.cu",
+        "select_places",
+        "__syncthreads();",
+        2,
+    ): "No thread accesses these keys again: the block is done, "
+    "or reaches the barrier at the start of the next round of sort_alone.",
+    (
+        "sort_quick.cu",
+        "part_keys",
+        "__syncthreads();",
+        6,
+    ): "The keys moved last equal the pivot, and neither the parts' "
+    "launches nor the next round of sort_alone, which begins with a barrier, access them.",
     ("sort_onesweep.cu", "scan_digits", "__syncthreads();", 2): "A thread reads and writes its own digits afterwards, "
-    "and both callers come to a barrier before the totals are written again.",
-    ("reduction.cu", "finish", "__threadfence();", 2): "The partial values are read by __ldcg, from the L2 cache where "
-    "the writers' fences have left them, and the barrier keeps that behind the ticket. PTX's memory model asks for the "
-    "fence, which is why it stands there; no GPU is known that could tell.",
-    ("histogram.cu", "move_sums", "__threadfence();", 2): "The sums are read by __ldcg, as reduction's partials are.",
+    "and both callers reach a barrier before the totals are written again.",
+    (
+        "reduction.cu",
+        "finish",
+        "__threadfence();",
+        2,
+    ): "The partial values are read by __ldcg, from the L2 cache, where "
+    "the writers' fences have put them, and the barrier keeps the reads after the ticket. PTX's memory model requires "
+    "the fence, so it stays; no known GPU makes a difference.",
+    (
+        "histogram.cu",
+        "move_sums",
+        "__threadfence();",
+        2,
+    ): "The sums are read by __ldcg, like reduction's partial values.",
 }
-"""What may be taken out: the file, the function, the text, and which of those in that function it is, to the reason."""
+"""Items that may be removed: file, function, text and the occurrence of the text in the function, with the reason."""
 
 FURTHER: dict[str, tuple[Params, ...]] = {
     "histogram": ({"bins": 100, "blocks": 3},),
@@ -55,12 +75,12 @@ FURTHER: dict[str, tuple[Params, ...]] = {
     "reduction": ({"block": "512"}, {"block": "1024"}),
     "sort": ({"result": "places"}, {"n": 40_000}, {"n": 40_000, "result": "places"}),
 }
-"""Settings of a pattern with which variants come to what they do not come to by default."""
+"""Parameters of a pattern with which variants execute items that they do not execute by default."""
 
 
 @dataclass(frozen=True)
 class Ordering:
-    """Something in a kernel file that orders threads, and which of its like in its function it is, from 1."""
+    """An item of a kernel file that orders threads; `place` counts equal items in its function, from 1."""
 
     file: str
     function: str
@@ -71,13 +91,13 @@ class Ordering:
     offset: int
 
     def is_of(self, pattern: Pattern, variant: Variant) -> bool:
-        """Whether it stands in a kernel of a variant, or in what is no variant's and perhaps called by one."""
+        """Return whether it is in a kernel of a variant, or in a function that a variant may call."""
         kernels = (*variant.kernels, *pattern.helpers.get(self.file, ()))
         return self.function in kernels or not self.in_kernel
 
     @property
     def harmless(self) -> str:
-        """Why it may be taken out; "" where it may not."""
+        """Why it may be removed; "" if it may not."""
         return HARMLESS.get((self.file, self.function, self.text, self.place), "")
 
     def __str__(self) -> str:
@@ -85,44 +105,44 @@ class Ordering:
 
 
 @dataclass(frozen=True)
-class TakenOut:
-    """What was said of a variant without something that orders its threads."""
+class Removal:
+    """Verdict on a variant without an item that orders its threads."""
 
     ordering: Ordering
     variant: str
     params: Params
     kind: str
     words: str
-    mended: bool
-    """Whether an edit was offered with which nothing is found."""
+    fixed: bool
+    """Whether the check offered a fix that removes the findings."""
 
     @property
     def missed(self) -> bool:
-        """Whether it was verified, and is not known to be harmless."""
+        """Whether it was verified although it is not known to be harmless."""
         return self.kind == "verified" and not self.ordering.harmless
 
 
 def orderings(file: str) -> list[Ordering]:
-    """Return all that orders threads in a kernel file, in the order of the text."""
+    """Return all items that order threads in a kernel file, in the order of the text."""
     text = kernel_text(file, {})
-    named = _BOUNDS.sub(lambda bounds: " " * len(bounds[0]), text)
-    functions = [(found.start(), found[1], "__global__" in found[0]) for found in _FUNCTION.finditer(named)]
+    blanked = _BOUNDS.sub(lambda bounds: " " * len(bounds[0]), text)
+    functions = [(match.start(), match[1], "__global__" in match[0]) for match in _FUNCTION.finditer(blanked)]
     seen: Counter[tuple[str, str]] = Counter()
-    found = []
+    items = []
     for each in _ORDERING.finditer(text):
         begin = text.rfind("\n", 0, each.start()) + 1
         if "//" in text[begin : each.start()]:
             continue
-        # A parameter stands behind the beginning of what it is of.
-        _, function, in_kernel = [found for found in functions if found[0] <= each.start()][-1]
+        # A qualifier of a parameter belongs to the function that begins before it.
+        _, function, in_kernel = [entry for entry in functions if entry[0] <= each.start()][-1]
         seen[function, each[0]] += 1
         line = text.count("\n", 0, each.start()) + 1
-        found.append(Ordering(file, function, in_kernel, each[0], seen[function, each[0]], line, each.start()))
-    return found
+        items.append(Ordering(file, function, in_kernel, each[0], seen[function, each[0]], line, each.start()))
+    return items
 
 
 def without(ordering: Ordering) -> str:
-    """Return the file's text without it, everything else in its place."""
+    """Return the file's text with the item replaced by spaces."""
     text = kernel_text(ordering.file, {})
     before, after = text[: ordering.offset], text[ordering.offset + len(ordering.text) :]
     blank = " " * len(ordering.text)
@@ -131,28 +151,28 @@ def without(ordering: Ordering) -> str:
     return before + blank + after
 
 
-def take_out(pattern: Pattern, variant: Variant, ordering: Ordering, params: Params) -> TakenOut:
-    """Check a variant without something that orders its threads."""
+def take_out(pattern: Pattern, variant: Variant, ordering: Ordering, params: Params) -> Removal:
+    """Check a variant without an item that orders its threads."""
 
     def tell(_: Progress) -> None:
-        """Nobody watches."""
+        """Ignore the progress."""
 
     sources = {ordering.file: without(ordering)}
     check = check_variant(pattern, variant, _inputs(pattern), pattern.check(params), tell, sources=sources)[1]
-    # The result counts as right: what happens to be right must not be taken for a proof.
+    # Assume that the result is correct: being correct by chance must not prove anything.
     verdict = verdict_of(True, edited=True, check=check, lesson=variant.cautionary)
-    return TakenOut(ordering, variant.name, params, verdict.kind, verdict.words, check.remedy is not None)
+    return Removal(ordering, variant.name, params, verdict.kind, verdict.words, check.remedy is not None)
 
 
-def all_taken_out(names: Sequence[str] = (), jobs: int = 1) -> Iterator[TakenOut]:
-    """Yield what is said of every variant without each of what orders its threads, in the order of the files.
+def all_taken_out(names: Sequence[str] = (), jobs: int = 1) -> Iterator[Removal]:
+    """Yield the verdicts on every variant without each of its items, in the order of the files.
 
     Parameters
     ----------
     names : sequence of str
-        The patterns; all, if there is none.
+        The patterns; empty for all.
     jobs : int
-        How many are taken out at the same time.
+        Items removed at the same time.
     """
     work = [
         (pattern.name, variant.name, ordering)
@@ -165,31 +185,31 @@ def all_taken_out(names: Sequence[str] = (), jobs: int = 1) -> Iterator[TakenOut
     ]
     if jobs == 1:
         for each in work:
-            yield from _taken_out(each)
+            yield from _removals(each)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for found in pool.map(_taken_out, work):
-            yield from found
+        for removals in pool.map(_removals, work):
+            yield from removals
 
 
-def _taken_out(what: tuple[str, str, Ordering]) -> list[TakenOut]:
-    """Take it out with the settings of the pattern that come to it, or with all that there are."""
-    name, variant, ordering = what
+def _removals(task: tuple[str, str, Ordering]) -> list[Removal]:
+    """Remove an item with the first parameters that execute it, or with all parameters of the pattern."""
+    name, variant_name, ordering = task
     pattern = find_pattern(name)
-    chosen = pattern.variant(variant)
-    found = []
+    variant = pattern.variant(variant_name)
+    removals = []
     for params in ({}, *FURTHER.get(name, ())):
-        checked = pattern.check(params)
-        if chosen.obstacle(pattern.inputs(_inputs(pattern), checked, 1), checked):
+        all_params = pattern.check(params)
+        if variant.obstacle(pattern.inputs(_inputs(pattern), all_params, 1), all_params):
             continue
-        found.append(take_out(pattern, chosen, ordering, params))
-        if found[-1].kind != "unchecked":
+        removals.append(take_out(pattern, variant, ordering, params))
+        if removals[-1].kind != "unchecked":
             break
-    return found
+    return removals
 
 
 def _inputs(pattern: Pattern) -> Inputs:
-    """Return an image where one is taken, whose rows begin anywhere, and else nothing: the pattern makes it."""
+    """Return an image with unaligned rows for a pattern of images; else nothing: the pattern generates its input."""
     if not pattern.of_images:
         return {}
     image = np.random.default_rng(5).integers(0, 256, (240, 319), np.uint8)
@@ -197,40 +217,40 @@ def _inputs(pattern: Pattern) -> Inputs:
 
 
 def main() -> int:
-    """Take all out, and return 1 where any is missed."""
+    """Remove all items, and return 1 if any removal is missed."""
     parser = argparse.ArgumentParser(prog="python -m tools.barriers", description=__doc__)
-    parser.add_argument("patterns", nargs="*", help="only these patterns")
-    parser.add_argument("--jobs", type=int, default=1, help="how many at the same time (1)")
+    parser.add_argument("patterns", nargs="*", help="patterns to check (default: all)")
+    parser.add_argument("--jobs", type=int, default=1, help="removals at the same time (default: 1)")
     arguments = parser.parse_args()
     began = time.monotonic()
-    found = []
+    removals = []
     for each in all_taken_out(arguments.patterns, arguments.jobs):
-        found.append(each)
+        removals.append(each)
         if each.missed:
             print(f"MISSED {each.ordering}: {each.variant} {dict(each.params)}", flush=True)
-    print(report(found))
+    print(report(removals))
     print(f"{time.monotonic() - began:.0f} s")
-    return any(each.missed for each in found)
+    return any(each.missed for each in removals)
 
 
-def report(found: Sequence[TakenOut]) -> str:
-    """Return a table of files: how many there are, and what came of them in the variants that come to them."""
-    rows = ["| file | taken out | found | mended by an offered edit | harmless | reached by no variant | missed |",
+def report(found: Sequence[Removal]) -> str:
+    """Return a table with one row per file: the number of removals, and their results."""
+    rows = ["| file | removed | found | fixed by an offered edit | harmless | executed by no variant | missed |",
             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
     files = list(dict.fromkeys(each.ordering.file for each in found))
     sums = Counter[str]()
     for file in files:
         counts = Counter[str]()
         for ordering in orderings(file):
-            of_it = [each for each in found if each.ordering == ordering]
-            told = [each for each in of_it if each.kind not in ("unchecked", "verified")]
+            of_item = [each for each in found if each.ordering == ordering]
+            detected = [each for each in of_item if each.kind not in ("unchecked", "verified")]
             counts["all"] += 1
-            counts["missed"] += any(each.missed for each in of_it)
+            counts["missed"] += any(each.missed for each in of_item)
             if ordering.harmless:
                 counts["harmless"] += 1
-            elif told:
-                counts["told"] += 1
-                counts["mended"] += any(each.mended for each in told)
+            elif detected:
+                counts["found"] += 1
+                counts["fixed"] += any(each.fixed for each in detected)
             else:
                 counts["unreached"] += 1
         sums += counts
@@ -240,7 +260,7 @@ def report(found: Sequence[TakenOut]) -> str:
 
 
 def _row(name: str, counts: Counter[str]) -> str:
-    columns = ("all", "told", "mended", "harmless", "unreached", "missed")
+    columns = ("all", "found", "fixed", "harmless", "unreached", "missed")
     return f"| {name} | {' | '.join(str(counts[each]) for each in columns)} |"
 
 

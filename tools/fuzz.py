@@ -1,9 +1,9 @@
-"""Attack everything that reads: python -m tools.fuzz, or `make fuzz`.
+"""Fuzz everything that reads untrusted input: python -m tools.fuzz, or `make fuzz`.
 
-An area is a module in tests/attacks with `attack(random, folder)`, which makes one hostile input in an empty folder,
-feeds it to what it attacks, and raises where anything but a good result or a refusal of one sentence came of it. They
-are seeded: one seed makes one list of inputs, whichever are run. Batches of them run in processes with limits, two at a
-time (`--jobs`); what failed is kept in a folder with the reason, and what came of all goes to docs/reliability.md.
+An area is a module in tests/attacks with `attack(random, folder)`, which generates one hostile input in an empty
+folder, passes it to the code under attack, and raises unless that succeeds or refuses the input in one sentence. A seed
+determines all inputs of an area, whichever of them run. Batches run in processes with limits, two at a time (`--jobs`).
+Failures are kept in a folder with the reason, and the results of a complete run are written to docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 ATTACKS = "tests.attacks"
 LIMIT_S = 10.0
-"""Seconds that one attack may take."""
+"""Time limit of one attack, in seconds."""
 
 LIMIT_BYTES = 2**30
-"""Bytes that a process of attacks may take, besides what it has when it begins."""
+"""Memory limit of a process of attacks, in addition to its memory at the start."""
 
 RIGHT, TRACEBACK, HANG, MEMORY, ENDED = "right", "tracebacks", "hangs", "too much memory", "ended by a signal"
 OUTCOMES = (RIGHT, TRACEBACK, HANG, MEMORY, ENDED)
@@ -51,48 +51,48 @@ _HEADING = "## Attacked"
 _BATCH, _BATCH_S = 500, 20.0
 _GRACE_S = 20.0
 AT_ONCE = 2
-"""Batches at a time."""
+"""Default number of simultaneous batches."""
 
 Attack = Callable[[np.random.Generator, Path], None]
 
 
 class _HangError(BaseException):
-    """An attack took too long; no `except Exception` of what it attacks may catch that."""
+    """An attack took too long; a BaseException, so that no `except Exception` of the code under attack catches it."""
 
 
 def areas(package: str = ATTACKS) -> list[str]:
-    """Return the names of the modules that attack, in order."""
-    found = importlib.import_module(package)
-    return sorted(module.name for module in pkgutil.iter_modules(found.__path__))
+    """Return the names of the attack modules, sorted."""
+    parent = importlib.import_module(package)
+    return sorted(module.name for module in pkgutil.iter_modules(parent.__path__))
 
 
 def attack_of(area: str, package: str = ATTACKS) -> Attack:
-    """Return what makes one attack of an area."""
+    """Return the attack function of an area."""
     attack: Attack = importlib.import_module(f"{package}.{area}").attack
     return attack
 
 
 def generator(area: str, seed: int, number: int) -> np.random.Generator:
-    """Return what the attack of that number grows from."""
+    """Return the random generator of the attack with that number."""
     return np.random.default_rng([seed, zlib.crc32(area.encode()), number])
 
 
-# --- in a process of its own
+# --- in the process of a batch
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Attacks of one area, one after the other.
+    """Consecutive attacks of one area.
 
     Parameters
     ----------
     area, package : str
     seed, first, count : int
-        Those with the numbers from `first` on.
+        `count` attacks with numbers from `first`.
     kept : Path
-        The folder for what fails.
+        Folder for failures.
     limit_s : float
-        Seconds for each.
+        Time limit of each attack, in seconds.
     """
 
     area: str
@@ -104,15 +104,15 @@ class Batch:
     limit_s: float = LIMIT_S
 
     def where(self, number: int) -> Path:
-        """Return the folder of an attack that failed."""
+        """Return the folder of a failed attack."""
         return self.kept / f"{self.area}-{self.seed}-{number}"
 
 
 def attack_all(batch: Batch, told: IO[str]) -> None:
-    """Run the attacks, and tell of each that it begins and what came of it: "NUMBER" and "NUMBER OUTCOME"."""
+    """Run the attacks; write a line when each starts ("NUMBER") and one with its outcome ("NUMBER OUTCOME")."""
     attack = attack_of(batch.area, batch.package)
     _limit_memory()
-    warnings.simplefilter("error")  # a user would see them
+    warnings.simplefilter("error")  # a user would see them, so they count as failures
     end = time.monotonic() + _BATCH_S
     for number in range(batch.first, batch.first + batch.count):
         told.write(f"{number}\n")
@@ -142,20 +142,20 @@ def _attack_once(attack: Attack, batch: Batch, number: int) -> str:
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    def ring(_number: int, _frame: object) -> None:
+    def on_alarm(_number: int, _frame: object) -> None:
         raise _HangError
 
-    before = signal.signal(signal.SIGALRM, ring)
+    previous = signal.signal(signal.SIGALRM, on_alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def _limit_memory() -> None:
-    """Let this process have no more data than it has now and as much as is allowed."""
+    """Limit this process's data to its current size plus the limit of a batch."""
     import resource
 
     status = Path("/proc/self/status")
@@ -165,35 +165,35 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-# --- from outside
+# --- in the main process
 
 
 @dataclass
 class Tally:
-    """What came of the attacks of one area."""
+    """Outcomes of the attacks of one area."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
     @property
     def tried(self) -> int:
-        """How many there were."""
+        """Number of attacks."""
         return self.outcomes.total()
 
     @property
     def right(self) -> bool:
-        """Whether all went well."""
+        """Whether no attack failed."""
         return self.outcomes[RIGHT] == self.tried
 
 
 def run_batch(batch: Batch) -> Counter[str]:
-    """Run a batch in a process of its own; count what came of it, what ended or held up that process too."""
+    """Run a batch in a separate process; return the outcomes, also of an attack that killed or blocked the process."""
     counts: Counter[str] = Counter()
     arguments = [batch.area, batch.package, batch.seed, batch.first, batch.count, batch.kept, batch.limit_s]
     process = subprocess.Popen(
         [sys.executable, "-m", "tools.fuzz", "--batch", *map(str, arguments)],
         cwd=ROOT,
-        # BLAS keeps room for each core's thread, which on many cores is all that an attack may take.
+        # BLAS reserves memory per core's thread, which on many cores exceeds the limit of an attack.
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "OPENBLAS_NUM_THREADS": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -208,7 +208,7 @@ def run_batch(batch: Batch) -> Counter[str]:
         stuck.set()
         os.killpg(process.pid, signal.SIGKILL)
 
-    # Where it does not return from C, no alarm of its own is heard: each line winds this one up again.
+    # An attack that hangs in C code never sees its own alarm, so this timer restarts with each line.
     watch = threading.Timer(4 * _GRACE_S, end)
     watch.start()
     number = ""
@@ -224,13 +224,13 @@ def run_batch(batch: Batch) -> Counter[str]:
     code = process.wait()
     watch.cancel()
     with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)  # what an attack has left running
+        os.killpg(process.pid, signal.SIGKILL)  # processes that an attack left running
     if number:
         counts[HANG if stuck.is_set() else ENDED] += 1
-        why = "It did not return." if stuck.is_set() else f"Its process ended with {code}."
-        (batch.where(int(number)) / "why.txt").write_text(why, "utf-8")
+        reason = "It did not return." if stuck.is_set() else f"Its process ended with {code}."
+        (batch.where(int(number)) / "why.txt").write_text(reason, "utf-8")
     elif code:
-        raise SystemExit(f"The attacks of {batch.area} could not be run: their process ended with {code}.")
+        raise SystemExit(f"Cannot run the attacks of {batch.area}: their process ended with {code}.")
     return counts
 
 
@@ -244,9 +244,26 @@ def attack_for(
     package: str = ATTACKS,
     jobs: int = AT_ONCE,
 ) -> dict[str, Tally]:
-    """Attack every area for as long as every other, until there were so many inputs or the time is over."""
+    """Attack every area for the same time, until a number of inputs or the time limit is reached.
+
+    Parameters
+    ----------
+    chosen : sequence of str
+        Names of the areas.
+    seed : int
+    inputs : int
+        No batch starts after this number of inputs.
+    seconds : float
+        Time limit.
+    kept : Path
+        Folder for failures.
+    package : str
+        Package of the areas.
+    jobs : int
+        Simultaneous batches.
+    """
     tallies = {area: Tally() for area in chosen}
-    begun, running = dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0)
+    next_numbers, running = dict.fromkeys(chosen, 0), dict.fromkeys(chosen, 0)
     lock = threading.Lock()
     end = time.monotonic() + seconds
 
@@ -257,7 +274,7 @@ def attack_for(
                     return
                 area = min(chosen, key=lambda each: tallies[each].seconds + running[each] * _BATCH_S)
                 running[area] += 1
-                first, begun[area] = begun[area], begun[area] + _BATCH
+                first, next_numbers[area] = next_numbers[area], next_numbers[area] + _BATCH
             started = time.monotonic()
             counts = run_batch(Batch(area, package, seed, first, min(_BATCH, inputs), kept))
             with lock:
@@ -267,8 +284,8 @@ def attack_for(
                 print(f"{area}: {dict(counts)}", flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(work) for _ in range(jobs)]:
-            done.result()
+        for future in [pool.submit(work) for _ in range(jobs)]:
+            future.result()
     return tallies
 
 
@@ -276,7 +293,7 @@ def attack_for(
 
 
 def table(tallies: dict[str, Tally]) -> str:
-    """Return what came of it as a table, a row an area."""
+    """Return the outcomes as a table with one row per area."""
     rows = [("area", "tried", *OUTCOMES), ("---", *["---:"] * (1 + len(OUTCOMES)))]
     for area, tally in sorted(tallies.items()):
         rows.append((area.replace("_", " "), *(f"{count:,}" for count in _counts(tally))))
@@ -290,7 +307,7 @@ def _counts(tally: Tally) -> list[int]:
 
 
 def write_page(path: Path, processor: str, how: str, tallies: dict[str, Tally]) -> None:
-    """Put the table in the place of the page's section; the rest of the page stays as it is."""
+    """Replace the page's section by the table; keep the rest of the page."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     text = path.read_text("utf-8")
     before, heading, rest = text.partition(f"{_HEADING}:")
@@ -302,32 +319,36 @@ def write_page(path: Path, processor: str, how: str, tallies: dict[str, Tally]) 
 
 
 def main() -> int:
-    """Attack, write the page, and return 0 where all went well."""
-    parser = argparse.ArgumentParser(prog="make fuzz", description="Attacks everything that reads; ARGS go here.")
-    parser.add_argument("--minutes", type=float, default=10.0, help="how long at most (10)")
-    parser.add_argument("--inputs", type=int, default=20_000, help="no batch begins after so many (20000)")
-    parser.add_argument("--seed", type=int, help="what they grow from; another one each time")
-    parser.add_argument("--jobs", type=int, default=AT_ONCE, help=f"how many batches at a time ({AT_ONCE})")
-    parser.add_argument("--area", choices=areas(), action="append", help="only this one; the page is left as it is")
-    parser.add_argument("--kept", type=Path, help="where what failed is kept, each with why.txt (a new folder)")
+    """Attack, write the page, and return 0 if no attack failed."""
+    parser = argparse.ArgumentParser(
+        prog="make fuzz", description="Fuzzes everything that reads; set ARGS for options."
+    )
+    parser.add_argument("--minutes", type=float, default=10.0, help="time limit (default: 10)")
+    parser.add_argument(
+        "--inputs", type=int, default=20_000, help="start no batch after so many inputs (default: 20000)"
+    )
+    parser.add_argument("--seed", type=int, help="seed of the inputs (default: a new one each time)")
+    parser.add_argument("--jobs", type=int, default=AT_ONCE, help=f"simultaneous batches (default: {AT_ONCE})")
+    parser.add_argument("--area", choices=areas(), action="append", help="attack only this area; do not write the page")
+    parser.add_argument("--kept", type=Path, help="folder for failures, each with why.txt (default: a new folder)")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
     kept = options.kept or Path(tempfile.mkdtemp(prefix="lockstep-fuzz-"))
     started = time.monotonic()
     chosen = options.area or areas()
     tallies = attack_for(chosen, seed, options.inputs, 60 * options.minutes, kept, jobs=options.jobs)
-    took_s = time.monotonic() - started
+    elapsed_s = time.monotonic() - started
     print(table(tallies))
     if not options.area:
         from gpu.devices.processor import cores, processor_name
 
-        how = f"Seed {seed}, {took_s:.0f} s, {options.jobs} processes at a time."
-        write_page(PAGE, f"{processor_name()}, {cores()} cores", how, tallies)
+        method = f"Seed {seed}, {elapsed_s:.0f} s, {options.jobs} processes at a time."
+        write_page(PAGE, f"{processor_name()}, {cores()} cores", method, tallies)
     if all(tally.right for tally in tallies.values()):
         with contextlib.suppress(OSError):
             kept.rmdir()
         return 0
-    print(f"What failed is in {kept}.")
+    print(f"The failures are in {kept}.")
     return 1
 
 
@@ -336,18 +357,18 @@ def _batch_from(words: Sequence[str]) -> Batch:
     return Batch(area, package, int(seed), int(first), int(count), Path(kept), float(limit_s))
 
 
-def _in_a_batch(words: Sequence[str]) -> None:
-    """Run a batch; nothing that is attacked finds the way to who is told."""
-    told: Any = os.fdopen(os.dup(1), "w")
+def _run_batch_process(words: Sequence[str]) -> None:
+    """Run a batch in this process; write its outcomes where the code under attack cannot write."""
+    outcomes: Any = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    with told:
-        attack_all(_batch_from(words), told)
+    with outcomes:
+        attack_all(_batch_from(words), outcomes)
         sys.stdout.flush()
-        told.flush()
-        os._exit(0)  # nothing that an attack left is waited for
+        outcomes.flush()
+        os._exit(0)  # without waiting for threads that an attack left running
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--batch"]:
-        _in_a_batch(sys.argv[2:])
+        _run_batch_process(sys.argv[2:])
     sys.exit(main())

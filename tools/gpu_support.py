@@ -1,7 +1,7 @@
-"""PyCUDA where there is an NVIDIA driver: how to build it, decided first and done after.
+"""Installation of PyCUDA for an NVIDIA driver: `plan` decides how, `install` builds it.
 
-PyCUDA comes as source, and building it needs nvcc's folder, CUDA's headers and libraries, and a C++ compiler. The
-toolkit is the machine's own where it has one that is not newer than the driver; else the one that PyPI carries.
+PyCUDA is distributed as source; building it needs nvcc's folder, CUDA's headers and libraries, and a C++ compiler. The
+machine's own toolkit is used unless it is newer than the driver; otherwise the one from PyPI.
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from pathlib import Path
 
 from tools.probe import Toolkit
 
-_TELLING = re.compile(r"\b(?:error|Error): (?!subprocess-exited)|: cannot find -l|No matching distribution|not found:")
+_ERROR_LINE = re.compile(
+    r"\b(?:error|Error): (?!subprocess-exited)|: cannot find -l|No matching distribution|not found:"
+)
 
 FIRST_WITH_NVCC = (13, 0)
-"""The first CUDA version whose compiler is on PyPI."""
+"""The first CUDA version whose compiler is available on PyPI."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How PyCUDA is to be built.
+    """How to build PyCUDA.
 
     Parameters
     ----------
     toolkit : Toolkit or None
         The machine's own toolkit.
     wheels : str
-        What to install from PyPI first, where there is no such toolkit.
+        Packages to install from PyPI first, without such a toolkit.
     obstacle : str
-        Why there is no way; one sentence.
+        Why it cannot be built, in one sentence.
     """
 
     toolkit: Toolkit | None = None
@@ -42,10 +44,10 @@ class Plan:
 
 
 def plan(driver: tuple[int, int], found: Sequence[Toolkit], missing_packages: Sequence[str]) -> Plan:
-    """Decide how to build PyCUDA for a driver of that CUDA version."""
+    """Return how to build PyCUDA for a driver that supports a CUDA version."""
     if missing_packages:
         return Plan(obstacle=f"building it needs {' and '.join(missing_packages)}")
-    # A program of a newer CUDA than the driver's does not load.
+    # A program built with a newer CUDA than the driver's does not load.
     for toolkit in found:
         if toolkit.version <= driver:
             return Plan(toolkit)
@@ -55,27 +57,27 @@ def plan(driver: tuple[int, int], found: Sequence[Toolkit], missing_packages: Se
     version = f"{driver[0]}.{driver[1]}"
     newer = "; the toolkit found here is newer" if found else ""
     return Plan(
-        obstacle=f"the driver knows CUDA {version}, which needs NVIDIA's toolkit {version} or older{newer} "
+        obstacle=f"the driver supports CUDA {version}, which needs NVIDIA's toolkit {version} or older{newer} "
         "(or a driver for CUDA 13)"
     )
 
 
 def wheels_folder(site_packages: Path) -> Path | None:
-    """Return the folder into which PyPI's CUDA packages unpack their bin, include and lib."""
+    """Return the folder with bin, include and lib of PyPI's CUDA packages."""
     folders = sorted(nvcc.parents[1] for nvcc in site_packages.glob("nvidia/cu*/bin/nvcc"))
     return folders[-1] if folders else None
 
 
 def library_folders(toolkit: Path) -> list[Path]:
-    """Return where a toolkit keeps its libraries, those that exist."""
+    """Return the existing library folders of a toolkit."""
     folders = [toolkit / "lib64", toolkit / "lib", *toolkit.glob("targets/*/lib")]
     return [folder for folder in folders if folder.is_dir()]
 
 
 def link_libraries(toolkit: Path, driver_library: Path | None, links: Path) -> None:
-    """Fill the folder `links` with the names that a linker looks for.
+    """Fill the folder `links` with the library names that a linker expects.
 
-    PyPI's packages hold libcudart.so.13 but no libcudart.so, and a driver often comes without libcuda.so.
+    PyPI's packages contain libcudart.so.13 but no libcudart.so, and a driver often lacks libcuda.so.
     """
     shutil.rmtree(links, ignore_errors=True)
     links.mkdir(parents=True)
@@ -92,19 +94,19 @@ def link_libraries(toolkit: Path, driver_library: Path | None, links: Path) -> N
 
 
 def build_environment(toolkit: Path, links: Path, environment: dict[str, str]) -> dict[str, str]:
-    """Return the environment in which pip builds PyCUDA with that toolkit."""
+    """Return the environment variables for pip to build PyCUDA with that toolkit."""
 
-    def before(name: str, *folders: Path, separator: str = os.pathsep) -> str:
+    def prepend(name: str, *folders: Path, separator: str = os.pathsep) -> str:
         return separator.join([*map(str, folders), *filter(None, [environment.get(name)])])
 
     libraries = library_folders(toolkit)
-    # At run time libcurand has to be found too, and no loader knows the folders of a wheel.
+    # libcurand is needed at run time too, and no loader searches a wheel's folders.
     flags = [environment.get("LDFLAGS", ""), *(f"-Wl,-rpath,{folder}" for folder in libraries)]
     return environment | {
-        "PATH": before("PATH", toolkit / "bin"),
+        "PATH": prepend("PATH", toolkit / "bin"),
         "CUDA_ROOT": str(toolkit),
-        "LIBRARY_PATH": before("LIBRARY_PATH", links, *libraries),
-        "CPATH": before("CPATH", toolkit / "include"),
+        "LIBRARY_PATH": prepend("LIBRARY_PATH", links, *libraries),
+        "CPATH": prepend("CPATH", toolkit / "include"),
         "LDFLAGS": " ".join(filter(None, flags)),
     }
 
@@ -115,13 +117,13 @@ def install(python: Path, requirements: Path, how: Plan, driver_library: Path | 
     folder = how.toolkit.folder if how.toolkit else None
     if folder is None:
         if complaint := _run([*pip, how.wheels], dict(os.environ)):
-            return f"the CUDA compiler could not be fetched: {complaint}"
+            return f"the CUDA compiler cannot be downloaded: {complaint}"
         folder = wheels_folder(_site_packages(python))
         if folder is None:
-            return "the CUDA packages hold no nvcc for this machine"
+            return "the CUDA packages contain no nvcc for this machine"
     links = venv / "cuda-libraries"
     link_libraries(folder, driver_library, links)
-    # A build that did not load counts as installed for pip; and one in pip's cache knows another checkout's folders.
+    # pip regards a build that does not load as installed, and a cached build refers to another checkout's folders.
     _run([str(python), "-m", "pip", "uninstall", "--quiet", "--yes", "pycuda"], dict(os.environ))
     build = [*pip, "--no-cache-dir", "-r", str(requirements)]
     complaint = _run(build, build_environment(folder, links, dict(os.environ)))
@@ -129,13 +131,13 @@ def install(python: Path, requirements: Path, how: Plan, driver_library: Path | 
 
 
 def _site_packages(python: Path) -> Path:
-    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    return Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    command = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
 
 
 def _run(command: Sequence[str], environment: dict[str, str]) -> str:
-    """Run a command quietly; return "" or the line of its output that says best what went wrong."""
-    done = subprocess.run(
+    """Run a command without output; return "" or the line of its output that best describes the error."""
+    process = subprocess.run(
         command,
         env=environment,
         stdout=subprocess.PIPE,
@@ -144,8 +146,8 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> str:
         errors="replace",
         check=False,
     )
-    if done.returncode == 0:
+    if process.returncode == 0:
         return ""
-    lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line)] or lines[-1:]
-    return telling[0][:300] if telling else f"exit status {done.returncode}"
+    lines = [line.strip() for line in process.stdout.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR_LINE.search(line)] or lines[-1:]
+    return errors[0][:300] if errors else f"exit status {process.returncode}"

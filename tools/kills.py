@@ -1,8 +1,8 @@
-"""Kill Lockstep at random moments, and look at what is left of it: python -m tools.kills.
+"""Kill Lockstep at random moments, and check what remains: python -m tools.kills.
 
-The command line, the window, its engine, both or all processes at once get a signal at any moment of their lives. Then
-no process of theirs may be there, no temporary file, and beside an output nothing; the output itself is what it was or
-what it should be, and the next run is right. `--jobs N` kills in N places at once, none of which sees another.
+The command line, the window, its engine, both or all processes get a signal at a random moment. Afterwards no process
+and no temporary file of theirs may remain, and no file next to an output; the output is unchanged or complete, and the
+next run succeeds. `--jobs N` runs N kills at the same time, in separate environments.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIGNALS = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
 
 _PATIENCE_S = 60.0
 _WINDOW_S = 5.0
-"""Within this time, or more on a busy machine, a window is killed: it opens, runs, and makes its pages."""
+"""Time in which a window is killed, longer on a busy machine: it opens, runs, and builds its pages."""
 _MARK = "LOCKSTEP_KILLS"
 COMMANDS = (
     ("run", "convolution", "--engine", "simulator", "--output", "image.png"),
@@ -48,16 +48,16 @@ _BEFORE = b"what was there before"
 
 @dataclass(frozen=True)
 class Killed:
-    """What came of one kill.
+    """Result of one kill.
 
     Parameters
     ----------
     victim, by : str
-        What was killed, by which signal.
+        The victim, and the name of the signal.
     after_s : float
-        How long it had been running.
+        Seconds from the start to the signal.
     left : tuple of str
-        What was wrong then; nothing, if all is well.
+        Remains and other faults; empty if there are none.
     """
 
     victim: str
@@ -67,24 +67,24 @@ class Killed:
 
 
 class Ground:
-    """Folders and an environment of their own, to kill in and to look at afterwards.
+    """Folders and an environment for kills, and checks of what remains in them.
 
     Parameters
     ----------
     folder : Path
-        An empty one.
+        An empty folder.
     memory : Path
-        An empty one in memory.
+        An empty folder in memory.
     commands : sequence of tuple of str
-        What may be killed; each ends with the name of its output.
+        Commands to kill; each ends with the name of its output.
     """
 
     def __init__(self, folder: Path, memory: Path, commands: Sequence[tuple[str, ...]]) -> None:
         self.commands = commands
         self.mark = uuid.uuid4().hex
         self.temporary, self.outputs, self.memory = folder / "temporary", folder / "outputs", memory
-        for made in (self.temporary, self.outputs):
-            made.mkdir()
+        for new_folder in (self.temporary, self.outputs):
+            new_folder.mkdir()
         self._environment = {
             **os.environ,
             _MARK: self.mark,
@@ -96,17 +96,17 @@ class Ground:
             **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(folder / "settings")),
         }
         self.whole: dict[str, bytes] = {}
-        """What the commands write when they are left alone, by the file's name."""
+        """Complete output of each command, by file name."""
         self.seconds = 0.0
-        """What the slowest of them takes."""
+        """Duration of the slowest command."""
         for command in commands:
-            began = time.monotonic()
+            start = time.monotonic()
             self.start(*command).communicate()
-            self.seconds = max(self.seconds, time.monotonic() - began)
+            self.seconds = max(self.seconds, time.monotonic() - start)
             self.whole[command[-1]] = (self.outputs / command[-1]).read_bytes()
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start `main.py` where its outputs go; its own group hears no Ctrl+C of ours."""
+        """Start `main.py` in the output folder, in a separate process group that our Ctrl+C does not reach."""
         return subprocess.Popen(
             [sys.executable, str(ROOT / "main.py"), *arguments],
             cwd=self.outputs,
@@ -118,58 +118,58 @@ class Ground:
         )
 
     def processes(self) -> list[Any]:
-        """Return the processes that were started here and live."""
+        """Return the live processes that were started here."""
         import psutil
 
-        found = []
+        processes = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error):
-                ours = process.environ().get(_MARK) == self.mark
-                if ours and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(process)
-        return found
+                is_ours = process.environ().get(_MARK) == self.mark
+                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                    processes.append(process)
+        return processes
 
     def engines(self) -> list[Any]:
-        """Return those of them that are engines."""
+        """Return the engine processes among them."""
         import psutil
 
-        found = []
+        engines = []
         for process in self.processes():
             with contextlib.suppress(psutil.Error):
                 words = process.cmdline()
-                found += [process] if any("spawn_main" in word for word in words) else []
-        return found
+                engines += [process] if any("spawn_main" in word for word in words) else []
+        return engines
 
     def orphans(self) -> list[str]:
-        """Return the processes that are left."""
+        """Return the remaining processes."""
         return [f"process {process.pid}" for process in self.processes()]
 
     def files(self) -> list[str]:
-        """Return the files and folders that are left."""
-        left = [str(path) for where in (self.temporary, self.memory) for path in where.iterdir()]
-        return left + [str(path) for path in self.outputs.iterdir() if path.name not in self.whole]
+        """Return the remaining files and folders."""
+        remains = [str(path) for where in (self.temporary, self.memory) for path in where.iterdir()]
+        return remains + [str(path) for path in self.outputs.iterdir() if path.name not in self.whole]
 
     def damaged(self) -> list[str]:
-        """Return the outputs that are neither as they were nor as they should be; then all are gone."""
-        found = []
+        """Return the outputs that are neither unchanged nor complete; delete all outputs."""
+        faults = []
         for path in self.outputs.iterdir():
             if path.read_bytes() not in (_BEFORE, self.whole.get(path.name)):
-                found.append(f"{path.name} is damaged")
+                faults.append(f"{path.name} is damaged")
             path.unlink()
-        return found
+        return faults
 
     def next_run(self) -> list[str]:
-        """Return what is wrong with the next run."""
+        """Return the faults of the next run."""
         process = self.start(*_NEXT)
-        said, _ = process.communicate()
+        output, _ = process.communicate()
         with contextlib.suppress(ValueError):
-            if process.returncode == 0 and json.loads(said)["verified"] is True:
+            if process.returncode == 0 and json.loads(output)["verified"] is True:
                 return []
-        return [f"the next run ended with {process.returncode}: {said.decode(errors='replace')[-300:]}"]
+        return [f"the next run ended with {process.returncode}: {output.decode(errors='replace')[-300:]}"]
 
 
-def _hear_all() -> None:
-    """Let signals reach what is started here, also from a shell's background: those that are ignored are inherited."""
+def _restore_signals() -> None:
+    """Restore the default signal handlers, which child processes inherit: a shell's background jobs ignore some."""
     for name in SIGNALS[1:]:
         number = getattr(signal, name)
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -177,7 +177,7 @@ def _hear_all() -> None:
 
 
 def kill(ground: Ground, victim: str, by: str, moment: float, *, run_next: bool) -> Killed:
-    """Start something, kill it at a moment of its life, from 0 to 1, and look at what is left."""
+    """Start a victim, kill it at a moment of its life, from 0 to 1, and check what remains."""
     number = getattr(signal, by)
     if victim == "command":
         after = moment * 1.1 * ground.seconds
@@ -192,44 +192,44 @@ def kill(ground: Ground, victim: str, by: str, moment: float, *, run_next: bool)
         process = ground.start()
         time.sleep(after)
         _kill_window(ground, process, victim, number)
-    left = _ended(process) + _until_none(ground.orphans)
-    if victim != "all":  # where the guard was killed as well, the next start removes what is left
-        left += _until_none(ground.files)
+    left = _wait_for_end(process) + _wait_until_none(ground.orphans)
+    if victim != "all":  # if the guard process was killed too, the next start removes the remains
+        left += _wait_until_none(ground.files)
     left += ground.damaged()
     if run_next:
-        left += ground.next_run() + _until_none(ground.files)
+        left += ground.next_run() + _wait_until_none(ground.files)
     return Killed(victim, by, after, tuple(left))
 
 
 def _kill_window(ground: Ground, process: subprocess.Popen[bytes], victim: str, number: int) -> None:
     import psutil
 
-    killed = {"engine": ground.engines, "engine and window": ground.engines, "all": ground.processes}
+    targets = {"engine": ground.engines, "engine and window": ground.engines, "all": ground.processes}
     with contextlib.suppress(psutil.Error):
-        for each in killed.get(victim, list)():
+        for each in targets.get(victim, list)():
             each.kill()
     if victim == "engine":
-        time.sleep(0.5)  # it starts another
+        time.sleep(0.5)  # the window starts another engine
         number = signal.SIGTERM
     process.send_signal(number)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> list[str]:
+def _wait_for_end(process: subprocess.Popen[bytes]) -> list[str]:
     try:
         process.communicate(timeout=_PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        return ["it went on"]
+        return ["it did not end"]
     return []
 
 
-def _until_none(find: Callable[[], list[str]]) -> list[str]:
-    """Wait until there is nothing left; return what there still is after a long time."""
+def _wait_until_none(find: Callable[[], list[str]]) -> list[str]:
+    """Wait until nothing remains; return what remains after the time limit."""
     end = time.monotonic() + _PATIENCE_S
-    while (found := find()) and time.monotonic() < end:
+    while (remains := find()) and time.monotonic() < end:
         time.sleep(0.05)
-    return found
+    return remains
 
 
 @contextlib.contextmanager
@@ -247,50 +247,50 @@ def kills(
     every: int = 1,
     jobs: int = 1,
 ) -> Iterator[Killed]:
-    """Kill each of the victims, and yield what came of it, as it comes.
+    """Kill each of the victims, and yield the results as they come.
 
     Parameters
     ----------
     folder : Path
-        An empty one.
+        An empty folder.
     victims : sequence of str
-        Of `VICTIMS`.
+        Names from `VICTIMS`.
     seed : int
-        Of the signals and the moments, which are the same for any number of jobs.
+        Seed of the signals and the moments, which do not depend on the number of jobs.
     commands : sequence of tuple of str
-        What may be killed as a command.
+        Commands to kill for the victim "command".
     every : int
-        After so many kills the next run is looked at.
+        Number of kills between checks of the next run.
     jobs : int
-        How many are killed at the same time, each where it has folders and an environment of its own.
+        Kills at the same time, each with separate folders and a separate environment.
     """
-    _hear_all()
+    _restore_signals()
     chance = random.Random(seed)
     waiting: queue.SimpleQueue[tuple[str, str, float, bool]] = queue.SimpleQueue()
     for number, victim in enumerate(victims, 1):
         waiting.put((victim, chance.choice(SIGNALS), chance.random(), number % every == 0))
-    come: queue.SimpleQueue[Killed | Exception] = queue.SimpleQueue()
+    results: queue.SimpleQueue[Killed | Exception] = queue.SimpleQueue()
 
-    def work(own: Path) -> None:
+    def work(job_folder: Path) -> None:
         try:
-            own.mkdir()
+            job_folder.mkdir()
             with _folder_in_memory() as memory, contextlib.suppress(queue.Empty):
-                ground = Ground(own, memory, commands)
+                ground = Ground(job_folder, memory, commands)
                 while True:
                     victim, by, moment, run_next = waiting.get_nowait()
-                    come.put(kill(ground, victim, by, moment, run_next=run_next))
+                    results.put(kill(ground, victim, by, moment, run_next=run_next))
         except Exception as error:
-            come.put(error)
+            results.put(error)
 
     threads = [threading.Thread(target=work, args=(folder / str(job),)) for job in range(jobs)]
     for thread in threads:
         thread.start()
     try:
         for _ in victims:
-            killed = come.get()
-            if isinstance(killed, Exception):
-                raise killed
-            yield killed
+            result = results.get()
+            if isinstance(result, Exception):
+                raise result
+            yield result
     finally:
         with contextlib.suppress(queue.Empty):
             while True:
@@ -300,18 +300,18 @@ def kills(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Kill; return 0 where nothing was left ever."""
+    """Kill, and return 0 if no kill left anything behind."""
     parser = argparse.ArgumentParser(prog="python -m tools.kills", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--times", type=int, default=200, help="how many times (200)")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments and the signals (1)")
-    parser.add_argument("--jobs", type=int, default=1, help="how many at the same time (1)")
+    parser.add_argument("--times", type=int, default=200, help="number of kills (default: 200)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the moments and the signals (default: 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="kills at the same time (default: 1)")
     options = parser.parse_args(arguments)
     bad: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         victims = list(itertools.islice(itertools.cycle(VICTIMS), options.times))
         for number, killed in enumerate(kills(Path(folder), victims, options.seed, jobs=options.jobs), 1):
-            what = f"{number}: {killed.victim} by {killed.by} after {killed.after_s:.2f} s"
-            print(f"{what}: {'; '.join(killed.left) or 'nothing left'}", flush=True)
+            event = f"{number}: {killed.victim} by {killed.by} after {killed.after_s:.2f} s"
+            print(f"{event}: {'; '.join(killed.left) or 'nothing left'}", flush=True)
             bad[killed.victim] += bool(killed.left)
     print(", ".join(f"{victim}: {bad[victim]} bad" for victim in VICTIMS))
     return 1 if sum(bad.values()) else 0

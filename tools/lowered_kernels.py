@@ -1,7 +1,7 @@
-"""Whether the front end takes the kernels that nvcc takes: of public files that nvcc compiles, each kernel is lowered.
+"""Check that the front end supports the kernels that nvcc compiles: lower each kernel of public CUDA files.
 
-Kernels are those that nvcc makes machine code of, so that of a template there are the instances that the file launches.
-What headers of the toolkit define is left out.
+The kernels are those for which nvcc generates machine code, so templates count with the instances that the file
+launches. Kernels that the toolkit's headers define are excluded.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from gpu.simulator.module import SimulatedModule
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = 120
 _SECONDS = 300
-"""Of computing, that nvcc, or the front end, may take for a file."""
+"""Limit of computing time for nvcc and for the front end, per file."""
 _NVCC = (
     *("nvcc", "-arch=sm_90", "-std=c++17", "-w", "-ptx"),
-    "-DcudaThreadSynchronize=cudaDeviceSynchronize",  # which CUDA 13 has no more, and much of Rodinia calls
+    "-DcudaThreadSynchronize=cudaDeviceSynchronize",  # removed in CUDA 13, but called by much of Rodinia
 )
-_OF_TOOLKIT = re.compile(r"^(?:thrust|cub|cuda|cooperative_groups|cutlass|nvcuda)::")
+_TOOLKIT_NAME = re.compile(r"^(?:thrust|cub|cuda|cooperative_groups|cutlass|nvcuda)::")
 _INTERNAL = re.compile(r"\b(?:_INTERNAL|_GLOBAL_)\w*::|\(anonymous namespace\)::")
 _ENTRY = re.compile(r"^\s*(?:\.visible |\.weak )?\.entry (\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """What came of a file.
+    """Lowered and refused kernels of a file.
 
     Parameters
     ----------
     name : str
-        Below the folder of its collection.
+        Path below the folder of its collection.
     lowered : tuple of str
-        The kernels that are, as a user reads them.
+        Lowered kernels, as a user reads their names.
     refused : dict of str to str
-        Why each of the others is not.
+        The reason for each of the others.
     """
 
     name: str
@@ -59,17 +59,17 @@ class CheckedFile:
 
     @property
     def count(self) -> int:
-        """How many kernels it has."""
+        """Number of kernels."""
         return len(self.lowered) + len(self.refused)
 
 
 def cuda_files(folder: Path, within: str) -> list[Path]:
-    """Return the CUDA files of a collection; `within` is a pattern of its folders."""
+    """Return the CUDA files of a collection; `within` is a glob pattern of its folders."""
     return [path for top in sorted(folder.glob(within)) for path in sorted(top.rglob("*.cu")) if path.is_file()]
 
 
 def options_of(file: Path, top: Path) -> tuple[list[Path], dict[str, str]]:
-    """Return the folders of includes and the macros that the nearest makefile names in plain words."""
+    """Return the include folders and macros that the nearest makefile names without variables."""
     for folder in (file.parent, *file.parent.parents):
         for name in ("Makefile", "makefile"):
             if (folder / name).is_file():
@@ -85,43 +85,44 @@ def options_of(file: Path, top: Path) -> tuple[list[Path], dict[str, str]]:
 
 
 def entries(file: Path, top: Path) -> list[str] | None:
-    """Return the symbols of the kernels that nvcc makes of a file; None where it does not compile."""
+    """Return the symbols of the kernels that nvcc generates for a file; None if it does not compile."""
     dirs, macros = options_of(file, top)
     include = [f"-I{each}" for each in (file.parent, *dirs)]
     define = [f"-D{name}={value}" for name, value in macros.items()]
-    with tempfile.TemporaryDirectory() as held:
-        target = Path(held, "made.ptx")
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "kernels.ptx")
         command = [*_NVCC, *include, *define, "-o", str(target), str(file)]
         if _run(command).returncode:
             return None
         return _ENTRY.findall(target.read_text("utf-8", "replace"))
 
 
-def _run(command: Sequence[str], given: str = "") -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
     limited = ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command]
-    return subprocess.run(limited, input=given, capture_output=True, text=True, errors="replace", check=False)
+    return subprocess.run(limited, input=text, capture_output=True, text=True, errors="replace", check=False)
 
 
 def names_of(symbols: Sequence[str]) -> dict[str, str]:
-    """Return the kernels that symbols stand for, as they are written in C++; those of the toolkit are left out."""
-    shown = [_INTERNAL.sub("", each) for each in _run(["c++filt"], "\n".join(symbols)).stdout.splitlines()]
-    found = {symbol: kernel_name(each, 0) for symbol, each in zip(symbols, shown, strict=True)}
-    return {symbol: name for symbol, name in found.items() if not _OF_TOOLKIT.match(name)}
+    """Return the kernels' C++ names by their symbols, without those of the toolkit."""
+    demangled = [_INTERNAL.sub("", each) for each in _run(["c++filt"], "\n".join(symbols)).stdout.splitlines()]
+    names = {symbol: kernel_name(each, 0) for symbol, each in zip(symbols, demangled, strict=True)}
+    return {symbol: name for symbol, name in names.items() if not _TOOLKIT_NAME.match(name)}
 
 
 def checked(file: Path, top: Path, symbols: Sequence[str]) -> CheckedFile:
-    """Lower each kernel of a file that nvcc has, in a process of its own."""
+    """Lower each of nvcc's kernels of a file, in a separate process."""
     names = names_of(symbols)
     command = [sys.executable, "-m", "tools.lowered_kernels", str(file), str(top)]
-    done = subprocess.run(
+    process = subprocess.run(
         ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command],
         input=json.dumps(names), capture_output=True, text=True, errors="replace", check=False, cwd=ROOT,
     )  # fmt: skip
-    said = dict(json.loads(line) for line in done.stdout.splitlines())
-    told = (*done.stderr.strip().splitlines(), f"it ended with {done.returncode}")[-1 if done.stderr.strip() else 0]
-    reasons = {symbol: said.get(symbol, told) for symbol in names}
-    of_one_name = Counter(names.values())
-    shown = {symbol: name if of_one_name[name] == 1 else f"{name} {symbol}" for symbol, name in names.items()}
+    printed_reasons = dict(json.loads(line) for line in process.stdout.splitlines())
+    errors = process.stderr.strip()
+    failure = (*errors.splitlines(), f"it ended with {process.returncode}")[-1 if errors else 0]
+    reasons = {symbol: printed_reasons.get(symbol, failure) for symbol in names}
+    counts = Counter(names.values())
+    shown = {symbol: name if counts[name] == 1 else f"{name} {symbol}" for symbol, name in names.items()}
     return CheckedFile(
         str(file.relative_to(top)),
         tuple(shown[symbol] for symbol, reason in reasons.items() if not reason),
@@ -130,7 +131,7 @@ def checked(file: Path, top: Path, symbols: Sequence[str]) -> CheckedFile:
 
 
 def _lower_all(file: Path, top: Path, names: Mapping[str, str]) -> None:
-    """Print a line for each kernel: its symbol, and why it is not lowered."""
+    """Print a line for each kernel: its symbol, and why it cannot be lowered, or ""."""
     dirs, macros = options_of(file, top)
     module: SimulatedModule | None = None
     for symbol, name in names.items():
@@ -156,40 +157,42 @@ def sample(
     known: dict[str, list[str] | None],
     keep: Callable[[], None],
 ) -> Iterator[tuple[Path, list[str]]]:
-    """Yield as many files as are wanted, at random, of those that nvcc compiles and that have kernels.
+    """Yield a random sample of the files that nvcc compiles and that have kernels.
 
     Parameters
     ----------
     files : sequence of Path
     top : Path
+        Folder of the collection.
     wanted, seed : int
+        Size of the sample, and its seed.
     known : dict
-        What nvcc said of files before; what it says now is added.
+        nvcc's symbols of each file from earlier runs; new ones are added.
     keep : callable
-        Called when something was added.
+        Called after an addition.
     """
-    drawn = list(files)
-    random.Random(seed).shuffle(drawn)
-    found = 0
+    shuffled = list(files)
+    random.Random(seed).shuffle(shuffled)
+    count = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for first in range(0, len(drawn), 8):
-            if found >= wanted:
+        for first in range(0, len(shuffled), 8):
+            if count >= wanted:
                 return
-            some = drawn[first : first + 8]
-            new = [file for file in some if str(file.relative_to(top)) not in known]
+            batch = shuffled[first : first + 8]
+            new = [file for file in batch if str(file.relative_to(top)) not in known]
             for file, symbols in zip(new, pool.map(lambda each: entries(each, top), new), strict=True):
                 known[str(file.relative_to(top))] = symbols
             if new:
                 keep()
-            for file in some:
+            for file in batch:
                 symbols = known[str(file.relative_to(top))]
-                if symbols and names_of(symbols) and found < wanted:
-                    found += 1
+                if symbols and names_of(symbols) and count < wanted:
+                    count += 1
                     yield file, symbols
 
 
 def compiler_is_here() -> bool:
-    """Whether there is an nvcc."""
+    """Return whether nvcc is on PATH."""
     return shutil.which("nvcc") is not None
 
 

@@ -1,4 +1,4 @@
-"""What this machine is and has, found out without changing it."""
+"""Properties of this machine, detected without changing it: libraries, display, driver, toolkits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OFFSCREEN_LIBRARIES: dict[str, str] = {
     "libfontconfig.so.1": "libfontconfig1",
     "libglib-2.0.so.0": "libglib2.0-0",
 }
-"""The system's libraries that Qt needs to draw without a screen, and Debian's packages of them."""
+"""System libraries that Qt needs to draw without a screen, with their Debian packages."""
 
 WINDOW_LIBRARIES: dict[str, str] = OFFSCREEN_LIBRARIES | {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
@@ -38,24 +38,24 @@ WINDOW_LIBRARIES: dict[str, str] = OFFSCREEN_LIBRARIES | {
     "libxcb-xfixes.so.0": "libxcb-xfixes0",
     "libxcb-xkb.so.1": "libxcb-xkb1",
 }
-"""Those of a window: what Qt's xcb plugin loads."""
+"""System libraries that Qt's xcb plugin needs for a window, with their Debian packages."""
 
 FONT_PACKAGE = "fonts-dejavu-core"
 _FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.local/share/fonts", "~/.fonts")
-_HEADERS = ("cuda.h", "cudaProfiler.h", "curand.h")  # what PyCUDA includes; a small toolkit may lack the later two
-_X_SOCKETS = "/tmp/.X11-unix"  # a fixed name, where every X server on this machine listens
+_HEADERS = ("cuda.h", "cudaProfiler.h", "curand.h")  # PyCUDA includes these; a small toolkit may lack the last two
+_X_SOCKETS = "/tmp/.X11-unix"  # the fixed folder of the sockets of this machine's X servers
 
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A CUDA toolkit: its folder, and its version such as (13, 0)."""
+    """Folder of a CUDA toolkit, and its version, such as (13, 0)."""
 
     folder: Path
     version: tuple[int, int]
 
 
 def loads(library: str) -> bool:
-    """Whether the system's loader finds a library and all that it needs."""
+    """Return whether the system's loader finds a library and all its dependencies."""
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -64,7 +64,7 @@ def loads(library: str) -> bool:
 
 
 def missing_libraries(libraries: Mapping[str, str], can_load: Callable[[str], bool] | None = None) -> dict[str, str]:
-    """Return those of some libraries that do not load, and their packages."""
+    """Return the libraries that do not load, with their packages."""
     if platform.system() != "Linux":
         return {}
     can_load = can_load or loads
@@ -72,12 +72,12 @@ def missing_libraries(libraries: Mapping[str, str], can_load: Callable[[str], bo
 
 
 def apt_line(packages: Sequence[str]) -> str:
-    """Return what a user types to install packages."""
+    """Return the command that installs packages."""
     return f"sudo apt-get install -y --no-install-recommends {' '.join(packages)}"
 
 
 def missing_qt_packages(libraries: Mapping[str, str], can_load: Callable[[str], bool] = loads) -> list[str]:
-    """Return the packages of those libraries that do not load, and of a font where there is none."""
+    """Return the packages of the libraries that do not load, and of a font if there is none."""
     if platform.system() != "Linux":
         return []
     missing = list(missing_libraries(libraries, can_load).values())
@@ -95,7 +95,7 @@ def _has_font() -> bool:
 
 
 def apt_prefix(which: Callable[[str], str | None] = shutil.which) -> list[str] | None:
-    """Return what goes before apt-get so that it may install; None where there is no apt or no right to."""
+    """Return the command prefix with which apt-get may install; None without apt or without permission."""
     if not which("apt-get"):
         return None
     if os.geteuid() == 0:
@@ -106,18 +106,18 @@ def apt_prefix(which: Callable[[str], str | None] = shutil.which) -> list[str] |
 
 
 def has_display(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a window can open: on Linux, an X or Wayland server answers."""
+    """Return whether a window can open: on Linux, whether an X or Wayland server responds."""
     if platform.system() != "Linux" or environment.get("QT_QPA_PLATFORM"):
         return True
     if environment.get("WAYLAND_DISPLAY"):
         return True
-    return bool(environment.get("DISPLAY")) and _x_server_answers(environment["DISPLAY"])
+    return bool(environment.get("DISPLAY")) and _x_server_responds(environment["DISPLAY"])
 
 
-def _x_server_answers(display: str) -> bool:
+def _x_server_responds(display: str) -> bool:
     match = re.fullmatch(r"(?:unix)?([^:]*):(\d+)(?:\.\d+)?", display)
     if not match:
-        return True  # a form not known here is Qt's to judge
+        return True  # leave an unknown form to Qt
     host, number = match[1], int(match[2])
     addresses: Iterable[tuple[socket.AddressFamily, object]]
     if host:
@@ -129,10 +129,10 @@ def _x_server_answers(display: str) -> bool:
             (socket.AF_UNIX, f"\0{path}"),
             (socket.AF_INET, ("localhost", 6000 + number)),
         ]
-    return any(_answers(family, address) for family, address in addresses)
+    return any(_accepts_connection(family, address) for family, address in addresses)
 
 
-def _answers(family: socket.AddressFamily, address: object) -> bool:
+def _accepts_connection(family: socket.AddressFamily, address: object) -> bool:
     with socket.socket(family, socket.SOCK_STREAM) as connection:
         connection.settimeout(2)
         try:
@@ -143,7 +143,7 @@ def _answers(family: socket.AddressFamily, address: object) -> bool:
 
 
 def driver_cuda_version() -> tuple[int, int] | None:
-    """Return the newest CUDA version that the NVIDIA driver knows; None without a driver."""
+    """Return the newest CUDA version that the NVIDIA driver supports; None without a driver."""
     name = "nvcuda.dll" if platform.system() == "Windows" else "libcuda.so.1"
     try:
         library = ctypes.CDLL(name)
@@ -156,43 +156,43 @@ def driver_cuda_version() -> tuple[int, int] | None:
 
 
 def driver_library() -> Path | None:
-    """Return where libcuda.so.1 lies, as the loader finds it."""
+    """Return the path of libcuda.so.1 as the loader finds it; None without a driver."""
     try:
         ctypes.CDLL("libcuda.so.1")
         mapped = Path("/proc/self/maps").read_text("utf-8", "replace")
     except OSError:
         return None
-    found = re.search(r"\s(/\S*libcuda\.so\S*)$", mapped, re.MULTILINE)
-    return Path(found[1]) if found else None
+    match = re.search(r"\s(/\S*libcuda\.so\S*)$", mapped, re.MULTILINE)
+    return Path(match[1]) if match else None
 
 
 def toolkits() -> list[Toolkit]:
-    """Return the CUDA toolkits of this machine: the one on PATH first, then newest first."""
+    """Return this machine's CUDA toolkits: the one on PATH first, then the newest first."""
     on_path = shutil.which("nvcc")
-    named = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT") if os.environ.get(name)]
+    variables = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT") if os.environ.get(name)]
     folders = [Path(on_path).resolve().parents[1]] if on_path else []
-    folders += [Path(name) for name in named]
+    folders += [Path(name) for name in variables]
     installed = [toolkit for folder in Path("/usr/local").glob("cuda*") if (toolkit := read_toolkit(folder))]
     first = [toolkit for folder in folders if (toolkit := read_toolkit(folder))]
     return first + sorted(installed, key=lambda toolkit: toolkit.version, reverse=True)
 
 
 def read_toolkit(folder: Path) -> Toolkit | None:
-    """Return the toolkit in a folder; None where there is none that can build."""
+    """Return the toolkit in a folder; None if the folder has no toolkit that can build PyCUDA."""
     nvcc = folder / "bin" / "nvcc"
     includes = [folder / "include", *folder.glob("targets/*/include")]
     if not nvcc.exists() or not any(all((include / name).exists() for name in _HEADERS) for include in includes):
         return None
     try:
-        said = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+        output = subprocess.run([nvcc, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
-    release = re.search(r"release (\d+)\.(\d+)", said)
+    release = re.search(r"release (\d+)\.(\d+)", output)
     return Toolkit(folder, (int(release[1]), int(release[2]))) if release else None
 
 
 def missing_build_packages(python_include: str | None = None) -> list[str]:
-    """Return the packages that compiling a Python extension needs and this machine lacks."""
+    """Return the missing packages for compiling a Python extension."""
     include = python_include or sysconfig.get_paths()["include"]
     packages = [] if shutil.which("g++") or shutil.which("c++") else ["g++"]
     if not Path(include, "Python.h").exists():

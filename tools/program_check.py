@@ -1,9 +1,9 @@
 """Run public CUDA programs on the simulator, and write docs/programs.md: python -m tools.program_check.
 
-Rodinia's programs that need no file of data, and a sample of HeCBench's that check their own result; and where nvcc is
-here, which kernels of what it compiles the front end lowers. Both are cloned for this run (`_SOURCES` says from where),
-or read where `--rodinia` and `--hecbench` say; nothing of them is kept. It takes about an hour; with `--kept FOLDER` a
-run that was ended goes on where it was. Remove a file of that folder to have its part measured anew.
+The programs are Rodinia's that need no data file, and a sample of HeCBench's that check their own result; with nvcc,
+also the share of kernels compiled by nvcc that the front end lowers. Both collections are cloned for this run (from
+`_SOURCES`), or read from `--rodinia` and `--hecbench`, and deleted afterwards. It takes about an hour; with
+`--kept FOLDER` an interrupted run continues. Remove a file of that folder to measure its part again.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "programs.md"
 _SOURCES = {"rodinia": "https://github.com/yuhc/gpu-rodinia", "hecbench": "https://github.com/zjin-lcf/HeCBench"}
 _SECONDS = 120
-"""Of a processor's computing, all threads together, that a program may take: other work does not count against it."""
+"""Limit of a program's computing time, all threads together, so that other work does not count."""
 _CLOCK_SECONDS = 15 * _SECONDS
-"""By the clock, for one that waits without end."""
+"""Limit by the clock, for programs that wait forever."""
 _SAMPLE = 60
 _SEED = 1
 _LARGEST = 1 << 10
-"""What a number among a program's arguments is halved down to: they are for GPUs."""
+"""Limit down to which numbers among a program's arguments are halved: they are meant for GPUs."""
 
 _REPEATED = 10_000
-"""What a program's only argument is at most where it says how often a kernel is run."""
+"""Largest value of a program's only argument that is taken as the number of repetitions of a kernel."""
 _SOURCE_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
 
 _LIBRARIES = re.compile(
@@ -51,22 +51,22 @@ _LIBRARIES = re.compile(
     r"|cuda/|cute/|nvrtc|GL/|boost/|opencv|omp\.h|cuco)"
 )
 _SAYS_RIGHT = re.compile(r"\bPASS(ED)?\b|\bSUCCESS(FUL)?\b", re.IGNORECASE)
-_MISTAKE = "ended by a mistake"
-"""What the command says of a launch."""
+_MISTAKE = "ended with an error"
+"""The command's message about a failed launch."""
 _SAYS_WRONG = re.compile(r"\bFAIL(ED|URE)?\b|\bmismatch", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class CheckedProgram:
-    """What came of a program.
+    """Result of a program.
 
     Parameters
     ----------
     name : str
     right : bool or None
-        None where it does not say.
+        Whether it is correct; None if it prints no verdict.
     why : str
-        What was wrong; of a right one what it was compared with, or "".
+        The error; for a correct program what it was compared with, or "".
     """
 
     name: str
@@ -76,20 +76,20 @@ class CheckedProgram:
 
 @dataclass(frozen=True)
 class RodiniaProgram:
-    """A program of Rodinia's, how it is run, and what tells that it is right.
+    """A program of Rodinia, how to run it, and how to judge its output.
 
     Parameters
     ----------
     folder : str
-        Below `cuda`.
+        Folder below `cuda`.
     files : tuple of str
     arguments : tuple of str
     options : tuple of str
-        Of the command `program`.
+        Options of the command `program`.
     judged_by : str
-        What tells that it is right, besides that it ends well and no checker finds anything; may be empty.
+        Method of `judge`; "" if only the exit code and the checkers count.
     judge : callable
-        Returns of the output what is wrong with it; "" where nothing is.
+        Returns the error in an output, or "".
     """
 
     folder: str
@@ -100,32 +100,33 @@ class RodiniaProgram:
     judge: Callable[[str], str]
 
 
-def _ends(said: str) -> str:
-    """Nothing is printed that could be judged."""
+def _no_verdict(output: str) -> str:
+    """Accept any output: the program prints nothing that could be judged."""
     return ""
 
 
-def _lud(said: str) -> str:
-    return "" if ">>>Verify<<<" in said and "dismatch" not in said else "its own check finds a difference"
+def _lud(output: str) -> str:
+    return "" if ">>>Verify<<<" in output and "dismatch" not in output else "its own check finds a difference"
 
 
-def _pathfinder(said: str) -> str:
-    """The weights are printed, the first row behind them, and the least costs to reach the last row."""
-    rows = [[int(x) for x in line.split()] for line in said.splitlines() if re.fullmatch(r"(\d+ )+", line)]
+def _pathfinder(output: str) -> str:
+    """Judge the printed costs: the output has the weights, the first row again, and the least costs per column."""
+    rows = [[int(x) for x in line.split()] for line in output.splitlines() if re.fullmatch(r"(\d+ )+", line)]
     if len(rows) < 3:
         return "it prints no paths"
-    *weights, _, found = rows
+    *weights, _, printed_costs = rows
     costs = weights[0]
     for row in weights[1:]:
         costs = [each + min(costs[max(place - 1, 0) : place + 2]) for place, each in enumerate(row)]
-    return "" if costs == found else f"{sum(a != b for a, b in zip(costs, found, strict=True))} paths differ"
+    differing = sum(a != b for a, b in zip(costs, printed_costs, strict=True))
+    return "" if costs == printed_costs else f"{differing} paths differ"
 
 
 RODINIA = (
     RodiniaProgram(
-        "backprop", ("facetrain.c", "imagenet.c", "backprop.c", "backprop_cuda.cu"), ("1024",), (), "", _ends
+        "backprop", ("facetrain.c", "imagenet.c", "backprop.c", "backprop_cuda.cu"), ("1024",), (), "", _no_verdict
     ),
-    RodiniaProgram("gaussian", ("gaussian.cu",), ("-s", "16"), (), "", _ends),
+    RodiniaProgram("gaussian", ("gaussian.cu",), ("-s", "16"), (), "", _no_verdict),
     RodiniaProgram(
         "lavaMD",
         (
@@ -135,7 +136,7 @@ RODINIA = (
         ("-boxes1d", "2"),
         ("-I", "."),
         "",
-        _ends,
+        _no_verdict,
     ),
     RodiniaProgram(
         "lud/cuda",
@@ -145,14 +146,14 @@ RODINIA = (
         "its own check",
         _lud,
     ),
-    RodiniaProgram("nw", ("needle.cu",), ("64", "10"), (), "", _ends),
+    RodiniaProgram("nw", ("needle.cu",), ("64", "10"), (), "", _no_verdict),
     RodiniaProgram(
         "particlefilter",
         ("ex_particle_CUDA_naive_seq.cu",),
         ("-x", "32", "-y", "32", "-z", "4", "-np", "100"),
         (),
         "",
-        _ends,
+        _no_verdict,
     ),
     RodiniaProgram(
         "particlefilter",
@@ -160,7 +161,7 @@ RODINIA = (
         ("-x", "32", "-y", "32", "-z", "4", "-np", "100"),
         (),
         "",
-        _ends,
+        _no_verdict,
     ),
     RodiniaProgram(
         "pathfinder",
@@ -170,39 +171,39 @@ RODINIA = (
         "least costs, in Python",
         _pathfinder,
     ),
-    RodiniaProgram("srad/srad_v2", ("srad.cu",), ("64", "64", "0", "31", "0", "31", "0.5", "2"), (), "", _ends),
+    RodiniaProgram("srad/srad_v2", ("srad.cu",), ("64", "64", "0", "31", "0", "31", "0.5", "2"), (), "", _no_verdict),
     RodiniaProgram(
         "streamcluster",
         ("streamcluster_cuda_cpu.cpp", "streamcluster_cuda.cu"),
         ("3", "5", "16", "256", "256", "100", "none", "output.txt", "1"),
         (),
         "",
-        _ends,
+        _no_verdict,
     ),
 )
-"""Those that need neither a file of data nor OpenGL, with the sizes of a simulation."""
+"""Programs that need neither a data file nor OpenGL, with sizes for a simulation."""
 
 
 def run_rodinia(program: RodiniaProgram, folder: Path) -> CheckedProgram:
-    """Run a program of Rodinia's."""
+    """Run a program of Rodinia."""
     where = folder / "cuda" / program.folder
-    code, said, complained = _program(where, program.files, ["--check", *program.options], program.arguments)
+    code, output, errors = _program(where, program.files, ["--check", *program.options], program.arguments)
     name = f"{program.folder} {program.files[0]}"
     if code is None:
-        return CheckedProgram(name, False, complained)
-    found = re.search(r"^1\. (.*(?:\n   \S.*)*)", complained, re.MULTILINE)
-    wrong = re.search(r"; (\d+) findings?\.", complained)
-    if code not in (0, 1) or (code and wrong is None):
-        return CheckedProgram(name, False, _reason(code, said, complained))
-    if wrong is not None and found is not None:
-        return CheckedProgram(name, False, " ".join(found[1].split()))
-    why = program.judge(said)
-    return CheckedProgram(name, not why, why or program.judged_by)
+        return CheckedProgram(name, False, errors)
+    first_finding = re.search(r"^1\. (.*(?:\n   \S.*)*)", errors, re.MULTILINE)
+    has_findings = re.search(r"; (\d+) findings?\.", errors)
+    if code not in (0, 1) or (code and has_findings is None):
+        return CheckedProgram(name, False, _reason(code, output, errors))
+    if has_findings is not None and first_finding is not None:
+        return CheckedProgram(name, False, " ".join(first_finding[1].split()))
+    reason = program.judge(output)
+    return CheckedProgram(name, not reason, reason or program.judged_by)
 
 
 def hecbench_programs(folder: Path) -> list[Path]:
-    """Return the folders of the programs that check their own result, and need neither data nor a library."""
-    found = []
+    """Return the folders of the programs that check their own result and need neither data nor a library."""
+    folders = []
     for makefile in sorted((folder / "src").glob("*-cuda/Makefile")):
         recipe = hecbench_recipe(makefile.parent)
         if recipe is None or not all(_is_plain(word) for word in recipe.arguments):
@@ -211,24 +212,24 @@ def hecbench_programs(folder: Path) -> list[Path]:
             path.read_text("utf-8", "replace") for path in makefile.parent.rglob("*") if path.suffix in _SOURCE_SUFFIXES
         ]
         if any(re.search(r"\bPASS", text) for text in texts) and not any(_LIBRARIES.search(text) for text in texts):
-            found.append(makefile.parent)
-    return found
+            folders.append(makefile.parent)
+    return folders
 
 
 def _is_plain(word: str) -> bool:
-    """Whether an argument names no file."""
+    """Return whether an argument is not a file name."""
     is_number = re.fullmatch(r"-?\d+(\.\d*)?(e-?\d+)?", word) is not None
     return is_number or not ("/" in word or "." in word)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a makefile says of a program.
+    """How to build and run a program, from its makefile.
 
     Parameters
     ----------
     files, arguments, options : tuple of str
-        Its sources, what it is run with, and what the compiler is given of -I and -D.
+        Sources, arguments of the program, and the compiler's options -I and -D.
     """
 
     files: tuple[str, ...]
@@ -237,7 +238,7 @@ class Recipe:
 
 
 def hecbench_recipe(folder: Path) -> Recipe | None:
-    """Return how a program is made and run; None where its makefile does not say so in plain words."""
+    """Return how to build and run a program; None if its makefile uses variables for it."""
     text = (folder / "Makefile").read_text("utf-8", "replace").replace("\\\n", " ")
     files = [word for line in re.findall(r"^(?:\w+_)?source\s*=\s*(.+)$", text, re.MULTILINE) for word in line.split()]
     command = re.search(r"^run:.*\n(?:\t.*\n)*?\t.*?\./\S+[ \t]*(.*)", text, re.MULTILINE)
@@ -250,75 +251,77 @@ def hecbench_recipe(folder: Path) -> Recipe | None:
 
 
 def smaller(arguments: Sequence[str]) -> list[str]:
-    """Return arguments for a simulation: what is done again and again once, and large numbers halved until they fit."""
-    made = list(arguments)
-    for place, word in enumerate(made):
+    """Reduce arguments for a simulation: one repetition, and large numbers halved down to the limit."""
+    reduced = list(arguments)
+    for place, word in enumerate(reduced):
         if word.isdigit():
             number = int(word)
             while number > _LARGEST:
                 number //= 2
-            made[place] = str(number)
-    if made and made[-1].isdigit():
-        made[-1] = "1" if len(made) > 1 or int(arguments[-1]) <= _REPEATED else made[-1]
-    return made
+            reduced[place] = str(number)
+    if reduced and reduced[-1].isdigit():
+        reduced[-1] = "1" if len(reduced) > 1 or int(arguments[-1]) <= _REPEATED else reduced[-1]
+    return reduced
 
 
 def run_hecbench(folder: Path) -> CheckedProgram:
-    """Run a program of HeCBench's, and take it at its word."""
+    """Run a program of HeCBench, and use its own verdict."""
     recipe = hecbench_recipe(folder)
     assert recipe is not None
-    code, said, complained = _program(folder, recipe.files, ["--fast", *recipe.options], smaller(recipe.arguments))
+    code, output, errors = _program(folder, recipe.files, ["--fast", *recipe.options], smaller(recipe.arguments))
     name = folder.name.removesuffix("-cuda")
     if code is None:
-        return CheckedProgram(name, False, complained)
-    if code == 0 and not _SAYS_WRONG.search(said) and not _SAYS_RIGHT.search(said) and _MISTAKE not in complained:
+        return CheckedProgram(name, False, errors)
+    if code == 0 and not _SAYS_WRONG.search(output) and not _SAYS_RIGHT.search(output) and _MISTAKE not in errors:
         return CheckedProgram(name, None, "prints no verdict")
-    if code or _SAYS_WRONG.search(said) or not _SAYS_RIGHT.search(said):
-        return CheckedProgram(name, False, _reason(code, said, complained))
-    if _MISTAKE in complained:
-        return CheckedProgram(name, False, "a launch ended by a mistake")
+    if code or _SAYS_WRONG.search(output) or not _SAYS_RIGHT.search(output):
+        return CheckedProgram(name, False, _reason(code, output, errors))
+    if _MISTAKE in errors:
+        return CheckedProgram(name, False, "a launch ended with an error")
     return CheckedProgram(name, True)
 
 
-def _reason(code: int, said: str, complained: str) -> str:
-    lines = [line for line in complained.splitlines() if line.startswith("lockstep: ") and "launch" not in line[:40]]
+def _reason(code: int, output: str, errors: str) -> str:
+    lines = [line for line in errors.splitlines() if line.startswith("lockstep: ") and "launch" not in line[:40]]
     lines = [line for line in lines if "In file included" not in line and "In function" not in line]
-    errors = [line for line in complained.splitlines() if "error" in line or "undefined reference" in line]
-    wrong = _SAYS_WRONG.search(said)
-    text = (*lines, *errors, *([said[wrong.start() :].partition("\n")[0]] if wrong else []), f"it ends with {code}")[0]
+    error_lines = [line for line in errors.splitlines() if "error" in line or "undefined reference" in line]
+    wrong = _SAYS_WRONG.search(output)
+    verdict = [output[wrong.start() :].partition("\n")[0]] if wrong else []
+    text = (*lines, *error_lines, *verdict, f"it ends with {code}")[0]
     return text.removeprefix("lockstep: ")
 
 
 def _program(
     folder: Path, files: Sequence[str], options: Sequence[str], arguments: Sequence[str]
 ) -> tuple[int | None, str, str]:
-    """Return a program's exit code and what it said; of one that took too long None, and that."""
+    """Return a program's exit code, output and errors; None, "" and the reason if it takes too long."""
     command = [sys.executable, str(ROOT / "main.py"), "program", *files, *options, "--", *arguments]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["/bin/sh", "-c", f'ulimit -t {_SECONDS}; exec "$@"', "sh", *command],
             cwd=folder, capture_output=True, timeout=_CLOCK_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return None, "", f"it does not end within {_CLOCK_SECONDS // 60} minutes by the clock"
-    if re.search("SIGXCPU|crashed: SIGKILL", done.stderr.decode(errors="replace")):
+    errors = process.stderr.decode(errors="replace")
+    if re.search("SIGXCPU|crashed: SIGKILL", errors):
         return None, "", f"it computes for more than {_SECONDS} s"
-    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    return process.returncode, process.stdout.decode(errors="replace"), errors
 
 
 @dataclass
 class Findings:
-    """What the page tells.
+    """Contents of the page.
 
     Parameters
     ----------
     rodinia, hecbench : list of CheckedProgram
     candidates : int
-        The programs of HeCBench's that the sample is drawn from.
+        Programs of HeCBench from which the sample is drawn.
     left_out : int
-        Those of the sample that had no time to run.
+        Programs of the sample that did not run in time.
     kernels : dict of str to list of CheckedFile
-        By the collection and the sample; empty where there is no nvcc.
+        By the collection and the sample; empty without nvcc.
     """
 
     rodinia: list[CheckedProgram] = field(default_factory=list)
@@ -330,44 +333,45 @@ class Findings:
 
 def page(found: Findings, day: str) -> str:
     """Return the text of the page."""
-    return "\n".join((*_of_programs(found, day), *_of_kernels(found.kernels))) + "\n"
+    return "\n".join((*_program_lines(found, day), *_kernel_lines(found.kernels))) + "\n"
 
 
-def _of_programs(found: Findings, day: str) -> Iterator[str]:
+def _program_lines(found: Findings, day: str) -> Iterator[str]:
     yield "# CUDA programs on the simulator"
     yield ""
     yield f"`make program_check` clones public programs ([Rodinia]({_SOURCES['rodinia']}),"
     yield f"[HeCBench]({_SOURCES['hecbench']})), runs them unchanged with `python main.py program`,"
-    yield f"and writes this page. This one is of {day}."
+    yield f"and writes this page. Date of this run: {day}."
     yield ""
-    yield "| programs | right | of | share |"
+    yield "| programs | correct | of | share |"
     yield "| --- | ---: | ---: | ---: |"
     for name, each in (("Rodinia", found.rodinia), ("HeCBench", found.hecbench)):
-        right, all_told = _counted(each)
-        yield f"| {name} | {right} | {all_told} | {100 * right / max(all_told, 1):.0f} % |"
+        correct, total = _counts(each)
+        yield f"| {name} | {correct} | {total} | {100 * correct / max(total, 1):.0f} % |"
     yield ""
-    yield "Of Rodinia all that need neither a file of data nor OpenGL, with the sizes of a simulation: one is right"
-    yield "that ends well while no checker finds anything, and gives what it is compared with, where that is said."
-    yield f"None may compute for more than {_SECONDS} s, all threads of a processor together."
+    yield "Rodinia: all programs that need neither a data file nor OpenGL, with sizes for a simulation. A program is"
+    yield "correct if it ends normally, no checker finds anything, and its output equals the reference, if there is"
+    yield "one."
+    yield f"The limit is {_SECONDS} s of computing, all threads of a processor together."
     yield ""
     yield "| Rodinia | |"
     yield "| --- | --- |"
     for program in found.rodinia:
         note = f" {note}" if (note := _NOTES.get(program.name, "")) and not program.right else ""
-        yield f"| `{program.name}` | {'right' if program.right else 'not right'}{_also(program.why)}{note} |"
+        yield f"| `{program.name}` | {'correct' if program.right else 'not correct'}{_also(program.why)}{note} |"
     yield ""
-    yield f"Of HeCBench {len(found.hecbench)} drawn at random from the {found.candidates} that print PASS for a result"
-    yield "that their own host code finds right, and need neither a file nor a library. What is repeated to be measured"
-    yield f"runs once; numbers among the arguments above {_LARGEST:,} are halved until they are not. Kernels run with"
+    yield f"HeCBench: {len(found.hecbench)} drawn at random from the {found.candidates} that print PASS when their own"
+    yield "host code accepts the result, and need neither a file nor a library. Repetitions for measuring run once;"
+    yield f"numbers among the arguments above {_LARGEST:,} are halved until they are not. Kernels run with"
     silent = [f"`{program.name}`" for program in found.hecbench if program.right is None]
-    yield f"`--fast`. Not counted, as they print no verdict for these arguments: {', '.join(silent) or 'none'}."
+    yield f"`--fast`. Not counted, since they print no verdict for these arguments: {', '.join(silent) or 'none'}."
     if found.left_out:
         yield ""
-        yield f"{found.left_out} more of the sample did not run: the time for it was up."
+        yield f"{found.left_out} more of the sample did not run within the time limit."
     yield ""
-    yield f"Right: {', '.join(f'`{program.name}`' for program in found.hecbench if program.right)}."
+    yield f"Correct: {', '.join(f'`{program.name}`' for program in found.hecbench if program.right)}."
     yield ""
-    yield "| not right | why |"
+    yield "| not correct | why |"
     yield "| --- | --- |"
     for program in found.hecbench:
         if program.right is False:
@@ -376,25 +380,25 @@ def _of_programs(found: Findings, day: str) -> Iterator[str]:
 
 
 _NOTES = {
-    "srad/srad_v2 srad.cu": "The finding is right: threads of the first row of blocks read above the image before the"
-    " value is replaced by the image's own.",
-    "glu": "It does not ask whether there was room for its two arrays of 4 GiB.",
-    "merge": "It indexes shared memory by the complement of an unsigned number, 16 GiB away: where addresses have 32"
-    " bits, as those of a GPU's shared memory, that comes round.",
-    "unfold": "It adds to memory that nobody has written, as `--check` says; on a GPU that is often zero.",
+    "srad/srad_v2 srad.cu": "The finding is an error of the program: threads of the first row of blocks read above the"
+    " image before the value is replaced by the image's own.",
+    "glu": "It does not check whether its two arrays of 4 GiB were allocated.",
+    "merge": "It indexes shared memory by the complement of an unsigned number, 16 GiB away: with 32-bit addresses, as"
+    " in a GPU's shared memory, the index wraps around.",
+    "unfold": "It adds to uninitialized memory, as `--check` reports; on a GPU that is often zero.",
 }
-"""What there is to say of programs that are not right."""
+"""Remarks on programs that are not correct."""
 
 
-def _of_kernels(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]:
+def _kernel_lines(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]:
     yield ""
-    yield "## Kernels that nvcc takes"
+    yield "## Kernels that nvcc compiles"
     yield ""
     if not kernels:
-        yield "Not measured here, as there is no nvcc."
+        yield "Not measured, since nvcc is not installed."
         return
-    yield "Of the files that nvcc compiles, the kernels that it makes machine code of, templates as they are launched,"
-    yield "without those of the toolkit's own headers; and how many of them the front end lowers."
+    yield "For the files that nvcc compiles: the kernels for which it generates machine code, templates as launched,"
+    yield "without those of the toolkit's headers; and how many of them the front end lowers."
     yield ""
     yield "| files | | kernels | lowered | share |"
     yield "| --- | ---: | ---: | ---: | ---: |"
@@ -404,12 +408,12 @@ def _of_kernels(kernels: Mapping[str, Sequence[CheckedFile]]) -> Iterator[str]:
     yield ""
     yield "| not lowered | kernel | why |"
     yield "| --- | --- | --- |"
-    told: set[tuple[str, str]] = set()
+    listed: set[tuple[str, str]] = set()
     for files in kernels.values():
         for file in files:
             for kernel, why in file.refused.items():
-                if (file.name, kernel) not in told:
-                    told.add((file.name, kernel))
+                if (file.name, kernel) not in listed:
+                    listed.add((file.name, kernel))
                     yield f"| {file.name} | `{_short(kernel, 60)}` | {_short(why)} |"
 
 
@@ -422,21 +426,21 @@ def _short(reason: str, letters: int = 160) -> str:
     return line if len(line) <= letters else f"{line[: letters - 3]}..."
 
 
-def _cloned(name: str, given: Path | None, held: Path) -> Path:
-    if given is not None:
-        return given
-    subprocess.run(["git", "clone", "--quiet", "--depth", "1", _SOURCES[name], str(held / name)], check=True)
-    return held / name
+def _clone(name: str, folder: Path | None, parent: Path) -> Path:
+    if folder is not None:
+        return folder
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", _SOURCES[name], str(parent / name)], check=True)
+    return parent / name
 
 
 class Kept:
-    """What was found before, and is added to; in memory alone where there is no folder.
+    """Results of earlier runs, with new ones added; in memory only without a folder.
 
     Parameters
     ----------
     folder : Path or None
     name : str
-        Of the file.
+        Name of the file, without suffix.
     """
 
     def __init__(self, folder: Path | None, name: str) -> None:
@@ -445,108 +449,120 @@ class Kept:
         self.found: dict[str, Any] = json.loads(self._path.read_text("utf-8")) if has and self._path else {}
 
     def keep(self, key: str, value: object) -> None:
-        """Add something."""
+        """Add a result and save."""
         self.found[key] = value
         self.save()
 
     def save(self) -> None:
-        """Write all, whole or not at all."""
+        """Write all results, atomically."""
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            made = self._path.with_suffix(".new")
-            made.write_text(json.dumps(self.found, indent=1), "utf-8")
-            made.replace(self._path)
+            new = self._path.with_suffix(".new")
+            new.write_text(json.dumps(self.found, indent=1), "utf-8")
+            new.replace(self._path)
 
 
 def _run_all(
     jobs: Mapping[str, Callable[[], CheckedProgram]], kept: Kept, deadline: float, pool: ThreadPoolExecutor
 ) -> list[CheckedProgram]:
-    """Run what is not known yet and begins before a deadline; return what is known then."""
+    """Run the jobs without a result until a deadline; return all results known then."""
     lock = threading.Lock()
 
-    def one(key: str) -> None:
+    def run_one(key: str) -> None:
         if key in kept.found or time.monotonic() >= deadline:
             return
-        program = _told(jobs[key]())
+        program = _print_result(jobs[key]())
         with lock:
             kept.keep(key, [program.name, program.right, program.why])
 
-    list(pool.map(one, jobs))
+    list(pool.map(run_one, jobs))
     return [CheckedProgram(*kept.found[key]) for key in jobs if key in kept.found]
 
 
 def _check_kernels(
     tops: Mapping[str, Path], folder: Path | None, sample: int, pool: ThreadPoolExecutor
 ) -> dict[str, list[CheckedFile]]:
-    """Lower the kernels of what nvcc compiles: all of Rodinia, and two samples of HeCBench."""
-    done = Kept(folder, "kernels")
+    """Lower the kernels that nvcc compiles: all of Rodinia, and two samples of HeCBench."""
+    results = Kept(folder, "kernels")
     tables: dict[str, list[CheckedFile]] = {}
-    for title, name, within, seed, wanted in (
+    for title, name, within, seed, sample_size in (
         ("Rodinia", "rodinia", "cuda", 1, sys.maxsize),
-        ("HeCBench, the sample that the front end was mended by", "hecbench", "src/*-cuda", 1, sample),
-        ("HeCBench, another one", "hecbench", "src/*-cuda", 2, sample),
+        ("HeCBench, the sample used to improve the front end", "hecbench", "src/*-cuda", 1, sample),
+        ("HeCBench, another sample", "hecbench", "src/*-cuda", 2, sample),
     ):
-        top, known = tops[name], Kept(folder, f"nvcc_{name}")
+        top, symbols = tops[name], Kept(folder, f"nvcc_{name}")
         files = lowered_kernels.cuda_files(top, within)
-        picked = lowered_kernels.sample(files, top, wanted, seed, known.found, known.save)
+        picked = lowered_kernels.sample(files, top, sample_size, seed, symbols.found, symbols.save)
 
-        def one(each: tuple[Path, list[str]], top: Path = top, name: str = name) -> CheckedFile:
+        def check(each: tuple[Path, list[str]], top: Path = top, name: str = name) -> CheckedFile:
             key = f"{name}/{each[0].relative_to(top)}"
-            if key not in done.found:
+            if key not in results.found:
                 file = lowered_kernels.checked(each[0], top, each[1])
-                done.found[key] = [file.name, file.lowered, file.refused]
-            label, lowered, refused = done.found[key]
+                results.found[key] = [file.name, file.lowered, file.refused]
+            label, lowered, refused = results.found[key]
             return CheckedFile(label, tuple(lowered), refused)
 
-        tables[title] = list(pool.map(one, picked))
-        done.save()
+        tables[title] = list(pool.map(check, picked))
+        results.save()
         print(f"{title}: {sum(len(each.lowered) for each in tables[title])} kernels lowered", flush=True)
     return tables
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all, and write the page; return 0 where as many are right as are wanted."""
+    """Run everything, and write the page; return 0 if the shares of correct programs reach their goals."""
     parser = argparse.ArgumentParser(prog="python -m tools.program_check", description="public programs, simulated")
     for name, address in _SOURCES.items():
-        parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"where {address} is, instead of a clone")
-    parser.add_argument("--sample", metavar="N", type=int, default=_SAMPLE, help="programs of HeCBench's that are run")
+        parser.add_argument(f"--{name}", metavar="FOLDER", type=Path, help=f"folder of {address}, instead of a clone")
     parser.add_argument(
-        "--files", metavar="N", type=int, default=lowered_kernels.SAMPLE, help="files of HeCBench's, of each sample"
+        "--sample", metavar="N", type=int, default=_SAMPLE, help="programs of HeCBench to run (default: %(default)s)"
     )
-    parser.add_argument("--minutes", metavar="M", type=float, default=math.inf, help="begin no program after so many")
-    parser.add_argument("--kept", metavar="FOLDER", type=Path, help="keep what is found there, and go on from it")
+    parser.add_argument(
+        "--files",
+        metavar="N",
+        type=int,
+        default=lowered_kernels.SAMPLE,
+        help="files of HeCBench per sample of kernels (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--minutes",
+        metavar="M",
+        type=float,
+        default=math.inf,
+        help="start no program after this time (default: no limit)",
+    )
+    parser.add_argument("--kept", metavar="FOLDER", type=Path, help="folder for results; a later run continues from it")
     options = parser.parse_args(arguments)
     deadline = time.monotonic() + 60 * options.minutes
-    with tempfile.TemporaryDirectory() as held, ThreadPoolExecutor(os.cpu_count()) as pool:
-        tops = {name: _cloned(name, getattr(options, name), Path(held)) for name in _SOURCES}
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        tops = {name: _clone(name, getattr(options, name), Path(folder)) for name in _SOURCES}
         kept = Kept(options.kept, "programs")
         candidates = hecbench_programs(tops["hecbench"])
-        drawn = sorted(random.Random(_SEED).sample(candidates, min(options.sample, len(candidates))))
+        sample = sorted(random.Random(_SEED).sample(candidates, min(options.sample, len(candidates))))
         found = Findings(candidates=len(candidates))
-        first = {
+        rodinia_jobs = {
             f"rodinia/{each.folder}/{each.files[0]}": partial(run_rodinia, each, tops["rodinia"]) for each in RODINIA
         }
-        found.rodinia = _run_all(first, kept, deadline, pool)
+        found.rodinia = _run_all(rodinia_jobs, kept, deadline, pool)
         found.hecbench = _run_all(
-            {f"hecbench/{each.name}": partial(run_hecbench, each) for each in drawn}, kept, deadline, pool
+            {f"hecbench/{each.name}": partial(run_hecbench, each) for each in sample}, kept, deadline, pool
         )
-        found.left_out = len(drawn) - len(found.hecbench)
+        found.left_out = len(sample) - len(found.hecbench)
         if lowered_kernels.compiler_is_here() and options.files:
             found.kernels = _check_kernels(tops, options.kept, options.files, pool)
     PAGE.write_text(page(found, datetime.date.today().isoformat()), "utf-8")
-    shares = [right / max(all_told, 1) for right, all_told in (_counted(found.rodinia), _counted(found.hecbench))]
+    shares = [correct / max(total, 1) for correct, total in (_counts(found.rodinia), _counts(found.hecbench))]
     return 0 if shares[0] >= 0.8 and shares[1] >= 0.75 else 1
 
 
-def _counted(programs: Sequence[CheckedProgram]) -> tuple[int, int]:
-    """Return how many are right, and how many of them say so or otherwise."""
+def _counts(programs: Sequence[CheckedProgram]) -> tuple[int, int]:
+    """Return the number of correct programs, and of programs with a verdict."""
     return sum(each.right is True for each in programs), sum(each.right is not None for each in programs)
 
 
-_WORDS = {True: "right", False: "not right", None: "unknown"}
+_WORDS = {True: "correct", False: "not correct", None: "unknown"}
 
 
-def _told(program: CheckedProgram) -> CheckedProgram:
+def _print_result(program: CheckedProgram) -> CheckedProgram:
     print(f"{program.name}: {_WORDS[program.right]} {program.why}".rstrip(), flush=True)
     return program
 

@@ -1,4 +1,4 @@
-"""PyCUDA's own Python files, taken from its source archive: what scripts run on where there is no GPU."""
+"""PyCUDA's Python files from its source archive, on which scripts run without a GPU."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 VERSION = "2026.1"
 _STAMP = "lockstep-pycuda-files"
 _TOOLKIT = ("lib64/libcudadevrt.a", "lib/x64/cudadevrt.lib")
-"""Empty files in the place of a toolkit's: PyCUDA looks whether they are there."""
+"""Empty files in place of a toolkit's: PyCUDA checks that they exist."""
 
 
 def folder(venv: Path) -> Path:
-    """Return where the files go; `gpu/pycuda/driver.py` looks for them there."""
+    """Return the folder of the files, where `gpu/pycuda/driver.py` looks for them."""
     return venv / "share" / "lockstep" / f"pycuda-{VERSION}"
 
 
 def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
-    """Fetch and unpack the files where they are missing.
+    """Download and unpack the files if they are missing.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
         The virtual environment's Python.
     venv : Path
     again : bool
-        Whether to try once more what failed before.
+        Retry after an earlier failure.
 
     Returns
     -------
     str
-        Why they are not there; "" where they are.
+        Why they are missing; "" if they are not.
     """
     if (folder(venv) / "pycuda" / "driver.py").is_file():
         return ""
@@ -48,51 +48,51 @@ def ensure(python: Path, venv: Path, *, again: bool = False) -> str:
 
 
 def _fetch(python: Path, target: Path) -> str:
-    with tempfile.TemporaryDirectory() as held:
-        archive, failure = download(python, Path(held))
+    with tempfile.TemporaryDirectory() as folder:
+        archive, failure = download(python, Path(folder))
         return failure if archive is None else unpack(archive, target)
 
 
 def download(python: Path, held: Path) -> tuple[Path | None, str]:
-    """Download PyCUDA's source archive into a folder; return it, or why it could not be had."""
-    wanted = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(held)]
-    done = subprocess.run(
-        [python, "-m", "pip", "download", "--quiet", *wanted],
+    """Download PyCUDA's source archive into a folder; return it, or None and the reason."""
+    options = ["--no-deps", "--no-binary", "pycuda", f"pycuda=={VERSION}", "--dest", str(held)]
+    process = subprocess.run(
+        [python, "-m", "pip", "download", "--quiet", *options],
         capture_output=True,
         text=True,
         env=os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"},
         check=False,
     )
     archive = next(held.glob("pycuda-*.tar.gz"), None)
-    if done.returncode != 0 or archive is None:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-        return None, said[-1].removeprefix("ERROR: ") if said else "pip could not download it"
+    if process.returncode != 0 or archive is None:
+        errors = [line for line in process.stderr.splitlines() if line.startswith("ERROR")]
+        return None, errors[-1].removeprefix("ERROR: ") if errors else "pip could not download it"
     return archive, ""
 
 
 def unpack(archive: Path, target: Path) -> str:
     """Unpack PyCUDA's Python files from its source archive; return why that failed, or ""."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as held:
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         try:
             with tarfile.open(archive) as packed:
                 members = [each for each in packed.getmembers() if Path(each.name).parts[1:2] == ("pycuda",)]
-                packed.extractall(held, members, filter="data")
+                packed.extractall(folder, members, filter="data")
         except (tarfile.TarError, OSError) as error:
             return f"{archive.name} cannot be unpacked: {error}"
-        found = next(Path(held).glob("*/pycuda/driver.py"), None)
-        if found is None:
+        driver = next(Path(folder).glob("*/pycuda/driver.py"), None)
+        if driver is None:
             return f"{archive.name} has no pycuda/driver.py"
-        whole = found.parents[1]
+        source = driver.parents[1]
         for name in _TOOLKIT:
-            (whole / "toolkit" / name).parent.mkdir(parents=True, exist_ok=True)
-            (whole / "toolkit" / name).touch()
-        # Whoever looks for nvcc finds this; who calls it through PyCUDA is answered by the simulator.
-        nvcc = whole / "toolkit" / "bin" / "nvcc"
+            (source / "toolkit" / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / "toolkit" / name).touch()
+        # Scripts that look for nvcc find this file; calls of nvcc through PyCUDA use the simulator.
+        nvcc = source / "toolkit" / "bin" / "nvcc"
         nvcc.parent.mkdir()
-        nvcc.write_text("#!/bin/sh\necho 'The simulator answers for nvcc within Python only.' >&2\nexit 1\n", "utf-8")
+        nvcc.write_text("#!/bin/sh\necho 'The simulator replaces nvcc within Python only.' >&2\nexit 1\n", "utf-8")
         nvcc.chmod(0o755)
         if target.exists():
             shutil.rmtree(target)
-        whole.rename(target)
+        source.rename(target)
     return ""

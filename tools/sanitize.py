@@ -1,7 +1,7 @@
 """Run every variant's kernels under compute-sanitizer on an NVIDIA GPU: python -m tools.sanitize [PATTERN ...].
 
-Its four tools, memcheck, racecheck, initcheck and synccheck, each watch every variant at a small size that fills no
-block evenly. What a tool is known to say is excused here with the reason; anything else is a failure.
+Its four tools, memcheck, racecheck, initcheck and synccheck, each check every variant at a small size that leaves
+blocks partly empty. Known false reports of a tool are excused here with the reason; any other report is a failure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gpu.patterns import all_patterns, find_pattern
 ROOT = Path(__file__).resolve().parents[1]
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
-_FOUND = 9
+_ERROR_EXIT_CODE = 9
 _LIMIT_S = 300.0
 _SUMMARY = re.compile(r"^=+ ((?:ERROR|RACECHECK) SUMMARY: .*)$", re.MULTILINE)
 _REPORT = re.compile(r"^=+ (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY)(\S.*)$", re.MULTILINE)
@@ -35,16 +35,16 @@ _BLIND = "CUDA Dynamic Parallelism is not supported by the selected tool"
 
 
 @dataclass(frozen=True)
-class Watched:
-    """What came of one variant under one tool.
+class SanitizerRun:
+    """Result of one variant under one tool.
 
     Parameters
     ----------
     pattern, variant, tool : str
     clean : bool
-        Whether the run ended well and the tool found nothing.
+        Whether the run succeeded and the tool found nothing.
     said : str
-        The tool's summary, or the end of the output where it gave none.
+        The tool's summary, or the end of the output without one.
     """
 
     pattern: str
@@ -54,78 +54,79 @@ class Watched:
     said: str
 
 
-def excuse(variant: Variant, seen: Watched) -> str:
-    """Return why a tool need not be silent about a variant; nothing where it must be."""
+def excuse(variant: Variant, seen: SanitizerRun) -> str:
+    """Return why a tool's report about a variant is excused; "" if it is not."""
     if variant.cautionary:
         return "wrong by design"
     if _BLIND in seen.said and re.search(r"SUMMARY: 1 (error|hazard)", seen.said):
-        return "only memcheck looks into kernels that launch kernels"
+        return "only memcheck supports kernels that launch kernels"
     return ""
 
 
 def options(pattern: Pattern, variant: Variant) -> list[str]:
-    """Return the options for an awkward size: several blocks, the last of them not full, or little for one thread."""
-    given = []
+    """Return options for an awkward size: several blocks, the last one not full, or few elements for one thread."""
+    words = []
     defaults = pattern.check({})
     for parameter in pattern.parameters:
         if not parameter.applies(defaults):
             continue
         if isinstance(parameter, Integer) and parameter.role is Role.SIZE:
             most = _MOST_ALONE if variant.alone else _MOST
-            given += [f"--{parameter.name}", str(min(most, parameter.default // 4 + 3))]
+            words += [f"--{parameter.name}", str(min(most, parameter.default // 4 + 3))]
         elif isinstance(parameter, Integer) and parameter.role is Role.STEPS:
-            given += [f"--{parameter.name}", str(_STEPS)]
-    return given
+            words += [f"--{parameter.name}", str(_STEPS)]
+    return words
 
 
-def watch(sanitizer: str, pattern: Pattern, variant: Variant, tool: str) -> Watched:
+def watch(sanitizer: str, pattern: Pattern, variant: Variant, tool: str) -> SanitizerRun:
     """Run one variant under one tool."""
-    command = [sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", str(_FOUND)]
+    command = [sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", str(_ERROR_EXIT_CODE)]
     if tool == "memcheck":
-        # The driver's Python bindings ask for entry points that an older driver lacks: that is no kernel's mistake.
+        # The driver's Python bindings request entry points that an older driver lacks, which is not a kernel's error.
         command += ["--report-api-errors", "no"]
     command += [sys.executable, str(ROOT / "main.py"), "run", pattern.name, "--engine", "cuda"]
     command += ["--variant", variant.name, *options(pattern, variant), "--json"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=_LIMIT_S, check=False,
             env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Watched(pattern.name, variant.name, tool, False, f"did not end in {_LIMIT_S:.0f} s")
-    output = done.stdout + done.stderr
+        return SanitizerRun(pattern.name, variant.name, tool, False, f"did not end in {_LIMIT_S:.0f} s")
+    output = process.stdout + process.stderr
     summaries, reports = _SUMMARY.findall(output), _REPORT.findall(output)
-    clean = done.returncode == 0 and bool(summaries) and all(re.search(r": 0 (errors|hazards)", s) for s in summaries)
-    said = "; ".join(dict.fromkeys(summaries)) or output[-300:].replace("\n", " ")
-    return Watched(pattern.name, variant.name, tool, clean, said if clean else f"{said} {' | '.join(reports[:3])}")
+    no_errors = all(re.search(r": 0 (errors|hazards)", summary) for summary in summaries)
+    clean = process.returncode == 0 and bool(summaries) and no_errors
+    text = "; ".join(dict.fromkeys(summaries)) or output[-300:].replace("\n", " ")
+    return SanitizerRun(pattern.name, variant.name, tool, clean, text if clean else f"{text} {' | '.join(reports[:3])}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Watch all variants; return 0 where every tool is silent about each that it must be silent about."""
+    """Check all variants; return 0 if every report is excused."""
     parser = argparse.ArgumentParser(prog="python -m tools.sanitize", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="of them all")
-    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="runs at a time")
-    given = parser.parse_args(arguments)
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="patterns to check (default: all)")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 1) // 2), help="runs at the same time")
+    options_given = parser.parse_args(arguments)
     if not (sanitizer := shutil.which("compute-sanitizer")):
         print("compute-sanitizer is not on PATH: it comes with the CUDA toolkit.", file=sys.stderr)
         return 2
-    patterns = [find_pattern(name) for name in given.patterns or all_patterns()]
+    patterns = [find_pattern(name) for name in options_given.patterns or all_patterns()]
     cases = [
         (pattern, variant, tool)
         for pattern in patterns
         for variant, tool in product(pattern.variants, TOOLS)
         if not variant.library
     ]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        seen = list(pool.map(lambda case: watch(sanitizer, *case), cases))
+    with ThreadPoolExecutor(options_given.jobs) as pool:
+        runs = list(pool.map(lambda case: watch(sanitizer, *case), cases))
     failed = 0
-    for (_, variant, _), each in zip(cases, seen, strict=True):
+    for (_, variant, _), each in zip(cases, runs, strict=True):
         if each.clean:
             continue
-        why = excuse(variant, each)
-        failed += not why
-        print(f"{each.pattern} {each.variant}, {each.tool}: {f'excused, {why}: ' if why else ''}{each.said}")
-    print(f"{len(seen)} runs, {sum(each.clean for each in seen)} without a word, {failed} with one that has no excuse")
+        reason = excuse(variant, each)
+        failed += not reason
+        print(f"{each.pattern} {each.variant}, {each.tool}: {f'excused, {reason}: ' if reason else ''}{each.said}")
+    print(f"{len(runs)} runs, {sum(each.clean for each in runs)} clean, {failed} with reports that are not excused")
     return 1 if failed else 0
 
 

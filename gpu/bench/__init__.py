@@ -1,1 +1,1 @@
-"""The benchmarks: every variant beside what a user would take instead, in one run, verified first, then timed."""
+"""Benchmarks: every variant is verified, then timed in the same run as its peers."""

@@ -1,4 +1,4 @@
-"""The fastest variants beside their peers over sizes: as a table, and as a drawing that shows losses too."""
+"""The fastest variants compared with their peers over sizes: a table and a plot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpu.drawing import THEMES, drawing, text
 
 _COLUMNS, _WIDE, _HIGH, _GAP, _MARGIN, _HEAD = 3, 300, 150, 64, 56, 76
 _LEAST, _MOST = 0.25, 8.0
-"""Of the best peer: what is further off is drawn at the border, and says so."""
+"""Range of the plot, as multiples of the best peer's rate; values outside are drawn at the border."""
 _STYLE = (
     ".rule,.level,.line{fill:none;stroke-width:1}.level{stroke-width:1.6;stroke-dasharray:5 4}.line{stroke-width:2}"
 )
@@ -20,12 +20,12 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class At:
-    """One size: the fastest of ours and the fastest peer.
+    """The fastest variant and the fastest peer at one size.
 
     Parameters
     ----------
     size : int or str
-        A shape is a text.
+        A text for a shape.
     ours, peer : Measurement
     """
 
@@ -35,19 +35,20 @@ class At:
 
     @property
     def share(self) -> float:
-        """How many times as fast as the peer ours is: by rates, as a peer may have done a part of the work."""
+        """Our rate divided by the peer's; rates, since a peer may have done a part of the work."""
         return _rate(self.ours) / _rate(self.peer)
 
 
 @dataclass(frozen=True)
 class OverSizes:
-    """What was measured of one kind of work.
+    """Measurements of one kind of work over sizes.
 
     Parameters
     ----------
     of : Beside
+        The declared comparison.
     points : tuple of At
-        By size; where ours or every peer failed there is none.
+        In the order of the sizes, without sizes at which ours or every peer failed.
     """
 
     of: Beside
@@ -55,12 +56,12 @@ class OverSizes:
 
 
 def curves_of(declared: Iterable[Beside], rows: Sequence[Measurement]) -> list[OverSizes]:
-    """Put together what was measured, by size; a peer's share of the work counts as if it had done all of it."""
+    """Group measurements by work and size; a peer that does a part of the work counts as if it did all of it."""
     by_work: dict[str, list[Measurement]] = {}
     for row in rows:
         if row.times_ms and row.rate:
             by_work.setdefault(row.work, []).append(row)
-    found = []
+    curves = []
     for each in declared:
         points = []
         for size, case in each.cases.items():
@@ -69,51 +70,51 @@ def curves_of(declared: Iterable[Beside], rows: Sequence[Measurement]) -> list[O
             peers = [row for row in group if not row.ours]
             if ours and peers:
                 points.append(At(size, min(ours, key=_ms), max(peers, key=_rate)))
-        found.append(OverSizes(each, tuple(points)))
-    return found
+        curves.append(OverSizes(each, tuple(points)))
+    return curves
 
 
 def table(curves: Sequence[OverSizes]) -> str:
-    """Return a Markdown table, a row for each size."""
+    """Return a Markdown table with one row per size."""
     lines = [
-        "| work | size | ours | median ms | rate | best peer | median ms | of the peer |",
+        "| work | size | ours | median ms | rate | best peer | median ms | speedup over the peer |",
         "|---|--:|---|--:|--:|---|--:|--:|",
     ]
     for curve in curves:
         for at in curve.points:
             ours, peer = at.ours, at.peer
-            us = f"**{ours.who}** | {_ms(ours):.4f} | {_rate(ours):.4g} {ours.unit}"
-            them = f"{peer.who} | {_ms(peer):.4f}"
-            lines.append(f"| {curve.of.work} | {_size(at.size)} | {us} | {them} | {at.share:.2f} x |")
+            ours_cells = f"**{ours.who}** | {_ms(ours):.4f} | {_rate(ours):.4g} {ours.unit}"
+            peer_cells = f"{peer.who} | {_ms(peer):.4f}"
+            lines.append(f"| {curve.of.work} | {_size(at.size)} | {ours_cells} | {peer_cells} | {at.share:.2f} x |")
     return "\n".join(lines)
 
 
 def summary(curves: Sequence[OverSizes]) -> str:
-    """Return in a sentence for each work at how many sizes ours is as fast, and where it is furthest behind."""
+    """Return a sentence per work: at how many sizes ours is as fast as the peer, and its smallest speedup."""
     lines = []
     for curve in curves:
         if not curve.points:
-            lines.append(f"- {curve.of.work}: nothing was measured beside a peer.")
+            lines.append(f"- {curve.of.work}: no measurements with a peer.")
             continue
-        least = min(curve.points, key=lambda at: at.share)
+        worst = min(curve.points, key=lambda at: at.share)
         ahead = sum(at.share >= 1 for at in curve.points)
         mean = math.exp(sum(math.log(at.share) for at in curve.points) / len(curve.points))
         lines.append(
             f"- {curve.of.work}: as fast or faster at {ahead} of {len(curve.points)} sizes, {mean:.2f} x in the "
-            f"geometric mean, least {least.share:.2f} x at {_size(least.size)} {curve.of.unit}."
+            f"geometric mean, worst {worst.share:.2f} x at {_size(worst.size)} {curve.of.unit}."
         )
     return "\n".join(lines)
 
 
 def picture(curves: Sequence[OverSizes], title: str) -> str:
-    """Draw how many times as fast as the best peer ours is, a panel for each work, over the size."""
+    """Plot the speedup over the best peer, with one panel per work."""
     shown = [curve for curve in curves if curve.points]
     rows = -(-len(shown) // _COLUMNS)
     width = 2 * _MARGIN + _COLUMNS * _WIDE + (_COLUMNS - 1) * _GAP
     height = _HEAD + rows * (_HIGH + _GAP) + 12
     parts = [
         text(_MARGIN, 34, title, "title"),
-        text(_MARGIN, 54, "Times as fast as the best peer, over sizes. Dashed: as fast as it.", "small"),
+        text(_MARGIN, 54, "Speedup over the best peer, by size. Dashed line: equally fast.", "small"),
     ]
     for number, curve in enumerate(shown):
         row, column = divmod(number, _COLUMNS)
@@ -123,15 +124,15 @@ def picture(curves: Sequence[OverSizes], title: str) -> str:
 
 
 def _panel(curve: OverSizes, left: float, top: float) -> Iterator[str]:
-    # Shapes stand side by side.
+    # Shapes are placed at equal distances.
     places = [place if isinstance(at.size, str) else math.log2(at.size) for place, at in enumerate(curve.points)]
 
     def x(place: float) -> float:
         return left + (place - places[0]) / max(places[-1] - places[0], 1e-9) * _WIDE
 
     def y(share: float) -> float:
-        held = min(max(share, _LEAST), _MOST)
-        return top + math.log2(_MOST / held) / math.log2(_MOST / _LEAST) * _HIGH
+        clamped = min(max(share, _LEAST), _MOST)
+        return top + math.log2(_MOST / clamped) / math.log2(_MOST / _LEAST) * _HIGH
 
     yield text(left, top - 10, curve.of.work, "name")
     level = _LEAST
@@ -150,9 +151,9 @@ def _panel(curve: OverSizes, left: float, top: float) -> Iterator[str]:
         yield f'<path class="line" d="M{path}"/>'
     for place, at in zip(places, curve.points, strict=True):
         kind = "ahead" if at.share >= 1 else "behind"
-        words = f"{_size(at.size)} {curve.of.unit}: {at.share:.2f} x {at.peer.who}"
+        tooltip = f"{_size(at.size)} {curve.of.unit}: {at.share:.2f} x {at.peer.who}"
         center = f'cx="{x(place):.1f}" cy="{y(at.share):.1f}"'
-        yield f'<circle class="{kind}" {center} r="4"><title>{words}</title></circle>'
+        yield f'<circle class="{kind}" {center} r="4"><title>{tooltip}</title></circle>'
 
 
 def _colors(theme: str) -> str:

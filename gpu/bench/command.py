@@ -1,4 +1,4 @@
-"""`python main.py bench`: measure, print as it comes, and write the page; of a GPU also what is kept as data."""
+"""The command `bench`: measure, print the results as they come, and write the page and the data files."""
 
 from __future__ import annotations
 
@@ -26,58 +26,68 @@ WINDOW, MODEL, DEVICE, CLUSTER = "window", "model", "device", "cluster"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the command's options."""
     parser.add_argument(
         "device", nargs="?", choices=[*sorted(_TITLES), WINDOW, MODEL, DEVICE, CLUSTER],
-        help="what to measure: the kernels, on both where there is a GPU, how long the window takes for a move, the "
-        "timing model beside the GPU, what the GPU is made of, or several GPUs beside one",
+        help="what to benchmark: gpu or simulator: the kernels (default: both, if there is a GPU); window: user "
+        "actions; model: the timing model against the GPU; device: latencies and rates of the GPU; cluster: several "
+        "GPUs against one",
     )  # fmt: skip
     parser.add_argument(
-        "--measure", metavar="FILE", type=Path, help="of model, device: only measure, and write that as data"
+        "--measure", metavar="FILE", type=Path, help="with model, device: only measure, and write the results to FILE"
     )
     parser.add_argument(
-        "--profile", metavar="FILE", type=Path, help="of model: launch each kernel once, for a profiler that looks on"
+        "--profile", metavar="FILE", type=Path, help="with model: launch each kernel once under a profiler"
     )
     parser.add_argument(
         "--counters", metavar="FILE", type=Path,
-        help="with --profile: compare what Nsight Compute wrote of that with the model's counts, without a GPU",
+        help="with --profile: compare Nsight Compute's counters in FILE with the model's, without a GPU",
     )  # fmt: skip
     parser.add_argument(
         "--from",
-        dest="kept",
+        dest="from_file",
         metavar="FILE",
         type=Path,
-        help="of model: compare with what --measure wrote, without a GPU",
+        help="with model: compare with the results of --measure in FILE, without a GPU",
     )
     parser.add_argument(
-        "--without-nvcc", action="store_true", help="with --from: model as where it is not installed, PTX by LLVM"
+        "--without-nvcc", action="store_true", help="with --from: model as without nvcc, with PTX from LLVM"
     )
-    parser.add_argument("--gpu", metavar="NAME", help="of model: the description to compare (the measured GPU's own)")
-    parser.add_argument("--document", type=Path, default=PAGE, help="the page to write, docs/benchmarks.md")
+    parser.add_argument(
+        "--gpu", metavar="NAME", help="with model: GPU description to compare (default: the measured GPU's)"
+    )
+    parser.add_argument(
+        "--document", metavar="FILE", type=Path, default=PAGE, help="page to write (default: docs/benchmarks.md)"
+    )
     parser.add_argument(
         "--sweep", action="store_true",
-        help="with gpu: only every variant over sizes, which Compare shows as recorded, and not the page",
+        help="with gpu: measure only every variant over sizes, as data that Compare shows; do not write the page",
     )  # fmt: skip
     parser.add_argument(
         "--beside", action="store_true",
-        help="with gpu: only the fastest variants beside their peers over sizes, drawn beside the page too",
+        help="with gpu: measure only the fastest variants and their peers over sizes, and plot them",
     )  # fmt: skip
     parser.add_argument(
-        "--data", type=Path,
-        help="the file of what was measured over sizes, assets/recorded/, by the GPU's name; of model, of how far each "
-        "case is off, assets/modeled/",
+        "--data", metavar="FILE", type=Path,
+        help="with gpu: file for the measurements over sizes (default: in assets/recorded/, by the GPU's name); with "
+        "model: file for the error of each case (default: in assets/modeled/)",
     )  # fmt: skip
-    parser.add_argument("--repetitions", type=int, default=21, help="how often each is timed (21)")
-    parser.add_argument("--seed", type=int, help="of the random inputs; another one each time")
-    parser.add_argument("--workers", type=int, default=0, help="of cluster: how many (one a GPU)")
+    parser.add_argument(
+        "--repetitions", metavar="N", type=int, default=21, help="repetitions of each measurement (default: 21)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, help="seed of random inputs (default: a new one each time)")
+    parser.add_argument(
+        "--workers", metavar="N", type=int, default=0, help="with cluster: number of workers (default: one per GPU)"
+    )
     parser.add_argument(
         "--size", metavar="NAME=N", type=_size, action="append", default=[],
-        help="of cluster: another size, such as sort=2^31, and 0 to leave a work out: nbody (bodies), matmul (rows), "
+        help="with cluster: size of a benchmark, such as sort=2^31; 0 skips it. Names: nbody (bodies), matmul (rows), "
         "sort, scan, reduction, histogram, convolution (elements), overhead (elements), disk (bytes)",
     )  # fmt: skip
     parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()), help="of cluster: where an image lies on a disk"
-    )
+        "--folder", metavar="DIR", type=Path, default=Path(tempfile.gettempdir()),
+        help="with cluster: folder on a disk for an image (default: the temporary folder)",
+    )  # fmt: skip
 
 
 def _size(text: str) -> tuple[str, int]:
@@ -92,29 +102,30 @@ Openings = Callable[[int], Sequence[Any]]
 def run(
     options: argparse.Namespace, measure_window: Callable[[Path, int], int], openings: Openings | None = None
 ) -> int:
-    """Measure and write; return 1 where a variant is wrong.
+    """Measure and write the results; return 1 if a variant is wrong.
 
     Parameters
     ----------
     options : argparse.Namespace
     measure_window : callable
-        Measures the window and writes that to a page, given how often each move is made; returns the exit code.
+        Measures the window and writes the results to a page, given the repetitions of each action; returns the exit
+        code.
     openings : callable or None
-        Opens the window so often; of each, `wall_ms` and `cpu_ms` up to its first picture.
+        Opens the window a given number of times; returns `wall_ms` and `cpu_ms` up to its first picture for each.
     """
     if options.repetitions < 1:
-        raise InputError("--repetitions is a whole number from 1.")
+        raise InputError("--repetitions must be a whole number from 1.")
     if (options.sweep and options.device != "gpu") or (options.data and options.device not in ("gpu", MODEL)):
-        raise InputError("--sweep goes with `bench gpu`, --data with that and `bench model`: nothing else is kept.")
+        raise InputError("--sweep requires `bench gpu`; --data requires `bench gpu` or `bench model`.")
     if options.beside and (options.device != "gpu" or options.sweep):
-        raise InputError("--beside goes with `bench gpu`, and without --sweep.")
+        raise InputError("--beside requires `bench gpu` without --sweep.")
     opening.check_target(options.document)
     if options.data:
         opening.check_target(options.data)
     if options.device == CLUSTER:
         return _cluster(options)
     if options.size or options.workers:
-        raise InputError("--size and --workers go with `bench cluster`.")
+        raise InputError("--size and --workers require `bench cluster`.")
     if options.device == WINDOW:
         return measure_window(options.document, options.repetitions)
     seed = options.seed if options.seed is not None else secrets.randbelow(2**31)
@@ -122,7 +133,7 @@ def run(
         return _modeled(seed, options)
     if options.beside:
         return _beside(seed, options)
-    devices = [options.device] if options.device else _devices_here()
+    devices = [options.device] if options.device else _available_devices()
     pages = [] if options.sweep else devices
     codes = [_measure(device, seed, options, openings) for device in pages]
     return max([*codes, *([_record(seed, options)] if "gpu" in devices else [])])
@@ -133,12 +144,12 @@ def _cluster(options: argparse.Namespace) -> int:
     from gpu.distributed.library import load_dask
 
     if options.workers < 0:
-        raise InputError("--workers is a whole number from 1.")
+        raise InputError("--workers must be a whole number from 1.")
     load_dask()
     from gpu.bench.cluster import command
 
-    asked = Asked(workers=options.workers)
-    return command.run(asked, dict(options.size), options.repetitions, options.document, options.folder)
+    settings = Asked(workers=options.workers)
+    return command.run(settings, dict(options.size), options.repetitions, options.document, options.folder)
 
 
 def _modeled(seed: int, options: argparse.Namespace) -> int:
@@ -146,63 +157,63 @@ def _modeled(seed: int, options: argparse.Namespace) -> int:
 
     if options.device == DEVICE:
         if options.measure is None:
-            raise InputError("bench device writes what it measures to a file: --measure FILE.")
+            raise InputError("bench device requires --measure FILE, the file for its results.")
         return command.measure_device(options.measure)
     if options.counters is not None:
         if options.profile is None:
-            raise InputError("--counters goes with --profile FILE, which says which launches were counted.")
+            raise InputError("--counters requires --profile FILE, which lists the launches that were counted.")
         return command.count_with(options.profile, options.counters, options.document, options.gpu)
     if options.profile is not None:
         return command.profile_launches(options.profile, seed)
-    if options.kept is not None:
+    if options.from_file is not None:
         return command.compare_with(
-            options.kept, options.document, options.gpu, options.data, nvcc=not options.without_nvcc
+            options.from_file, options.document, options.gpu, options.data, nvcc=not options.without_nvcc
         )
     if options.measure is not None:
         return command.measure_launches(options.measure, seed, options.repetitions)
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "times.json"
-        command.measure_launches(kept, seed, options.repetitions)
-        return command.compare_with(kept, options.document, options.gpu, options.data)
+        times = Path(folder) / "times.json"
+        command.measure_launches(times, seed, options.repetitions)
+        return command.compare_with(times, options.document, options.gpu, options.data)
 
 
-def _devices_here() -> list[str]:
+def _available_devices() -> list[str]:
     from gpu.devices.survey import survey
 
-    has_gpu = any(found.engine == "cuda" and found.usable for found in survey())
+    has_gpu = any(status.engine == "cuda" and status.usable for status in survey())
     return ["gpu", "simulator"] if has_gpu else ["simulator"]
 
 
 def _measure(device: str, seed: int, options: argparse.Namespace, openings: Openings | None) -> int:
-    from gpu.bench import document, on_gpu, on_simulator  # only this command needs them, and every one reads this file
+    from gpu.bench import document, on_gpu, on_simulator  # imported here, since every command imports this module
     from gpu.bench.measurement import table
 
-    measuring: Any = on_gpu if device == "gpu" else on_simulator
-    measured: Iterable[Measurement] = measuring.run(seed, options.repetitions)
+    benchmark: Any = on_gpu if device == "gpu" else on_simulator
+    measurements: Iterable[Measurement] = benchmark.run(seed, options.repetitions)
     if device == "simulator" and openings is not None:
-        measured = itertools.chain(measured, [on_simulator.opening(openings, options.repetitions)])
-    rows = _told(measured)
+        measurements = itertools.chain(measurements, [on_simulator.opening(openings, options.repetitions)])
+    rows = _print_rows(measurements)
     body = f"{_remarks(seed, options)}\n\n{table(rows)}"
-    document.write_section(options.document, _TITLES[device], measuring.device_name(), body)
+    document.write_section(options.document, _TITLES[device], benchmark.device_name(), body)
     return _code(rows)
 
 
 def _beside(seed: int, options: argparse.Namespace) -> int:
-    """Measure the fastest variants beside their peers over sizes, and write the page's section and its drawing."""
+    """Measure the fastest variants and their peers over sizes; write the page's section and its plot."""
     from gpu.bench import beside, document, on_gpu
     from gpu.patterns import all_patterns
 
-    drawn = options.document.parent / "images" / "beside-peers.svg"
-    drawn.parent.mkdir(parents=True, exist_ok=True)
-    opening.check_target(drawn)
-    rows = _told(on_gpu.measure_cases("beside", seed, options.repetitions))
+    plot = options.document.parent / "images" / "beside-peers.svg"
+    plot.parent.mkdir(parents=True, exist_ok=True)
+    opening.check_target(plot)
+    rows = _print_rows(on_gpu.measure_cases("beside", seed, options.repetitions))
     declared = [each for pattern in all_patterns().values() for each in pattern.benchmark.beside]
     curves, device = beside.curves_of(declared, rows), on_gpu.device_name()
-    drawn.write_text(beside.picture(curves, f"Beside the libraries: {device}"), encoding="utf-8")
-    how = "The fastest of ours, verified first, and of the libraries, at every size; the L2 is cold before each."
+    plot.write_text(beside.picture(curves, f"Compared with libraries: {device}"), encoding="utf-8")
+    method = "The fastest of our variants, verified first, and of the libraries, at every size; L2 is cold before each."
     parts = (
-        f"{_remarks(seed, options)} {how}",
-        f"![Times as fast as the best peer, over sizes](images/{drawn.name})",
+        f"{_remarks(seed, options)} {method}",
+        f"![Speedup over the best peer, by size](images/{plot.name})",
         beside.summary(curves),
         beside.table(curves),
     )
@@ -210,10 +221,10 @@ def _beside(seed: int, options: argparse.Namespace) -> int:
     return _code(rows)
 
 
-def _told(measured: Iterable[Measurement]) -> list[Measurement]:
-    """Print each figure as it comes, and return them all."""
+def _print_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Print each measurement as it comes, and return all of them."""
     rows = []
-    for row in measured:
+    for row in measurements:
         rows.append(row)
         figures = f"{row.median_ms:10.3f} ms {row.rate:10.4g} {row.unit}" if row.rate is not None else " " * 26
         print(f"{row.work:<48} {row.who:<44} {figures}  {row.remark}", flush=True)
@@ -221,7 +232,7 @@ def _told(measured: Iterable[Measurement]) -> list[Measurement]:
 
 
 def _remarks(seed: int, options: argparse.Namespace) -> str:
-    fewer = f" ({FEWEST} where they take long)" if options.repetitions > FEWEST else ""
+    fewer = f" ({FEWEST} for long runs)" if options.repetitions > FEWEST else ""
     return f"Median of {options.repetitions}{fewer}, seed {seed}."
 
 
@@ -230,7 +241,7 @@ def _code(rows: list[Measurement]) -> int:
 
 
 def _record(seed: int, options: argparse.Namespace) -> int:
-    """Measure every variant over sizes on the GPU, and write that as data."""
+    """Measure every variant over sizes on the GPU, and write the measurements as data."""
     from gpu import engines
     from gpu.bench import over_sizes, recorded
     from gpu.devices.probe import driver_version
@@ -248,8 +259,8 @@ def _record(seed: int, options: argparse.Namespace) -> int:
             engine.device.name,
             datetime.datetime.now(datetime.UTC).date().isoformat(),
             driver_version(),
-            f"Median of {options.repetitions} warm repetitions ({FEWEST} at least where they take long), the cache "
-            f"cold before each launch, by device events around the kernels alone; seed {seed}.",
+            f"Median of {options.repetitions} warm repetitions (at least {FEWEST} for long runs), the cache cold "
+            f"before each launch, timed with device events around the kernels alone; seed {seed}.",
             tuple(run for run in runs if run.verified),
         )
     recorded.write(path, about)

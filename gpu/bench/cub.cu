@@ -1,6 +1,6 @@
 // CUB as a peer. Prints CUB's version, then the milliseconds of each repetition.
-// Arguments: what to do ("reduce", "scan", "select", "sort", "sort-pairs", the last two with "-64" where keys have 64 bits, or
-// a histogram: "histogram", the type, the bins and "uniform", "skewed" or "constant", such as
+// Arguments: operation ("reduce", "scan", "select", "sort", "sort-pairs", the last two with "-64" for 64-bit keys, or a
+// histogram: "histogram", the type, the bins and "uniform", "skewed" or "constant", such as
 // "histogram-uint8-256-uniform"), elements, seed, warm-up rounds, repetitions.
 #include <cub/cub.cuh>
 #include <string>
@@ -11,7 +11,7 @@ struct AboveHalf {
     __device__ bool operator()(float value) const { return value > 0.5f; }
 };
 
-// Whole numbers of all bits, or floats from 0 to 1.
+// Integers of all bits, or floats from 0 to 1.
 template <typename Sample>
 __global__ void fill_samples(Sample *samples, size_t count, unsigned int seed, bool skewed, bool constant) {
     size_t stride = (size_t)gridDim.x * blockDim.x;

@@ -1,6 +1,6 @@
-// N-body as people write it, as a peer. Prints the milliseconds of each repetition.
-// Arguments: bodies a thread (1, 2 or 4), bodies (a multiple of 1024), seed, warm-up rounds, repetitions. One body a
-// thread with a tile in shared memory is what CUDA's own sample does; several bodies a thread is the usual next step.
+// N-body as commonly written, as a peer. Prints the milliseconds of each repetition.
+// Arguments: bodies per thread (1, 2 or 4), bodies (a multiple of 1024), seed, warm-up rounds, repetitions. One body per
+// thread with a tile in shared memory is what CUDA's own sample does; several per thread is the usual next step.
 #include "timing.cuh"
 
 const int BLOCK = 256;

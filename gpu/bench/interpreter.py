@@ -1,4 +1,4 @@
-"""What the simulator takes for a kernel that nobody prepared it for: to read it, and to run it."""
+"""Benchmark of the simulator on kernels outside any pattern: parsing, lowering and running them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __global__ void reduce_{number}(const float *in, float *out, int n) {{
 
 
 def run(seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure, and yield a row for each."""
+    """Measure, and yield the rows."""
     yield _product(seed, repetitions)
     yield _arithmetic(repetitions)
     yield _reading(repetitions)
@@ -69,8 +69,8 @@ def _product(seed: int, repetitions: int) -> Measurement:
     memories = [array.reshape(-1).view(np.uint8) for array in (left, right, product)]
     times = time_ms(lambda: kernel.launch((32, 32, 1), (16, 16, 1), [*memories, np.int32(n)]), min(repetitions, 5))
     exact = left.astype(np.float64) @ right.astype(np.float64)
-    right_enough = np.abs(product - exact).max() <= n * 2.0**-23 * n
-    remark = "verified" if right_enough else "WRONG"
+    is_accurate = np.abs(product - exact).max() <= n * 2.0**-23 * n
+    remark = "verified" if is_accurate else "WRONG"
     return Measurement(
         "matrix product 512 x 512 x 512 float32", "Naive", True, times, 2 * n**3 / 1e9, "GFLOP/s", remark
     )
@@ -105,7 +105,7 @@ def _module(text: str) -> SimulatedModule:
 
 
 def time_ms(action: Callable[[], Any], repetitions: int) -> tuple[float, ...]:
-    """Return the milliseconds of each repetition, after one to warm up."""
+    """Return the milliseconds of each repetition, after one warm-up."""
     action()
     times = []
     for _ in range(repetitions):

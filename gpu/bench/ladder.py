@@ -1,4 +1,4 @@
-"""Time every variant of a pattern on one engine: each is verified against the reference, then replayed."""
+"""Time every variant of a pattern on one engine: verify it against the reference result, then replay its launches."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from gpu.run import verify
 
 
 def inputs_of(pattern: Pattern, case: Case, seed: int) -> tuple[Inputs, dict[str, Any]]:
-    """Return what a case is measured on, and the values of all parameters."""
+    """Return the inputs of a case and the values of all parameters."""
     params = pattern.check(case.params)
-    given = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
-    return pattern.inputs(given, params, seed), params
+    arrays = case.make_inputs(np.random.default_rng(seed)) if case.make_inputs else {}
+    return pattern.inputs(arrays, params, seed), params
 
 
 @dataclass(frozen=True)
 class Exact:
-    """What is right, and how far from it a correct result may be: of many elements both take long, so once for all."""
+    """The reference result and its tolerance, computed once: on many elements both take long."""
 
     reference: Array
     tolerance: float | Array | RoundingBound
@@ -41,7 +41,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a case is measured on, and what is right."""
+    """A case with its inputs and reference result."""
 
     pattern: Pattern
     case: Case
@@ -51,13 +51,13 @@ class Prepared:
 
 
 def prepare(pattern: Pattern, case: Case, seed: int) -> Prepared:
-    """Make a case's inputs, and compute what is right, which of many elements takes longer than all that is timed."""
+    """Generate a case's inputs, and compute its reference result, which can take longer than the timing."""
     inputs, params = inputs_of(pattern, case, seed)
     return Prepared(pattern, case, inputs, params, Exact.of(pattern, inputs, params))
 
 
 def prepared_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, ahead: int) -> Iterator[Prepared]:
-    """Prepare cases, some of them by other threads while one is measured; yield them in order."""
+    """Prepare cases, up to `ahead` of them on other threads while one is measured; yield them in order."""
     with ThreadPoolExecutor(ahead) as pool:
         waiting: deque[Future[Prepared]] = deque()
         for pattern, case in cases:
@@ -69,7 +69,14 @@ def prepared_ahead(cases: Iterable[tuple[Pattern, Case]], seed: int, ahead: int)
 
 
 def measure(engine: Engine, prepared: Prepared, repetitions: int) -> Iterator[Measurement]:
-    """Yield a row for each variant, as it is measured."""
+    """Measure each variant, and yield its row.
+
+    Parameters
+    ----------
+    engine : Engine
+    prepared : Prepared
+    repetitions : int
+    """
     pattern, case, inputs, params = prepared.pattern, prepared.case, prepared.inputs, prepared.params
     amount, unit = amount_of(pattern, inputs, params)
     for variant in pattern.variants:
@@ -113,19 +120,30 @@ def timed(
     repetitions: int,
     anew: bool,
 ) -> tuple[bool, tuple[float, ...]]:
-    """Run a variant, compare its result with what is right, and only if it is right time its launches again.
+    """Run a variant, compare its result with the reference result and, if it is correct, time its launches.
+
+    Parameters
+    ----------
+    engine : Engine
+    pattern : Pattern
+    variant : Variant
+    inputs, params : mapping
+    exact : Exact
+    repetitions : int
+    anew : bool
+        Upload the inputs again before each repetition, for launches that overwrite them.
 
     Returns
     -------
     bool
-        Whether the result is right.
+        Whether the result is correct.
     tuple of float
-        The milliseconds of each repetition.
+        The milliseconds of each repetition; empty for a wrong result.
 
     Raises
     ------
     CompileError, LaunchError
-        Where it does not run.
+        The variant does not run.
     """
     recorder = RecordingEngine(engine)
     try:
@@ -142,7 +160,7 @@ def timed(
 
 
 def amount_of(pattern: Pattern, inputs: Inputs, params: Params) -> tuple[float, str]:
-    """Return what a row counts: the least traffic, or where it is operations that people count those."""
+    """Return the amount and rate unit of a row: operations if the pattern's work is in them, else minimum traffic."""
     work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
     if work.unit in ("FLOP", "interaction"):
         return cost.flops / 1e9, "GFLOP/s"

@@ -1,4 +1,4 @@
-"""How long it takes to make machine code of each kernel of ours, and to fetch it from the cache."""
+"""Benchmark of compiling each kernel to machine code for the CPU, and of fetching it from the cache."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _BLOCK = (32, 8, 1)
 
 
 def run() -> Iterator[Measurement]:
-    """Measure, and yield a row for all kernels, made and kept."""
+    """Measure, and yield a row for all kernels, compiled and from the cache."""
     with tempfile.TemporaryDirectory() as folder, _cache_in(folder):
-        for who, wanted in (("First time", "1000 ms"), ("From the cache", "50 ms")):
-            times, refused = _prepare_all()
+        for name, goal in (("First time", "1000 ms"), ("From the cache", "50 ms")):
+            times, not_compiled = _prepare_all()
             slowest = max(times, key=lambda name: times[name])
-            remark = f"the slowest of {len(times)} is {slowest}; wanted: {wanted} at most"
-            if refused:
-                remark += f"; in lockstep: {', '.join(refused)}"
-            yield Measurement("machine code of a kernel", who, True, tuple(times.values()), 1, "kernels/s", remark)
+            remark = f"the slowest of {len(times)} is {slowest}; goal: at most {goal}"
+            if not_compiled:
+                remark += f"; in lockstep: {', '.join(not_compiled)}"
+            yield Measurement("machine code of a kernel", name, True, tuple(times.values()), 1, "kernels/s", remark)
 
 
 def _prepare_all() -> tuple[dict[str, float], list[str]]:
-    """Return the milliseconds of each kernel, and the kernels that stay in lockstep."""
-    times, refused = {}, []
+    """Return the milliseconds of each kernel, and the kernels that only the lockstep executor runs."""
+    times, not_compiled = {}, []
     for path in sorted(KERNELS.glob("*.cu")):
         module = SimulatedModule(path.read_text(encoding="utf-8"), path, {})
         for name in module.kernels:
@@ -39,10 +39,10 @@ def _prepare_all() -> tuple[dict[str, float], list[str]]:
             try:
                 kernel.prepare((1, 1, 1), _BLOCK)
             except NotCompiled:
-                refused.append(name)
+                not_compiled.append(name)
             else:
                 times[name] = 1e3 * (time.perf_counter() - start)
-    return times, refused
+    return times, not_compiled
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""One line of a benchmark: what ran, how long it took, and how it compares."""
+"""One row of a benchmark: what ran, how long it took, and its rate."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement.
+    """Measured times of a variant or a peer.
 
     Parameters
     ----------
     work : str
         The task, the same for a variant and its peers.
     who : str
-        A variant of ours, or a peer.
+        Title of the variant, or name of the peer.
     ours : bool
+        Whether it is a variant.
     times_ms : tuple of float
-        One for each repetition; empty where it could not be measured.
+        One for each repetition; empty if it could not be measured.
     amount : float
-        What one repetition does, in `unit` times seconds.
+        Work of one repetition, in `unit` times seconds.
     unit : str
-        The rate's unit, such as "GB/s".
+        Unit of the rate, such as "GB/s".
     remark : str
-        What is true of this line alone: "verified", or why there is no figure.
+        Applies to this row only: "verified", or why there is no figure.
     """
 
     work: str
@@ -52,7 +53,7 @@ class Measurement:
 
 
 def table(rows: Sequence[Measurement]) -> str:
-    """Return a Markdown table, a group for each work, with each rate as a share of the group's best peer."""
+    """Return a Markdown table, grouped by work, with each rate as a multiple of the group's best peer's."""
     lines = [
         "| work | variant or peer | median ms | min to max | rate | of the best peer | |",
         "|---|---|--:|--:|--:|--:|---|",

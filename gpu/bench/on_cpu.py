@@ -1,4 +1,4 @@
-"""What libraries for the CPU do on the same inputs as a pattern's variants."""
+"""Benchmark of CPU libraries on the same inputs as a pattern's variants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpu.declaration.pattern import Pattern
 
 
 def run(pattern: Pattern, case: Case, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure the libraries that do a case's work, and yield a row for each."""
+    """Measure the libraries that do a case's work, and yield their rows."""
     inputs, params = inputs_of(pattern, case, seed)
     amount, unit = amount_of(pattern, inputs, params)
     for peer in pattern.benchmark.peers(inputs, params):

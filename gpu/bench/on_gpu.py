@@ -1,4 +1,4 @@
-"""The GPU's benchmark: our variants, then in processes of their own what a user would take instead."""
+"""Benchmark on the GPU: our variants, then their peers in separate processes."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from gpu.patterns import all_patterns
 _ROOT = Path(__file__).resolve().parents[2]
 
 _AHEAD = 3
-"""Cases whose inputs and references lie in memory while another is measured: the largest take 12 GB each."""
+"""Cases whose inputs and reference results are in memory while another is measured: up to 12 GB each."""
 
 
 def run(seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure our variants, then the peers, and yield a row for each.
+    """Measure our variants, then the peers, and yield their rows.
 
     Raises
     ------
     EngineUnavailableError
-        Where there is no GPU that works.
+        There is no usable GPU.
     """
     return measure_cases("gpu", seed, repetitions)
 
 
 def measure_cases(of: str, seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure ours, then the peers, on all patterns' cases of a kind: "gpu", or "beside" those over sizes."""
+    """Measure variants, then peers, on all cases of a kind: "gpu", or "beside" for those over sizes."""
     amounts: dict[str, tuple[float, str]] = {}
     cases = [(pattern, case) for pattern in all_patterns().values() for case in cases_of(pattern, of)]
     engine = engines.create("cuda")
-    # Peers' programs are compiled while ours are measured.
+    # Peers' programs are compiled while our variants are measured.
     with tempfile.TemporaryDirectory() as folder, Programs([case for _, case in cases], folder) as programs:
         try:
             for prepared in prepared_ahead(cases, seed, _AHEAD):
@@ -62,14 +62,14 @@ def device_name() -> str:
 
 
 def _libraries(of: str, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
-    given = json.dumps({"of": of, "amounts": amounts, "seed": seed, "repetitions": repetitions})
-    command = [sys.executable, "-m", "gpu.bench.peers", given]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=_ROOT)
-    for line in done.stdout.splitlines():
+    arguments = json.dumps({"of": of, "amounts": amounts, "seed": seed, "repetitions": repetitions})
+    command = [sys.executable, "-m", "gpu.bench.peers", arguments]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=_ROOT)
+    for line in process.stdout.splitlines():
         if line.startswith("{"):
             record = json.loads(line)
             yield Measurement(**{**record, "times_ms": tuple(record["times_ms"])})
-    if done.returncode:
+    if process.returncode:
         yield Measurement(
             "peers", "all", ours=False, times_ms=(), amount=0, unit="", remark="the peers' process failed"
         )

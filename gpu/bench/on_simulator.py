@@ -1,4 +1,4 @@
-"""The simulator's benchmark, beside what NumPy and SciPy do on the same input, and the memory of a large image."""
+"""Benchmark on the simulator: variants, NumPy and SciPy on the same inputs, and the memory needed for a large image."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __global__ void reduce(const float *in, float *out) {
 }
 """
 
-# A process of its own runs this, so that its peak memory is that of this work alone.
+# Runs in a separate process, so that its peak memory is that of this work alone.
 _LARGE_IMAGE = """
 import re, resource, sys
 from pathlib import Path
@@ -54,21 +54,21 @@ outcome = run_pattern(
 )
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 status = Path("/proc/self/status")
-if status.exists():  # On Linux the other figure begins with what the process had from which this one was made.
+if status.exists():  # On Linux, ru_maxrss includes memory of the process that forked this one.
     peak = int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1]) / 2**10
 print(outcome.report.time_ms.kernel, peak, outcome.report.verified)
 """
 
 
 def run(seed: int, repetitions: int) -> Iterator[Measurement]:
-    """Measure the variants, each pattern beside its peers, and yield a row for each."""
+    """Measure the variants of each pattern and their peers, and yield their rows."""
     for executor in ("compiled", "lockstep"):
         engine = engines.create("simulator", executor)
         for pattern in all_patterns().values():
             for case in _cases(pattern.benchmark, executor):
                 for row in measure(engine, prepare(pattern, case, seed), repetitions):
-                    wanted = _wanted(pattern, row.who) if executor == "compiled" else ""
-                    yield dataclasses.replace(row, remark=f"{row.remark}; wanted: {wanted}") if wanted else row
+                    goal = _goal(pattern, row.who) if executor == "compiled" else ""
+                    yield dataclasses.replace(row, remark=f"{row.remark}; goal: {goal}") if goal else row
                 yield from on_cpu.run(pattern, case, seed, repetitions)
         engine.close()
     yield from machine_code.run()
@@ -83,10 +83,10 @@ def _cases(benchmark: Benchmark, executor: str) -> tuple[Case, ...]:
     return tuple(dataclasses.replace(case, work=f"{case.work}, in lockstep") for case in benchmark.lockstep)
 
 
-def _wanted(pattern: Pattern, title: str) -> str:
-    """Return what is wanted of a variant's machine code: so many times the peer's speed."""
-    named = (variant.name for variant in pattern.variants if variant.title == title)
-    return pattern.benchmark.wanted.get(next(named, ""), "")
+def _goal(pattern: Pattern, title: str) -> str:
+    """Return the goal of a variant's machine code, as a speedup over a peer; "" without one."""
+    names = (variant.name for variant in pattern.variants if variant.title == title)
+    return pattern.benchmark.wanted.get(next(names, ""), "")
 
 
 def device_name() -> str:
@@ -95,7 +95,7 @@ def device_name() -> str:
 
 
 def _traced(seed: int, repetitions: int) -> Measurement:
-    """Measure a launch of which every step is recorded."""
+    """Measure a launch while every step is recorded."""
     module = SimulatedModule(_TRACED, Path("reduce.cu"), {})
     values = np.random.default_rng(seed).random(_TRACED_ELEMENTS).astype(np.float32)
     blocks = _TRACED_ELEMENTS // _TRACED_BLOCK
@@ -105,39 +105,42 @@ def _traced(seed: int, repetitions: int) -> Measurement:
     def trace() -> Trace:
         return module.trace("reduce", (blocks, 1, 1), (_TRACED_BLOCK, 1, 1), arguments, checked=False)
 
-    made = trace()
-    right = np.allclose(sums, values.reshape(blocks, -1).sum(axis=1, dtype=np.float64))
-    remark = f"{'verified' if right else 'WRONG'}; {made.nbytes / made.lane_events:.1f} bytes a lane-event"
+    recorded = trace()
+    correct = np.allclose(sums, values.reshape(blocks, -1).sum(axis=1, dtype=np.float64))
+    bytes_per_event = recorded.nbytes / recorded.lane_events
+    remark = f"{'verified' if correct else 'WRONG'}; {bytes_per_event:.1f} bytes per lane event"
     work = f"reduction of {_TRACED_ELEMENTS} float32, one pass, every step recorded"
     return Measurement(
         work,
         "Interleaved pairs",
         True,
         interpreter.time_ms(trace, repetitions),
-        made.lane_events / 1e6,
-        "M lane-events/s",
+        recorded.lane_events / 1e6,
+        "M lane events/s",
         remark,
     )
 
 
 def _large_image(seed: int) -> Measurement:
     work = "convolution 5 x 5, 4096 x 4096, with verification"
-    done = subprocess.run([sys.executable, "-c", _LARGE_IMAGE, str(seed)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    process = subprocess.run(
+        [sys.executable, "-c", _LARGE_IMAGE, str(seed)], capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        reason = (process.stderr.strip().splitlines() or ["no reason given"])[-1]
         return Measurement(work, "Tiled in shared memory", True, (), 0, "", f"failed: {reason}")
-    kernel_ms, peak, verified = done.stdout.split()
-    remark = f"{'verified' if verified == 'True' else 'WRONG'}; the process peaks at {float(peak):.0f} MB"
+    kernel_ms, peak, verified = process.stdout.split()
+    remark = f"{'verified' if verified == 'True' else 'WRONG'}; peak memory of the process {float(peak):.0f} MB"
     return Measurement(work, "Tiled in shared memory", True, (float(kernel_ms),), 8 * 4096**2 / 1e9, "GB/s", remark)
 
 
 def opening(openings: Callable[[int], Sequence[Any]], repetitions: int) -> Measurement:
-    """Measure how long the window takes to its first picture; `openings` opens it so often."""
-    work, who = "the window, from `python main.py` to its first picture", "As it begins the first time"
+    """Measure the time from the start to the window's first picture; `openings` opens the window repeatedly."""
+    work, name = "the window, from `python main.py` to its first picture", "As on the first start"
     try:
         times = openings(min(repetitions, FEWEST))
     except RuntimeError as error:
-        return Measurement(work, who, True, (), 0, "", f"failed: {error}")
+        return Measurement(work, name, True, (), 0, "", f"failed: {error}")
     computing = statistics.median(each.cpu_ms for each in times)
-    remark = f"{computing:.0f} ms of computing in its process; wanted: 800 ms at most"
-    return Measurement(work, who, True, tuple(each.wall_ms for each in times), 1, "openings/s", remark)
+    remark = f"{computing:.0f} ms of computing in its process; goal: at most 800 ms"
+    return Measurement(work, name, True, tuple(each.wall_ms for each in times), 1, "openings/s", remark)

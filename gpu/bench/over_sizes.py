@@ -1,4 +1,4 @@
-"""Every variant of every pattern on a GPU over sizes, within a time: verified, then timed, and kept as data."""
+"""Measure every variant of every pattern on a GPU over sizes, within a time limit: verify, then time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gpu.errors import CompileError, LaunchError
 from gpu.run.execute import throughput
 
 LIMIT_S = 180.0
-"""Seconds that all patterns may take together, beside their smallest sizes, for which kernels are compiled."""
+"""Time limit in seconds for all patterns together, without their smallest sizes, where kernels are compiled."""
 
 FEWEST_SIZES = 3
-"""So many sizes of each pattern are measured however long they take: fewer make no curve."""
+"""Sizes of each pattern that are measured regardless of the time limit: fewer are not a curve."""
 
 SLOW_MS = 50.0
 """Kernel time from which a variant is not measured at larger sizes."""
@@ -37,55 +37,66 @@ def run(
     limit_s: float = LIMIT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[RecordedRun]:
-    """Measure, and yield each variant at each size as it comes; one that is wrong is not timed.
+    """Measure each variant at each size, and yield the results; a wrong variant is not timed.
 
-    `tell` is given a sentence for each that does not run. What is left of the time is shared among the patterns that
-    are left; a pattern's larger sizes are left out where its share would not suffice.
+    The remaining time is shared among the remaining patterns; a pattern's larger sizes are skipped if its share would
+    not suffice.
+
+    Parameters
+    ----------
+    engine : Engine
+    patterns : iterable of Pattern
+    seed, repetitions : int
+    tell : callable
+        Called with a sentence for each variant that does not run.
+    limit_s : float
+    clock : callable
+        Returns seconds.
     """
     end = clock() + limit_s
-    chosen = list(patterns)
-    for place, pattern in enumerate(chosen):
-        begun = clock()
-        share = (end - begun) / (len(chosen) - place)
-        took: list[float] = []
+    remaining = list(patterns)
+    for place, pattern in enumerate(remaining):
+        start = clock()
+        share = (end - start) / (len(remaining) - place)
+        durations: list[float] = []
         slow: set[str] = set()
         for size in pattern.benchmark.curve.sizes:
-            if len(took) >= FEWEST_SIZES and clock() - begun + _next(took) > share:
+            if len(durations) >= FEWEST_SIZES and clock() - start + _expected_duration(durations) > share:
                 break
-            start = clock()
-            for each in _at(engine, pattern, size, slow, seed, repetitions, tell):
+            size_start = clock()
+            for each in _measure_size(engine, pattern, size, slow, seed, repetitions, tell):
                 if each.median_ms > SLOW_MS:
                     slow.add(each.variant)
                 yield each
-            took.append(clock() - start)
-            if len(took) == 1:
-                begun, end = begun + took[0], end + took[0]
+            durations.append(clock() - size_start)
+            if len(durations) == 1:
+                start, end = start + durations[0], end + durations[0]
 
 
-def _next(took: list[float]) -> float:
-    """Return how long the next size may take, as each takes longer than the one before."""
-    return took[-1] * max(1.0, took[-1] / took[-2] if took[-2] > 0 else 1.0)
+def _expected_duration(durations: list[float]) -> float:
+    """Estimate the duration of the next size, as each takes longer than the one before."""
+    return durations[-1] * max(1.0, durations[-1] / durations[-2] if durations[-2] > 0 else 1.0)
 
 
-def _at(
+def _measure_size(
     engine: Engine,
     pattern: Pattern,
     size: int,
-    left_out: set[str],
+    skipped: set[str],
     seed: int,
     repetitions: int,
     tell: Callable[[str], None],
 ) -> Iterator[RecordedRun]:
     curve = pattern.benchmark.curve
     image = pattern.of_images
-    changed = {**curve.params, **({} if image else pattern.with_value(Role.SIZE, size))}
-    params = pattern.check(changed)
-    given = random_image(size, size)(np.random.default_rng(seed)) if image else {}
-    inputs = pattern.inputs(given, params, seed)
+    changed_params = {**curve.params, **({} if image else pattern.with_value(Role.SIZE, size))}
+    params = pattern.check(changed_params)
+    arrays = random_image(size, size)(np.random.default_rng(seed)) if image else {}
+    inputs = pattern.inputs(arrays, params, seed)
     exact = Exact.of(pattern, inputs, params)
     work, cost = pattern.work(inputs, params), pattern.cost(inputs, params)
     for variant in pattern.variants:
-        if variant.cautionary or variant.name in left_out or variant.obstacle(inputs, params):
+        if variant.cautionary or variant.name in skipped or variant.obstacle(inputs, params):
             continue
         if variant.missing(engine.device):
             continue

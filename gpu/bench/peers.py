@@ -1,7 +1,7 @@
-"""Time what libraries for the GPU do that a user would take instead: PyTorch, CuPy.
+"""Time peers in GPU libraries: PyTorch and CuPy.
 
-It runs in a process of its own, whose context the libraries own, and prints a JSON line for each figure. A library that
-is missing is a line that says so.
+Runs in a separate process, whose context belongs to the libraries, and prints one JSON line per measurement. For a
+missing library it prints a line with that remark.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from gpu.patterns import all_patterns
 
 WARM_UP = 3
 LEAD_CACHES = 2
-"""How many times what its cache holds a GPU reads before each round, as before each launch of ours."""
+"""Bytes that the GPU reads before each round, as a multiple of its cache; as before each launch of our variants."""
 
 Timer = Callable[[Callable[[], Any]], list[float]]
-"""An action -> the milliseconds of each of its repetitions."""
+"""Function of an action; returns the milliseconds of each repetition."""
 
 
-def _tell(work: str, who: str, times_ms: list[float], amount: float = 0, unit: str = "", remark: str = "") -> None:
+def _print_row(work: str, who: str, times_ms: list[float], amount: float = 0, unit: str = "", remark: str = "") -> None:
     row = {"work": work, "who": who, "ours": False, "times_ms": times_ms, "amount": amount, "unit": unit}
     print(json.dumps({**row, "remark": remark}), flush=True)
 
 
-def _of_torch(torch: Any, seed: int, repetitions: int) -> Timer:
+def _torch_timer(torch: Any, seed: int, repetitions: int) -> Timer:
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
@@ -52,12 +52,12 @@ def _of_torch(torch: Any, seed: int, repetitions: int) -> Timer:
 
     block = torch.rand(2**28, device="cuda")
     other = torch.empty_like(block)
-    copied = time(lambda: other.copy_(block))
-    _tell("device-to-device copy, 1 GiB", "driver", copied, 2 * block.nbytes / 1e9, "GB/s")
+    times = time(lambda: other.copy_(block))
+    _print_row("device-to-device copy, 1 GiB", "driver", times, 2 * block.nbytes / 1e9, "GB/s")
     return time
 
 
-def _of_cupy(cupy: Any, seed: int, repetitions: int) -> Timer:
+def _cupy_timer(cupy: Any, seed: int, repetitions: int) -> Timer:
     lead = cupy.zeros(LEAD_CACHES * cupy.cuda.Device().attributes["L2CacheSize"] // 4, cupy.float32)
 
     def time(action: Callable[[], Any]) -> list[float]:
@@ -76,12 +76,12 @@ def _of_cupy(cupy: Any, seed: int, repetitions: int) -> Timer:
     return time
 
 
-TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _of_torch, "cupy": _of_cupy}
-"""By a library's module: (the module, a seed, repetitions) -> how it is timed."""
+TIMERS: dict[str, Callable[[Any, int, int], Timer]] = {"torch": _torch_timer, "cupy": _cupy_timer}
+"""Factories of timers by module name; their arguments are the module, a seed and the repetitions."""
 
 
 def cases_of(pattern: Pattern, of: str) -> tuple[Case, ...]:
-    """Return a pattern's cases of a kind: "gpu", or "beside" those over sizes."""
+    """Return a pattern's cases of a kind: "gpu", or "beside" for those over sizes."""
     if of == "beside":
         return tuple(case for each in pattern.benchmark.beside for case in each.cases.values())
     return pattern.benchmark.gpu
@@ -96,20 +96,20 @@ def _measure(module: str, of: str, amounts: dict[str, tuple[float, str]], seed: 
                 continue
             amount, unit = amounts.get(case.work, (0.0, ""))
             for peer in case.libraries[module](library, seed):
-                _tell(case.work, peer.who, time(peer.action), amount * peer.part, unit)
+                _print_row(case.work, peer.who, time(peer.action), amount * peer.part, unit)
 
 
 def main() -> None:
-    """Time every library; one that is not here, or fails, is told and does not stop the others."""
-    given = json.loads(sys.argv[1])
+    """Time every library; print a remark for one that is missing or fails, and continue."""
+    arguments = json.loads(sys.argv[1])
     for module in TIMERS:
         try:
-            _measure(module, **given)
+            _measure(module, **arguments)
         except ImportError:
-            _tell("peers", module, [], remark="not installed here")
+            _print_row("peers", module, [], remark="not installed here")
         except Exception as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
-            _tell("peers", module, [], remark=f"failed: {reason}")
+            _print_row("peers", module, [], remark=f"failed: {reason}")
 
 
 if __name__ == "__main__":

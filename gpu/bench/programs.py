@@ -1,4 +1,4 @@
-"""Peers that are programs in CUDA C++: compiled here, while something else is measured, then run."""
+"""Peers that are CUDA C++ programs: compiled while our variants are measured, then run."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from gpu.declaration.benchmark import Case, CudaProgram
 WARM_UP = 3
 
 Amounts = Mapping[str, tuple[float, str]]
-"""What one repetition does of a work, in a unit times seconds, and that unit."""
+"""By work: the amount of one repetition, in a unit times seconds, and that unit."""
 
 _Build = tuple[str, tuple[str, ...]]
-"""A file, and the options that it is compiled with."""
+"""A file and its compiler options."""
 
 
 _NEWEST = "nvidia/*/include/cccl/cub/version.cuh"
-"""Where PyPI's nvidia-cuda-cccl puts a CUB that is newer than the installed toolkit's."""
+"""Path of CUB in PyPI's nvidia-cuda-cccl, which is newer than the installed toolkit's."""
 
 
 def newest_headers() -> Path | None:
-    """Return the folder of nvidia-cuda-cccl's headers; None where it is not installed."""
-    found = (header for folder in sys.path for header in sorted(Path(folder).glob(_NEWEST)))
-    return next((header.resolve().parents[1] for header in found), None)
+    """Return the folder of nvidia-cuda-cccl's headers; None if it is not installed."""
+    headers = (header for folder in sys.path for header in sorted(Path(folder).glob(_NEWEST)))
+    return next((header.resolve().parents[1] for header in headers), None)
 
 
 class Programs:
-    """Every program of some cases, being compiled until they are left.
+    """All programs of some cases, compiled in the background; leaving the context stops compilers still running.
 
     Parameters
     ----------
     cases : sequence of Case
     folder : str or Path
-        Where the programs go.
+        Folder for the compiled programs.
     """
 
     def __init__(self, cases: Sequence[Case], folder: str | Path) -> None:
@@ -56,15 +56,15 @@ class Programs:
     def __exit__(self, *_: object) -> None:
         for each in self._compiling.values():
             if not isinstance(each, OSError):
-                with each:  # which closes what is open, and waits
+                with each:  # closes its pipes and waits for it
                     each.kill()
 
     def _builds(self, program: CudaProgram) -> tuple[_Build, ...]:
-        """Return how a program is compiled: what has a version with the toolkit's headers, and with newer ones."""
-        own = program.file, program.options
+        """Return a program's builds: one, or two for a versioned one, with the toolkit's headers and newer ones."""
+        build = program.file, program.options
         if not program.versioned or self._newest is None:
-            return (own,)
-        return own, (program.file, (*program.options, f"-I{self._newest}"))
+            return (build,)
+        return build, (program.file, (*program.options, f"-I{self._newest}"))
 
     def _compile(self, build: _Build) -> subprocess.Popen[str] | OSError:
         nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
@@ -81,18 +81,18 @@ class Programs:
         return self._folder / "".join((Path(file).stem, *(each.replace("/", "-") for each in options)))
 
     def run(self, amounts: Amounts, seed: int, repetitions: int) -> Iterator[Measurement]:
-        """Wait until they are compiled, run them, and yield a row for each."""
-        refused = {build: reason for build in self._compiling if (reason := self._refusal(build))}
+        """Wait for the compilers, run the programs, and yield their rows."""
+        failures = {build: reason for build in self._compiling if (reason := self._failure(build))}
         for case in self._cases:
             for program in case.programs:
                 for build in self._builds(program):
-                    if build in refused:
-                        yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {refused[build]}")
+                    if build in failures:
+                        yield Measurement(case.work, program.who, False, (), 0, "", f"failed: {failures[build]}")
                     else:
                         yield self._row(case, program, build, amounts.get(case.work, (0.0, "")), seed, repetitions)
 
-    def _refusal(self, build: _Build) -> str:
-        """Return why a file was not compiled; "" where it was."""
+    def _failure(self, build: _Build) -> str:
+        """Return why a file was not compiled; "" if it was."""
         compiling = self._compiling[build]
         if isinstance(compiling, OSError):
             return f"{compiling.filename or 'nvcc'}: {compiling.strerror}"
@@ -108,12 +108,12 @@ class Programs:
         seed: int,
         repetitions: int,
     ) -> Measurement:
-        given = map(str, (self._program(build), *program.arguments, seed, WARM_UP, repetitions))
+        command = map(str, (self._program(build), *program.arguments, seed, WARM_UP, repetitions))
         try:
-            done = subprocess.run([*given], check=True, capture_output=True, text=True)
+            process = subprocess.run([*command], check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             reason = str(getattr(error, "stderr", "") or error).strip().splitlines()[0]
             return Measurement(case.work, program.who, False, (), 0, "", f"failed: {reason}")
-        words = done.stdout.split()
-        who = f"{program.who} {words.pop(0)}" if program.versioned else program.who
-        return Measurement(case.work, who, False, tuple(map(float, words)), *amount)
+        words = process.stdout.split()
+        name = f"{program.who} {words.pop(0)}" if program.versioned else program.who
+        return Measurement(case.work, name, False, tuple(map(float, words)), *amount)

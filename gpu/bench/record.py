@@ -1,4 +1,4 @@
-"""An engine that remembers a host program's launches, so that they can be timed again without the rest of it."""
+"""An engine that records a host program's launches, so that they can be timed again without the host code."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy.typing as npt
 from gpu.engines.base import Argument, Array, Buffer, Engine, Extent, Kernel, Module, PhaseTimes, Routine
 
 FEWEST = 5
-"""How often what takes long is timed."""
+"""Fewest repetitions of long runs."""
 
 _LONG_MS = 2000
 
 
 class RecordingEngine:
-    """Passes every call on; keeps launches, calls and fills for `replay`, and buffers alive until `finish`."""
+    """Forwards every call; keeps launches, calls and fills for `replay`, and buffers until `finish`."""
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner
         self._actions: list[Callable[[], None]] = []
-        self._kept: list[Buffer] = []
+        self._freed: list[Buffer] = []
         self._uploaded: list[tuple[Buffer, Array]] = []
-        self._anew: dict[int, Buffer] = {}
+        self._replacements: dict[int, Buffer] = {}
         self.device = inner.device
         self.executed = inner.executed
         self.sources: dict[str, str] = {}
@@ -49,22 +49,22 @@ class RecordingEngine:
         self._actions.append(lambda: self._inner.fill(buffer, value))
 
     def free(self, buffer: Buffer) -> None:
-        self._kept.append(buffer)
+        self._freed.append(buffer)
 
     def texture(self, buffer: Buffer) -> Argument:
         return self._inner.texture(buffer)
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
         def action() -> None:
-            now = [self._anew.get(id(argument), argument) for argument in arguments]
-            self._inner.launch(kernel, grid, block, *now, shared_bytes=shared_bytes)
+            current = [self._replacements.get(id(argument), argument) for argument in arguments]
+            self._inner.launch(kernel, grid, block, *current, shared_bytes=shared_bytes)
 
         action()
         self._actions.append(action)
 
     def call(self, routine: Routine, *buffers: Buffer) -> None:
         def action() -> None:
-            self._inner.call(routine, *(self._anew.get(id(buffer), buffer) for buffer in buffers))
+            self._inner.call(routine, *(self._replacements.get(id(buffer), buffer) for buffer in buffers))
 
         action()
         self._actions.append(action)
@@ -76,22 +76,29 @@ class RecordingEngine:
         return self._inner.launch_ms()
 
     def replay(self, times: int, warm_up: int = 3, *, anew: bool = False) -> tuple[float, ...]:
-        """Run all fills, launches and calls again, so many times, and return each repetition's milliseconds.
+        """Repeat all fills, launches and calls; return the milliseconds of each repetition.
 
-        `anew` uploads again what was uploaded before each of them, for launches that overwrite it. What takes
-        seconds is run less often, but `FEWEST` times at least: its times hardly differ.
+        Parameters
+        ----------
+        times : int
+            Number of repetitions. Runs that take seconds, whose times hardly vary, are repeated less often, but at
+            least `FEWEST` times.
+        warm_up : int
+            Repetitions before the measured ones.
+        anew : bool
+            Upload all inputs again before each repetition, for launches that overwrite them.
         """
         measured: list[float] = []
         for repetition in range(warm_up + times):
             if anew:
-                self._anew = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
+                self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
             self._inner.take_times()
             for action in self._actions:
                 action()
             elapsed = self._inner.take_times().kernel
-            for buffer in self._anew.values():
+            for buffer in self._replacements.values():
                 self._inner.free(buffer)
-            self._anew = {}
+            self._replacements = {}
             if repetition >= warm_up:
                 measured.append(elapsed)
             if len(measured) >= FEWEST and sum(measured) > _LONG_MS:
@@ -99,34 +106,34 @@ class RecordingEngine:
         return tuple(measured)
 
     def replay_each(self, times: int, warm_up: int = 1, *, anew: bool = False) -> list[tuple[float, ...]]:
-        """Run all fills and launches again, so many times, and return the milliseconds of each of them by itself.
+        """Repeat all fills and launches; return the milliseconds of each one separately.
 
-        `anew`, and what takes seconds, as in `replay`.
+        Parameters as in `replay`.
         """
         measured: list[list[float]] = [[] for _ in self._actions]
         total = 0.0
         for repetition in range(warm_up + times):
             if anew:
-                self._anew = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
+                self._replacements = {id(buffer): self._inner.upload(values) for buffer, values in self._uploaded}
             self._inner.take_times()
-            for action, own in zip(self._actions, measured, strict=True):
+            for action, durations in zip(self._actions, measured, strict=True):
                 action()
                 elapsed = self._inner.take_times().kernel
                 total += elapsed
                 if repetition >= warm_up:
-                    own.append(elapsed)
-            for buffer in self._anew.values():
+                    durations.append(elapsed)
+            for buffer in self._replacements.values():
                 self._inner.free(buffer)
-            self._anew = {}
+            self._replacements = {}
             if total > _LONG_MS and measured and measured[0]:
                 break
-        return [tuple(own) for own in measured]
+        return [tuple(durations) for durations in measured]
 
     def finish(self) -> None:
-        """Free the buffers that the host program gave up, and forget its launches."""
-        for buffer in self._kept:
+        """Free the buffers that the host program freed, and discard its launches."""
+        for buffer in self._freed:
             self._inner.free(buffer)
-        self._kept.clear()
+        self._freed.clear()
         self._uploaded.clear()
         self._actions.clear()
 

@@ -1,4 +1,4 @@
-"""What variants took on a GPU that is somewhere else, as data: written by the benchmark, read by whoever shows it."""
+"""Recorded times of variants on named GPUs, as data files that the benchmark writes."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _MOST_BYTES = 2**23
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A variant at a size.
+    """Times of a variant at a size.
 
     Parameters
     ----------
     pattern, variant : str
-        Names of the declaration.
+        Names in the declaration.
     size : int
-        Elements, columns or bodies; of images the pixels of a side.
+        Elements, columns or bodies; for images the pixels of a side.
     params : mapping
-        Values of parameters that were not the defaults.
+        Parameters other than the defaults.
     median_ms, min_ms, max_ms : float
-        Of the kernels alone, over the repetitions.
+        Kernel times over the repetitions.
     repetitions : int
     rate : float
         The pattern's work per second of the median, in `unit`, such as "Mpixel/s".
     unit : str
     least_bytes : int
-        What any variant must read and write.
+        Minimum traffic of the pattern.
     verified : bool
-        Whether the result was compared with the reference, and right; if not, nothing was timed.
+        Whether the result equals the reference result; if not, nothing was timed.
     """
 
     pattern: str
@@ -58,18 +58,18 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class DeviceRecord:
-    """All that was measured on a GPU.
+    """All measurements on a GPU.
 
     Parameters
     ----------
     device : str
-        The GPU, as its driver calls it.
+        The driver's name of the GPU.
     date : str
-        Of the measurement, such as "2026-11-22".
+        Date of the measurement, such as "2026-11-22".
     driver : str
-        The driver's version; "" where it was not noted.
+        The driver's version; "" if it was not recorded.
     method : str
-        How it was measured, in a sentence.
+        The method of measurement, in a sentence.
     runs : tuple of RecordedRun
     """
 
@@ -81,22 +81,22 @@ class DeviceRecord:
 
     @property
     def words(self) -> str:
-        """What every figure of it is titled with."""
+        """Label of all figures of the record."""
         article = "an" if re.match(r"NVIDIA|[AEIOU]", self.device) else "a"
         return f"recorded on {article} {self.device}, {self.date}"
 
     def of(self, pattern: str) -> tuple[RecordedRun, ...]:
-        """Return the runs of a pattern that were verified."""
+        """Return the verified runs of a pattern."""
         return tuple(run for run in self.runs if run.pattern == pattern and run.verified)
 
 
 def path_of(device: str) -> Path:
-    """Return the file that a GPU's measurements are kept in."""
+    """Return the data file of a GPU."""
     return FOLDER / f"{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}.json"
 
 
 def write(path: Path, recorded: DeviceRecord) -> None:
-    """Write measurements to a file, a run a line."""
+    """Write measurements to a file, one run per line."""
     about = {field.name: getattr(recorded, field.name) for field in fields(recorded) if field.name != "runs"}
     lines = ",\n".join("  " + json.dumps(asdict(run), allow_nan=False) for run in recorded.runs)
     head = json.dumps(about, indent=1).rstrip("\n}")
@@ -106,15 +106,15 @@ def write(path: Path, recorded: DeviceRecord) -> None:
 
 
 def read(path: Path) -> DeviceRecord:
-    """Read measurements; InputError where the file holds none."""
+    """Read measurements; raise InputError if the file does not contain any."""
     try:
         data = json.loads(opening.read_bytes(path, _MOST_BYTES))
         recorded = DeviceRecord(**{**data, "runs": tuple(_run(each) for each in data["runs"])})
         if not all(isinstance(value, str) for name, value in data.items() if name != "runs"):
-            raise TypeError("a name is none")
+            raise TypeError("a text is missing")
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError) as error:
         raise InputError(
-            f"{opening.name_of(path.name)} holds no recorded measurements: {opening.name_of(str(error))}."
+            f"{opening.name_of(path.name)} does not contain recorded measurements: {opening.name_of(str(error))}."
         ) from None
     return recorded
 
@@ -122,14 +122,14 @@ def read(path: Path) -> DeviceRecord:
 def _run(data: dict[str, Any]) -> RecordedRun:
     times = [data.get(name, 1) for name in ("median_ms", "min_ms", "max_ms", "rate")]
     if not all(isinstance(each, int | float) and math.isfinite(each) and each > 0 for each in times):
-        raise ValueError(f"a time of {data.get('variant')} is none")
+        raise ValueError(f"a time of {data.get('variant')} is not a positive number")
     size = data.get("size", 1)
     if not isinstance(size, int) or size < 1 or size & (size - 1):
-        raise ValueError(f"{size} is no power of two")
+        raise ValueError(f"{size} is not a power of two")
     return RecordedRun(**data)
 
 
 def read_all(folder: Path | None = None) -> Sequence[DeviceRecord]:
-    """Return the measurements of every GPU that there are any of, the newest first."""
-    found = [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
-    return sorted(found, key=lambda recorded: recorded.date, reverse=True)
+    """Return the measurements of every GPU, the newest first."""
+    records = [read(path) for path in sorted((folder or FOLDER).glob("*.json"))]
+    return sorted(records, key=lambda recorded: recorded.date, reverse=True)

@@ -1,4 +1,4 @@
-// What the programs that time others' kernels share.
+// Functions shared by the programs that time peers.
 #include <cstdio>
 #include <cstdlib>
 
@@ -25,15 +25,15 @@ __global__ void fill_words(unsigned int *words, size_t count, unsigned int seed)
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += stride) words[i] = hash(i, seed);
 }
 
-// From 0 to 1.
+// Values from 0 to 1.
 __global__ void fill_fractions(float *values, size_t count, unsigned int seed) {
     size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count; i += stride)
         values[i] = hash(i, seed) * (1.0f / 4294967296.0f);
 }
 
-// Do what is to be timed again and again, and print the milliseconds of each time but the first `warm_up`. Before each, as
-// before each launch of ours, twice as much memory is read as the cache holds: it is cold, clean, and the GPU busy.
+// Repeat an action and print the milliseconds of each repetition after the first `warm_up`. Before each, as before each
+// launch of our variants, read twice as much memory as the cache holds: it is cold and clean, and the GPU busy.
 template <typename Action>
 void time_rounds(int warm_up, int repetitions, Action action) {
     int cache, multiprocessors;

@@ -1,1 +1,1 @@
-"""The commands: `run`, `simulate`, `bench`, `devices` and the rest, made from the declarations."""
+"""Command line: `run`, `simulate`, `bench`, `devices` and others, generated from the declarations."""

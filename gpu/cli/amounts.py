@@ -1,4 +1,4 @@
-"""Numbers, times and sizes as the command line gives them."""
+"""Argument types for whole numbers, times and sizes on the command line."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ _LARGEST = 1 << 20
 
 
 def whole(text: str) -> int:
-    """Return a whole number that is not negative."""
+    """Parse a non-negative whole number."""
     if not (text.isascii() and text.isdigit()) or len(text) > MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number" + " that can be" * text.isdigit())
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number" + " in range" * text.isdigit())
     return int(text)
 
 
 def seconds(text: str) -> float:
-    """Return a time."""
+    """Parse a time in seconds."""
     try:
-        given = float(text)
+        value = float(text)
     except ValueError:
-        given = math.nan
-    if not 0 < given <= _LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: it is in seconds, at most {_LONGEST}")
-    return given
+        value = math.nan
+    if not 0 < value <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in seconds above 0, at most {_LONGEST}")
+    return value
 
 
 def megabytes(text: str) -> int:
-    """Return a size in bytes that is given in MB."""
-    given = whole(text)
-    if not 0 < given <= _LARGEST:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size: it is in MB, from 1 to {_LARGEST}")
-    return given << 20
+    """Parse a size in MB; return bytes."""
+    value = whole(text)
+    if not 0 < value <= _LARGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size in MB from 1 to {_LARGEST}")
+    return value << 20

@@ -1,4 +1,4 @@
-"""The command `atomics`: what atomics cost, counted and modeled and measured, and what a race loses."""
+"""The command `atomics`: counted, modeled and measured cost of atomics, and the updates that a race loses."""
 
 from __future__ import annotations
 
@@ -21,32 +21,48 @@ from gpu.messages.atomics import VARIANTS, AtomicsStudy, Interleaving, Latencies
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
+    """Add the command's options."""
     default = Latencies()
-    parser.add_argument("--text", metavar="TEXT", help="count the letters of a text, not the levels of an image")
-    parser.add_argument("--input", metavar="FILE", help="an image, or a .txt (default: a photograph)")
-    parser.add_argument("--bins", metavar="N", help="bins of the levels (default: 256)")
-    parser.add_argument("--engine", choices=engines.NAMES, default="auto", help="what the times are measured on")
+    parser.add_argument("--text", metavar="TEXT", help="count the letters of a text instead of an image's levels")
+    parser.add_argument("--input", metavar="FILE", help="an image, or a .txt file (default: a photograph)")
+    parser.add_argument("--bins", metavar="N", help="bins of the image's levels (default: 256)")
     parser.add_argument(
-        "--executor", choices=engines.EXECUTORS, default="auto", help="how the simulator runs what is measured"
-    )
-    parser.add_argument("--clock", metavar="GHZ", default=default.clock_ghz, help="of the model (default: %(default)s)")
-    parser.add_argument(
-        "--global-cycles", metavar="N", default=default.global_cycles, help="one way to global memory (%(default)s)"
+        "--engine",
+        choices=engines.NAMES,
+        default="auto",
+        help="engine of the measurement; auto uses a GPU if one is usable, else the simulator (default: auto)",
     )
     parser.add_argument(
-        "--shared-cycles", metavar="N", default=default.shared_cycles, help="one way to shared memory (%(default)s)"
+        "--executor",
+        choices=engines.EXECUTORS,
+        default="auto",
+        help="the simulator's executor: compiled (to machine code) or lockstep; auto is compiled (default: auto)",
+    )
+    parser.add_argument(
+        "--clock", metavar="GHZ", default=default.clock_ghz, help="clock of the model (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--global-cycles",
+        metavar="N",
+        default=default.global_cycles,
+        help="one-way latency of global memory (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--shared-cycles",
+        metavar="N",
+        default=default.shared_cycles,
+        help="one-way latency of shared memory (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Count, model, measure and print.
+    """Count, model and measure the atomics; print the results.
 
     Raises
     ------
     InputError
-        Where the input cannot be read, or an option is no number that it can be.
+        The input cannot be read, or an option is not a positive number.
     """
     from gpu.patterns import pattern_with_lesson
     from gpu.patterns.histogram.counted import letters_of
@@ -55,34 +71,34 @@ def run(options: argparse.Namespace) -> None:
 
     pattern = pattern_with_lesson(ATOMICS)
     latencies = Latencies(*(_positive(options, name) for name in ("clock", "global_cycles", "shared_cycles")))
-    inputs, given = _input(pattern, options)
-    found = study(pattern, inputs, given, lambda progress: None)
-    measured = letters_of(pattern.check(given))
+    inputs, texts = _input(pattern, options)
+    result = study(pattern, inputs, texts, lambda progress: None)
+    letter_params = letters_of(pattern.check(texts))
     with closing(engines.create(options.engine, options.executor)) as engine:
         times = []
         for variant in map(pattern.variant, VARIANTS):
             for _ in range(2):  # the first run is a warm-up
                 outcome = run_pattern(
-                    engine, pattern, variant, inputs, measured, lambda progress: None, with_reference=False
+                    engine, pattern, variant, inputs, letter_params, lambda progress: None, with_reference=False
                 )
             times.append(outcome.report.time_ms.kernel)
         measured_on = f"{engine.device.name} ({engine.device.executor})"
         simulated = engine.device.engine == "simulator"
     if options.json:
         data = {
-            **asdict(found),
+            **asdict(result),
             "model": asdict(latencies),
             "measured_on": measured_on,
             "simulated": simulated,
             "kernel_ms": times,
         }
-        followed = chain(found.of_memory, latencies)
-        data["chain"] = asdict(followed) if followed is not None else None
-        data["modeled"] = [asdict(model(counts, latencies)) for counts in found.counts]
+        latency_chain = chain(result.of_memory, latencies)
+        data["chain"] = asdict(latency_chain) if latency_chain is not None else None
+        data["modeled"] = [asdict(model(counts, latencies)) for counts in result.counts]
         print(json.dumps(data, indent=2))
     else:
         titles = [pattern.variant(name).title for name in VARIANTS]
-        print(as_text(found, latencies, titles, times, measured_on, simulated=simulated))
+        print(as_text(result, latencies, titles, times, measured_on, simulated=simulated))
 
 
 def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[str, str]]:
@@ -100,13 +116,13 @@ def _input(pattern: Pattern, options: argparse.Namespace) -> tuple[Inputs, dict[
 
 
 def _positive(options: argparse.Namespace, name: str) -> float:
-    given = getattr(options, name)
+    text = getattr(options, name)
     try:
-        value = float(given)
+        value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise InputError(f"--{name.replace('_', '-')} is a number above 0, not {given!r}.")
+        raise InputError(f"--{name.replace('_', '-')} must be a number above 0, not {text!r}.")
     return value
 
 
@@ -119,10 +135,24 @@ def as_text(
     *,
     simulated: bool,
 ) -> str:
-    """Return the lesson as tables."""
+    """Return the study as text tables.
+
+    Parameters
+    ----------
+    found : AtomicsStudy
+    latencies : Latencies
+    titles : sequence of str
+        The variants' titles.
+    times : sequence of float
+        Kernel times of the variants, in milliseconds.
+    measured_on : str
+        Device and executor of the times.
+    simulated : bool
+        Whether the times are the simulator's.
+    """
     elements = found.counts[0].elements
     cut = f", of {found.elements}" if elements < found.elements else ""
-    ignored = f" ({found.ignored} that are no letters left out)" if found.ignored else ""
+    ignored = f" (without {found.ignored} other characters)" if found.ignored else ""
     lines = [
         f"Atomics of {elements} {'letters' if found.ignored else 'elements'}{cut}{ignored}: counted by the simulator",
         "  variant                   memory    atomics  addresses  hottest  warp queue  block queue",
@@ -135,33 +165,33 @@ def as_text(
                     f"{each.warp_queue:>12}{each.block_queue:>13}"
                 )
                 title = ""
-    of_global, of_shared = (
+    global_rate, shared_rate = (
         f"{cycles:g} cycles each way, so {latencies.per_second(cycles) / 1e6:.3g} million atomics/s on one address"
         for cycles in (latencies.global_cycles, latencies.shared_cycles)
     )
     lines += [
         "",
         f"Modeled at {latencies.clock_ghz:g} GHz",
-        f"  global memory: {of_global}",
-        f"  shared memory: {of_shared}",
+        f"  global memory: {global_rate}",
+        f"  shared memory: {shared_rate}",
         *(f"  {figure:>20}  {what}" for figure, what in chain_in_words(found.of_memory, latencies)),
         f"  {'variant':<26}{'modeled':>12}{'to simulate' if simulated else 'measured':>14}  longest queue",
     ]
     for title, counts, time in zip(titles, found.counts, times, strict=True):
         modeled = model(counts, latencies)
         lines.append(f"  {title:<26}{modeled.time_ms:>9.4f} ms{time:>11.4f} ms  {modeled.bound_by or 'none'}")
-    taken = f"{TO_SIMULATE}, no GPU's time:" if simulated else "measured: kernel time of"
-    lines += [f"  {taken} the whole input on {measured_on}", ""]
+    clock = f"{TO_SIMULATE}, no GPU's time:" if simulated else "measured: kernel time of"
+    lines += [f"  {clock} the whole input on {measured_on}", ""]
     for name, orders in (("read, add, write", found.racy), ("atomic", found.atomic)):
-        right = sum(order.right for order in orders)
-        lines.append(f"Two threads add one each to 0, {name}: right in {right} of {len(orders)} orders")
+        correct = sum(order.right for order in orders)
+        lines.append(f"Two threads each add one to 0, {name}: correct in {correct} of {len(orders)} orders")
         lines += [f"  {_order(order)}" for order in orders]
     return "\n".join(lines)
 
 
 def _order(order: Interleaving) -> str:
-    said = "   ".join(f"{_moment(moment):<10}" for moment in order.moments)
-    return f"{said} -> {order.result}{'' if order.right else '  an update is lost'}"
+    steps = "   ".join(f"{_moment(moment):<10}" for moment in order.moments)
+    return f"{steps} -> {order.result}{'' if order.right else '  an update is lost'}"
 
 
 def _moment(moment: Moment) -> str:

@@ -1,4 +1,4 @@
-"""The command `run nbody`: forces verified, steps done and measured, frames and the last state in files."""
+"""The command `run nbody`: verify forces, simulate and measure steps, save frames and the final state."""
 
 from __future__ import annotations
 
@@ -35,77 +35,81 @@ _PROGRESS_WIDTH = 40
 def run(
     pattern: Pattern,
     variant_name: str,
-    given: Mapping[str, str],
+    texts: Mapping[str, str],
     *,
     engine_name: str,
     executor: str,
     schedule: str,
-    source: str | None,
-    target: str | None,
-    kernel: str | None,
+    input_file: str | None,
+    output_file: str | None,
+    source_file: str | None,
     frames: str | None,
     seed: int,
     as_json: bool,
     cluster: OnCluster | None = None,
 ) -> bool:
-    """Verify the first forces, do the steps, print what came of it; return whether the forces are right.
+    """Verify the first forces, simulate the steps and print a report; return whether the verdict is good.
 
     Parameters
     ----------
     pattern : Pattern
     variant_name : str
-    given : mapping
-        Texts of parameters.
+    texts : mapping
+        Texts of the parameters given on the command line, by name.
     engine_name, executor, schedule : str
-    source : str or None
-        A file of bodies; without one they are made.
-    target : str or None
-        A file for the bodies as they are in the end.
-    kernel : str or None
-        A file whose text stands in the place of the pattern's kernel file.
+    input_file : str or None
+        File of bodies; without one they are generated.
+    output_file : str or None
+        File for the final state of the bodies.
+    source_file : str or None
+        Kernel file to use instead of the pattern's.
     frames : str or None
-        A folder for a picture after each step, and one before the first; made where it does not exist.
+        Folder for a picture of the start and one of each step; created if it does not exist.
     seed : int
-        What bodies that are made grow from.
+        Seed of generated bodies.
     as_json : bool
     cluster : OnCluster or None
-        The cluster that is asked for, which then takes an engine's place.
+        Cluster to run on instead of an engine.
     """
     variant = pattern.variant(variant_name)
     if cluster is not None and frames is not None:
-        raise InputError("--frames draws what one device has: leave out --engine dask.")
-    if target:
-        nbody_files.check_target(target)
-    inputs, params, about = read_inputs(pattern, given, source, seed)
+        raise InputError("--frames draws the bodies of one device: omit --engine dask.")
+    if output_file:
+        nbody_files.check_target(output_file)
+    inputs, params, about = read_inputs(pattern, texts, input_file, seed)
     folder = None if frames is None else opening.folder(frames)
     forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
-    edited = judged(pattern, variant, kernel, inputs, forces_alone, seed=seed)
-    if edited.ended:
-        return cli_run.refused(pattern, variant, edited, as_json=as_json)
+    kernel_check = judged(pattern, variant, source_file, inputs, forces_alone, seed=seed)
+    if kernel_check.ended:
+        return cli_run.refused(pattern, variant, kernel_check, as_json=as_json)
     if cluster is not None:
         return _run_on_cluster(
-            pattern, variant, inputs, params, about, edited, target, cluster, seed=seed, as_json=as_json
+            pattern, variant, inputs, params, about, kernel_check, output_file, cluster, seed=seed, as_json=as_json
         )
     with closing(engines.create(engine_name, executor, schedule)) as engine:
         outcome = run_pattern(
-            engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=edited.sources
+            engine, pattern, variant, inputs, forces_alone, lambda progress: None, sources=kernel_check.sources
         )
         steps = pattern.value(params, Role.STEPS)
-        engine.sources = dict(edited.sources)
-        figures = _simulate(engine, variant.name, inputs, steps, motion_of(params), target, folder)
-    verdict = edited.verdict(outcome.report.verified, variant)
-    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, edited.sources, seed)
+        engine.sources = dict(kernel_check.sources)
+        figures = _simulate(engine, variant.name, inputs, steps, motion_of(params), output_file, folder)
+    verdict = kernel_check.verdict(outcome.report.verified, variant)
+    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
     if as_json:
-        data = {**cli_text.report_data(outcome.report, counts), **edited.data(verdict), "simulation": asdict(figures)}
+        data = {
+            **cli_text.report_data(outcome.report, counts),
+            **kernel_check.data(verdict),
+            "simulation": asdict(figures),
+        }
         print(cli_text.as_json(data))
     else:
         print(cli_text.report_as_text(outcome.report, counts, verdict, pattern, about, None, None))
         rows = [
             *_rows(figures, simulated=outcome.report.simulated),
-            *(("saved", str(path)) for path in (target, frames) if path),
+            *(("saved", str(path)) for path in (output_file, frames) if path),
         ]
         print(cli_text.rows_as_text(rows))
-        cli_run.print_findings(edited, verdict)
+        cli_run.print_findings(kernel_check, verdict)
     return not verdict.bad
 
 
@@ -115,61 +119,65 @@ def _run_on_cluster(
     inputs: Inputs,
     params: Params,
     about: str,
-    edited: Judged,
-    target: str | None,
+    kernel_check: Judged,
+    output_file: str | None,
     cluster: OnCluster,
     *,
     seed: int,
     as_json: bool,
 ) -> bool:
-    """Do first forces and steps in one run, whose bodies stay on the devices until the end."""
+    """Compute the first forces and the steps in one run; the bodies stay on the devices until the end."""
     from gpu.cli.cluster import Runner
     from gpu.distributed.cluster import opened
 
-    with opened(cluster.asked) as workers:
-        outcome, done = Runner(workers, cluster)(pattern, variant, inputs, params, edited.sources, (CONSERVED,))
-    figures = _figures_of(done, outcome, inputs, pattern.value(params, Role.STEPS), motion_of(params))
-    if target:
-        nbody_files.write_bodies(target, outcome.outputs["bodies"], figures.time)
-    verdict = edited.verdict(outcome.report.verified, variant)
+    with opened(cluster.settings) as workers:
+        outcome, distributed = Runner(workers, cluster)(
+            pattern, variant, inputs, params, kernel_check.sources, (CONSERVED,)
+        )
+    figures = _figures_of(distributed, outcome, inputs, pattern.value(params, Role.STEPS), motion_of(params))
+    if output_file:
+        nbody_files.write_bodies(output_file, outcome.outputs["bodies"], figures.time)
+    verdict = kernel_check.verdict(outcome.report.verified, variant)
     forces_alone = {**params, **pattern.with_value(Role.STEPS, 0)}
-    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, edited.sources, seed)
+    counts = cli_run.counted(outcome.report, pattern, variant, inputs, forces_alone, kernel_check.sources, seed)
     if as_json:
-        data = {**cli_text.report_data(outcome.report, counts), **done.data(), **edited.data(verdict)}
+        data = {**cli_text.report_data(outcome.report, counts), **distributed.data(), **kernel_check.data(verdict)}
         print(cli_text.as_json({**data, "simulation": asdict(figures)}))
     else:
-        told = (outcome.report, counts, verdict, pattern, about, None, None)
-        print(cli_text.report_as_text(*told, distributed=done))
-        rows = [*_rows(figures, simulated=outcome.report.simulated), *([("saved", target)] if target else [])]
+        report_arguments = (outcome.report, counts, verdict, pattern, about, None, None)
+        print(cli_text.report_as_text(*report_arguments, distributed=distributed))
+        rows = [*_rows(figures, simulated=outcome.report.simulated), *([("saved", output_file)] if output_file else [])]
         print(cli_text.rows_as_text(rows))
-        cli_run.print_findings(edited, verdict)
+        cli_run.print_findings(kernel_check, verdict)
     return not verdict.bad
 
 
-def _figures_of(done: DistributedRun, outcome: Outcome, inputs: Inputs, steps: int, motion: Motion) -> BodyFigures:
-    """Return the figures of a run over several devices; its kernels' time is that of the worker that took longest."""
-    count, (begun, ended) = len(inputs["bodies"]), outcome.outputs[CONSERVED]
+def _figures_of(
+    distributed: DistributedRun, outcome: Outcome, inputs: Inputs, steps: int, motion: Motion
+) -> BodyFigures:
+    """Return the figures of a run on several devices, with the kernel time of the slowest worker."""
+    count, (start, end) = len(inputs["bodies"]), outcome.outputs[CONSERVED]
     return figures_of(
         count,
         steps * motion.time_step,
         steps,
         lately=steps,
-        kernel_ms=done.times_of(*MOVING).kernel,
+        kernel_ms=distributed.times_of(*MOVING).kernel,
         radius=half_mass_radius(inputs["bodies"]),
         executor=outcome.report.executor,
-        conserved=conserved(ended, energy(begun)),
+        conserved=conserved(end, energy(start)),
     )
 
 
 def read_inputs(
-    pattern: Pattern, given: Mapping[str, str], source: str | None, seed: int
+    pattern: Pattern, texts: Mapping[str, str], input_file: str | None, seed: int
 ) -> tuple[Inputs, Params, str]:
-    """Return the bodies, all parameters, and what people say of them."""
-    params = pattern.check(given)
-    cli_run.refuse_idle_parameters(pattern, given, params)
-    inputs = pattern.inputs({"bodies": nbody_files.read_bodies(source)} if source else {}, params, seed)
+    """Read or generate the bodies; return them, all parameters and a description."""
+    params = pattern.check(texts)
+    cli_run.refuse_idle_parameters(pattern, texts, params)
+    inputs = pattern.inputs({"bodies": nbody_files.read_bodies(input_file)} if input_file else {}, params, seed)
     pattern.accept(inputs, params)
-    origin = Path(source).name if source else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
+    origin = Path(input_file).name if input_file else f"{pattern.value(params, Role.SOURCE)}, seed {seed}"
     count = len(inputs["bodies"])
     return inputs, params, f"{origin}, {count} bod{'y' if count == 1 else 'ies'}"
 
@@ -180,10 +188,10 @@ def _simulate(
     inputs: Inputs,
     steps: int,
     motion: Motion,
-    target: str | None,
+    output_file: str | None,
     folder: Path | None,
 ) -> BodyFigures:
-    """Do the steps from the beginning; only they are timed."""
+    """Simulate the steps from the start; only the steps are timed."""
     simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
     camera = Camera(distance=_CAMERA_RADII * simulation.radius)
 
@@ -197,8 +205,8 @@ def _simulate(
     kernel_ms = 0.0
     engine.take_times()
     executed = engine.executed
-    for done in simulation.advance(variant, steps, motion):
-        _tell(f"step {done} of {steps}" if done < steps else "")
+    for step in simulation.advance(variant, steps, motion):
+        _show_progress(f"step {step} of {steps}" if step < steps else "")
         if folder is not None:
             executed = engine.executed
             kernel_ms += engine.take_times().kernel
@@ -207,14 +215,14 @@ def _simulate(
     executed = engine.executed if folder is None else executed
     kernel_ms += engine.take_times().kernel
     figures = simulation.figures(steps, kernel_ms, executed, simulation.conserved(motion.softening))
-    if target:
-        nbody_files.write_bodies(target, simulation.bodies(), simulation.time)
+    if output_file:
+        nbody_files.write_bodies(output_file, simulation.bodies(), simulation.time)
     simulation.close()
     return figures
 
 
-def _tell(progress: str) -> None:
-    """Show on a terminal how far it is, in a line that whatever comes next takes the place of."""
+def _show_progress(progress: str) -> None:
+    """Show progress on a terminal, on a line that the next output overwrites."""
     if sys.stderr.isatty():
         print(f"{progress:<{_PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
@@ -223,13 +231,15 @@ def _rows(figures: BodyFigures, *, simulated: bool) -> list[tuple[str, str]]:
     rows = []
     if figures.steps:
         rate = f"{figures.interactions_per_s / 1e6:.4g} Minteraction/s, {figures.gflops:.4g} GFLOP/s"
-        taken = f"{TO_SIMULATE}," if simulated else "for"
+        clock = f"{TO_SIMULATE}," if simulated else "for"
         rows.append(("steps", f"{figures.steps}, to time {figures.time:.6g}"))
-        rows.append(("kernels", f"{figures.kernel_ms:.4g} ms {taken} all steps: {rate}"))
-    kept = figures.conserved
-    assert kept is not None, "it was to be measured"
-    rows.append(("energy", f"{kept.total:.6g}: kinetic {kept.kinetic:.6g}, potential {kept.potential:.6g}"))
-    rows.append(("drift", f"{kept.drift:.3g} of the energy at the beginning"))
-    rows.append(("momentum", " ".join(f"{value:.3g}" for value in kept.momentum)))
-    rows.append(("turning", " ".join(f"{value:.6g}" for value in kept.angular_momentum) + "  angular momentum"))
+        rows.append(("kernels", f"{figures.kernel_ms:.4g} ms {clock} all steps: {rate}"))
+    conservation = figures.conserved
+    assert conservation is not None, "measured after the last step"
+    energies = f"kinetic {conservation.kinetic:.6g}, potential {conservation.potential:.6g}"
+    rows.append(("energy", f"{conservation.total:.6g}: {energies}"))
+    rows.append(("drift", f"{conservation.drift:.3g} of the initial energy"))
+    rows.append(("momentum", " ".join(f"{value:.3g}" for value in conservation.momentum)))
+    angular_momentum = " ".join(f"{value:.6g}" for value in conservation.angular_momentum)
+    rows.append(("rotation", f"{angular_momentum}  angular momentum"))
     return rows

@@ -1,4 +1,4 @@
-"""A run on a cluster as the command line tells of it: its progress on a terminal, what is lost, its workers."""
+"""Runs on a Dask cluster from the command line: progress bar, lost workers, list of workers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAR = 30
 
 
 class Runner:
-    """Runs patterns on a cluster that is open, and keeps what the last run did.
+    """Runs patterns on an open cluster.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ class Runner:
     Raises
     ------
     InputError
-        Where the drawing that is asked for cannot be written.
+        The file for the graph cannot be written.
     """
 
     def __init__(self, cluster: Cluster, asked: OnCluster) -> None:
         if asked.graph:
             opening.check_target(asked.graph)
         self._cluster = cluster
-        self._asked = asked
+        self._options = asked
         self.device = cluster.workers[0].device
 
     def __call__(
@@ -50,50 +50,52 @@ class Runner:
         sources: Mapping[str, str],
         also: Collection[str] = (),
     ) -> tuple[Outcome, DistributedRun]:
-        """Run a variant as `run_distributed` does, and draw what was recorded where that is asked for."""
+        """Run a variant as `run_distributed` does, and save the task graph if requested."""
         from gpu.distributed.run import run_distributed
 
         bar = Bar(len(self._cluster.workers))
         try:
-            outcome, done = run_distributed(
+            outcome, distributed = run_distributed(
                 self._cluster,
                 pattern,
                 variant,
                 inputs,
                 params,
                 bar,
-                chunks=self._asked.chunks,
+                chunks=self._options.chunks,
                 sources=sources,
                 also=also,
             )
         finally:
             bar.close()
-        if self._asked.graph:
-            drawn = task_graph(done, f"{pattern.title}: {len(done.tasks)} tasks on {outcome.report.device}")
-            with opening.replacing(self._asked.graph) as file:
-                file.write(drawn.encode())
-        return outcome, done
+        if self._options.graph:
+            picture = task_graph(
+                distributed, f"{pattern.title}: {len(distributed.tasks)} tasks on {outcome.report.device}"
+            )
+            with opening.replacing(self._options.graph) as file:
+                file.write(picture.encode())
+        return outcome, distributed
 
 
 class Bar:
-    """Tells how far a run is: a bar that moves on a terminal, and a line for what is lost wherever it is written."""
+    """Progress bar on a terminal; lost workers are reported on a line even without a terminal."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
-        self._there = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
         if is_loss(progress):
             self.close()
             print(f"lockstep: {progress.message}.", file=sys.stderr)
-        elif progress.fraction is not None and self._there:
+        elif progress.fraction is not None and self._is_terminal:
             full = round(_BAR * progress.fraction)
             bar = "█" * full + "·" * (_BAR - full)
             print(f"\r{bar} {progress.message}, {self._workers} workers ", end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Take the bar away."""
-        if self._there:
+        """Erase the bar."""
+        if self._is_terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
@@ -105,10 +107,10 @@ def workers_of(asked: Asked) -> tuple[WorkerStatus, ...]:
 
 
 def workers_data(workers: tuple[WorkerStatus, ...]) -> list[dict[str, Any]]:
-    """Return workers as JSON takes them."""
+    """Return the workers as JSON data."""
     return [asdict(each) for each in workers]
 
 
 def workers_text(workers: tuple[WorkerStatus, ...]) -> str:
-    """Return workers, one a line."""
+    """Return the workers as text, one per line."""
     return "\n".join(f"{each.address:<28}{each.device.engine:<12}{each.device.name}" for each in workers)

@@ -1,4 +1,4 @@
-"""The options of `run` and `devices` that say which cluster is meant, and how the input is divided."""
+"""Options of `run`, `devices` and the window that choose a cluster and divide the input."""
 
 from __future__ import annotations
 
@@ -20,32 +20,33 @@ ENGINE = "dask"
 
 @dataclass(frozen=True)
 class OnCluster:
-    """A run on a cluster, as it is asked for.
+    """Cluster and options of a run on it.
 
     Parameters
     ----------
-    asked : Asked
+    settings : Asked
+        The cluster.
     chunks : tuple of int
-        As `run_distributed` takes them.
+        As in `run_distributed`.
     graph : str
-        A file for the drawing of what it recorded; "" for none.
+        File for the graph of the recorded Dask tasks; "" for none.
     """
 
-    asked: Asked
+    settings: Asked
     chunks: tuple[int, ...] = ()
     graph: str = ""
 
 
 _WINDOW = "window_"
-"""Before the names of the window's own options: a command has some of the same."""
+"""Prefix of the window options' destinations: commands have options with the same names."""
 _TLS = ("tls_ca", "tls_cert", "tls_key")
 _MOST_CHUNKS = 2**16
 _MOST_WORKERS = 256
 
 
-def add_scheduler(own: argparse.ArgumentParser) -> None:
-    """Add the options that say whom to ask."""
-    _add_cluster(own.add_argument_group("a cluster"))
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose a Dask scheduler."""
+    _add_cluster(parser.add_argument_group("a cluster"))
 
 
 def _add_cluster(group: argparse._ArgumentGroup, prefix: str = "") -> None:
@@ -53,31 +54,36 @@ def _add_cluster(group: argparse._ArgumentGroup, prefix: str = "") -> None:
         "--scheduler",
         dest=f"{prefix}scheduler",
         metavar="tcp://HOST:8786",
-        help="take the workers of this Dask scheduler; you say whom to trust",
+        help="use the workers of this Dask scheduler; it has to be one that you trust",
     )
-    for name, what in zip(_TLS, ("whom to trust", "who this is", "the key of that certificate"), strict=True):
+    meanings = ("certificate authority to trust", "this machine's certificate", "that certificate's private key")
+    for name, meaning in zip(_TLS, meanings, strict=True):
         option = f"--{name.replace('_', '-')}"
-        group.add_argument(option, dest=prefix + name, metavar="FILE.pem", help=f"with tls://: {what}")
+        group.add_argument(option, dest=prefix + name, metavar="FILE.pem", help=f"with tls://: {meaning}")
 
 
 def add_window(parser: argparse.ArgumentParser) -> None:
-    """Add what the window takes: its engine, and of several devices which."""
+    """Add the window's options: its engine and, for several devices, the cluster."""
     group = parser.add_argument_group("the window")
     names = {f"--{name}": f"{_WINDOW}{name}" for name in ("engine", "workers", "scheduler")}
     group.add_argument(
         "--engine",
         dest=names["--engine"],
         choices=(*NAMES, ENGINE),
-        help="what it begins with; dask is several devices of this machine, or a cluster's",
+        help="engine at startup; dask uses all GPUs of this machine, or a cluster's (default: the last one used)",
     )
     group.add_argument(
-        "--workers", dest=names["--workers"], type=_count(_MOST_WORKERS), metavar="N", help="with --engine dask"
+        "--workers",
+        dest=names["--workers"],
+        type=_count(_MOST_WORKERS),
+        metavar="N",
+        help="with --engine dask: workers on this machine",
     )
     _add_cluster(group, _WINDOW)
 
 
 def of_window(options: argparse.Namespace) -> str | Asked:
-    """Return what the window is to begin with: an engine's name, a cluster, or "" for what it was the last time."""
+    """Return the window's engine at startup: its name, a cluster, or "" for the last one used."""
     engine = getattr(options, f"{_WINDOW}engine") or ""
     if engine == ENGINE:
         return asked_of(options, _WINDOW)
@@ -88,79 +94,79 @@ def of_window(options: argparse.Namespace) -> str | Asked:
 
 
 def refuse_before_command(options: argparse.Namespace) -> None:
-    """Refuse what is said of the window where a command is given, which it would have no effect on."""
+    """Refuse window options before a command, where they have no effect."""
     for name in ("engine", "scheduler", "workers", *_TLS):
-        if options.word and getattr(options, _WINDOW + name):
-            raise InputError(f"--{name.replace('_', '-')} stands behind the command: `{options.word} ...`.")
+        if options.command_name and getattr(options, _WINDOW + name):
+            raise InputError(f"--{name.replace('_', '-')} must follow the command: `{options.command_name} ...`.")
 
 
-def add_options(own: argparse.ArgumentParser) -> None:
-    """Add what a run takes of a cluster."""
-    add_scheduler(own)
-    group = own.add_argument_group("with --engine dask")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the cluster options of the command `run`."""
+    add_scheduler(parser)
+    group = parser.add_argument_group("with --engine dask")
     group.add_argument(
         "--workers",
         type=_count(_MOST_WORKERS),
         metavar="N",
-        help="how many workers this machine has (default: one a GPU, or up to four simulators)",
+        help="workers on this machine (default: one per GPU, or up to four simulators)",
     )
     group.add_argument(
         "--chunks",
-        type=_lengths,
+        type=_chunk_sizes,
         metavar="N|N,N,...",
-        help="how many chunks, or how many elements, or rows, each has (default: a chunk for each worker)",
+        help="number of chunks, or the elements or rows of each (default: one chunk per worker)",
     )
     group.add_argument(
-        "--graph", metavar="FILE.svg", help="draw which worker made what from what, and when, as the run recorded it"
+        "--graph", metavar="FILE.svg", help="draw the recorded graph of Dask tasks: worker, inputs and time of each"
     )
     group.add_argument(
         "--stream",
         action="store_true",
-        help="read --input and write --output a chunk at a time, as .npy, .raw, .zarr, .pgm, .ppm or .tif that all "
-        "workers see: for more than memory holds; nothing is gathered here, nor compared with a reference",
+        help="read --input and write --output chunk by chunk, as .npy, .raw, .zarr, .pgm, .ppm or .tif files that all "
+        "workers can access; for data larger than memory. The result is neither gathered nor verified",
     )
     group.add_argument(
-        "--raw", metavar="TYPE:SHAPE", help="with --stream: --input has no header, such as float32:1000000"
+        "--raw", metavar="TYPE:SHAPE", help="with --stream: type and shape of a file without header: float32:1000000"
     )
 
 
 def asked_of(options: argparse.Namespace, prefix: str = "") -> Asked:
-    """Return which cluster is asked for, and warn where others can read what goes there.
+    """Return the chosen cluster, and warn if its connections are not protected.
 
     Raises
     ------
     InputError
-        Where one of the files that protect a connection is missing.
+        Some but not all of the three TLS files are given.
     """
     from gpu.distributed.asked import Asked, Tls
 
     files = [getattr(options, prefix + name) for name in _TLS]
     if any(files) and not all(files):
-        raise InputError("--tls-ca, --tls-cert and --tls-key go together.")
+        raise InputError("--tls-ca, --tls-cert and --tls-key must be given together.")
     tls = Tls(*files) if all(files) else None
     scheduler, workers = (getattr(options, prefix + name, None) for name in ("scheduler", "workers"))
-    asked = Asked(scheduler or "", workers or 0, tls)
-    if asked.exposed:
+    settings = Asked(scheduler or "", workers or 0, tls)
+    if settings.exposed:
         print(
-            f"lockstep: {asked.scheduler} is not protected: who reaches it on the network can run programs on its "
-            "workers. tls:// with --tls-ca, --tls-cert and --tls-key protects it.",
+            f"lockstep: {settings.scheduler} is not protected: anyone on the network can run programs on its workers. "
+            "tls:// with --tls-ca, --tls-cert and --tls-key protects it.",
             file=sys.stderr,
         )
-    return asked
+    return settings
 
 
 def refuse_without(options: argparse.Namespace) -> None:
-    """Refuse what is said of a cluster where none is asked for, and of one engine where one is."""
+    """Refuse cluster options without a cluster, and options of a single engine with one."""
     if options.engine == ENGINE:
         for name, default in (("executor", "auto"), ("schedule", ROUND_ROBIN)):
             if getattr(options, name) != default:
-                raise InputError(f"--{name} is for one simulator: it has no effect with --engine {ENGINE}.")
+                raise InputError(f"--{name} has no effect with --engine {ENGINE}: it applies to a single simulator.")
         if options.raw and not options.stream:
             raise InputError("--raw has no effect without --stream.")
         if options.stream and options.graph:
-            raise InputError("--graph draws a run whose result is gathered here: it has no effect with --stream.")
-        if options.stream and options.kernel:
-            raise InputError("--source is checked on an input that is here, which --stream has none of.")
+            raise InputError("--graph has no effect with --stream: it draws a run whose result is gathered.")
+        if options.stream and options.source:
+            raise InputError("--source cannot be used with --stream: checking it needs an input in memory.")
         return
     for name in ("scheduler", "workers", "chunks", "graph", "stream", "raw", *_TLS):
         if getattr(options, name):
@@ -170,13 +176,13 @@ def refuse_without(options: argparse.Namespace) -> None:
 def _count(most: int) -> Callable[[str], int]:
     def count(text: str) -> int:
         if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"a whole number from 1 to {most} is wanted, not {text[:20]!r}")
+            raise argparse.ArgumentTypeError(f"expected a whole number from 1 to {most}, not {text[:20]!r}")
         return int(text)
 
     return count
 
 
-def _lengths(text: str) -> tuple[int, ...]:
+def _chunk_sizes(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if len(parts) == 1:
         return (_count(_MOST_CHUNKS)(text),)

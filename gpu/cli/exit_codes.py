@@ -1,4 +1,4 @@
-"""What the commands tell who called them."""
+"""Exit codes of the commands."""
 
 from __future__ import annotations
 

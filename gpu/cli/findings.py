@@ -1,4 +1,4 @@
-"""Findings as the commands print them: as JSON for programs, with their source lines for people."""
+"""Findings as JSON data and as text with their source lines."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gpu.files.sources import Sources
 from gpu.simulator.checkers.findings import Finding
 
 _WIDTH = 100
-# Characters of a source line that are shown at most, around what is pointed at.
+# Most characters shown of a source line, around the position of the finding.
 _EXCERPT = 160
 
 
 def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return findings as JSON takes them."""
+    """Return findings as JSON data."""
     return [
         {
             "kind": finding.kind,
@@ -31,7 +31,7 @@ def findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 
 def finding_text(number: int, finding: Finding, sources: Sources) -> str:
-    """Return a finding with its source lines."""
+    """Return a finding as text with its source lines."""
     times = f", {finding.count} times" if finding.count > 1 else ""
     lines = textwrap.wrap(
         f"{number}. {finding.kind}{times}: {finding.message}",
@@ -51,7 +51,7 @@ def finding_text(number: int, finding: Finding, sources: Sources) -> str:
 
 
 def excerpt(sources: Sources, position: SourcePosition) -> str:
-    """Return a source line and a caret below it; "" where the line is not known."""
+    """Return a source line with a caret below it; "" if the line is not available."""
     text, caret = sources.line(position.file, position.line), sources.caret(position)
     if len(text) > _EXCERPT:
         first = max(0, len(caret) - _EXCERPT // 2)

@@ -1,4 +1,4 @@
-"""The command `grade`: a class's submissions for a lesson's task, judged, and reported for people and for programs."""
+"""The command `grade`: grade submissions for a lesson's task; print a report, or write it as JSON, JUnit XML or CSV."""
 
 from __future__ import annotations
 
@@ -17,23 +17,29 @@ from gpu.errors import InputError
 from gpu.files.opening import check_target, name_of, replacing
 from gpu.process.grader import Graded, grade, left_out, submitted
 
-_TOLD = 10
-"""Files that are no submissions, of which it is told."""
-_COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "told")
+_MOST_OTHERS = 10
+"""Most files listed that are not submissions."""
+_COLUMNS = ("submission", "accepted", "verdict", "smallest input", "lines", "limits", "report")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
-    parser.add_argument("task", metavar="TASK", help="LESSON/NAME, where LESSON is a folder or the name of one of ours")
-    parser.add_argument("submissions", metavar="SUBMISSION", nargs="+", help=".cu files, or folders of such")
-    parser.add_argument("--seed", type=int, default=0, help="what hidden inputs grow from; one seed, one verdict (0)")
+    """Add the command's options."""
+    parser.add_argument("task", metavar="TASK", help="LESSON/NAME; LESSON is a folder, or a lesson of Lockstep's")
+    parser.add_argument("submissions", metavar="SUBMISSION", nargs="+", help=".cu files, or folders with .cu files")
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="seed of hidden inputs; a seed always gives the same verdict (default: 0)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--junit", metavar="FILE", help="write a report as JUnit's, which CI services show")
-    parser.add_argument("--csv", metavar="FILE", help="write a table, one line for each submission")
+    parser.add_argument("--junit", metavar="FILE", help="write a JUnit XML report, which CI services show")
+    parser.add_argument("--csv", metavar="FILE", help="write a table with one line per submission")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Grade, and return the exit code: OK where all are accepted."""
+    """Grade the submissions; return the exit code, which is OK if all are accepted."""
     lesson, task = _task(options.task)
     for target in filter(None, (options.junit, options.csv)):
         check_target(target)
@@ -58,8 +64,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(f"{accepted} of {len(graded)} accepted.")
         if others:
-            more = f" and {len(others) - _TOLD} more" if len(others) > _TOLD else ""
-            print(f"Not graded, as the names do not end in .cu: {', '.join(others[:_TOLD])}{more}.")
+            more = f" and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
+            print(f"Not graded: {', '.join(others[:_MOST_OTHERS])}{more}. The names do not end in .cu.")
     if options.junit:
         _write(options.junit, junit(options.task, graded))
     if options.csv:
@@ -68,18 +74,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _task(text: str) -> tuple[Path, str]:
-    """Return a lesson's folder and the name of its task; InputError where there are none such."""
+    """Return a lesson's folder and its task's name; raise InputError if there is no such task."""
     from gpu.lessons.reading import FILE, LIBRARY, read_lesson
 
     folder, slash, name = text.rstrip("/").rpartition("/")
     if not slash:
-        raise InputError(f"{text!r} is no task: it is LESSON/NAME, as in 01-threads-and-indices/add.")
+        raise InputError(f"{text!r} is not a task: give LESSON/NAME, such as 01-threads-and-indices/add.")
     for place in (Path(folder), LIBRARY / folder):
-        with suppress(OSError):  # a name that is too long
+        with suppress(OSError):  # the name is too long
             if (place / FILE).is_file():
                 read_lesson(place).task(name)
                 return place, name
-    raise InputError(f"There is no lesson {name_of(folder)!r}: `lessons` lists those that there are.")
+    raise InputError(f"There is no lesson {name_of(folder)!r}: `lessons` lists them.")
 
 
 def _as_text(graded: Graded) -> str:
@@ -89,7 +95,7 @@ def _as_text(graded: Graded) -> str:
 
 
 def table(graded: Sequence[Graded]) -> str:
-    """Return submissions as CSV: spreadsheets take no cell of it for a formula."""
+    """Return graded submissions as CSV, with cells quoted that a spreadsheet would evaluate as formulas."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
@@ -99,15 +105,15 @@ def table(graded: Sequence[Graded]) -> str:
         lines = sorted({line for mistake in judgment.get("check", {}).get("mistakes", []) for line in mistake["lines"]})
         limits = "; ".join(f"{limit['counter']} {limit['counted']:g}/{limit['most']:g}"
                            for limit in judgment.get("limits", []))  # fmt: skip
-        seen = f"n = {case['n']}, {case['kind']}" if case else ""
-        row = (each.name, "yes" if each.accepted else "no", each.words, seen,
+        smallest = f"n = {case['n']}, {case['kind']}" if case else ""
+        row = (each.name, "yes" if each.accepted else "no", each.words, smallest,
                " ".join(map(str, lines)), limits, " ".join(each.sentences))  # fmt: skip
         writer.writerow([f"'{cell}" if cell[:1] in ("=", "+", "-", "@") else cell for cell in row])
     return text.getvalue()
 
 
 def junit(task: str, graded: Sequence[Graded]) -> str:
-    """Return submissions as JUnit's XML: a test case each."""
+    """Return graded submissions as JUnit XML, one test case per submission."""
     failures = sum(not each.accepted for each in graded)
     head = f'<testsuite name={quoteattr(_legal(task))} tests="{len(graded)}" failures="{failures}">'
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
@@ -116,13 +122,17 @@ def junit(task: str, graded: Sequence[Graded]) -> str:
         if each.accepted:
             lines.append(f"{name}/>")
             continue
-        told = escape(_legal("\n".join(each.sentences)))
-        lines += [f"{name}>", f"    <failure message={quoteattr(_legal(each.words))}>{told}</failure>", "  </testcase>"]
+        detail = escape(_legal("\n".join(each.sentences)))
+        lines += [
+            f"{name}>",
+            f"    <failure message={quoteattr(_legal(each.words))}>{detail}</failure>",
+            "  </testcase>",
+        ]
     return "\n".join([*lines, "</testsuite>", ""])
 
 
 def _legal(text: str) -> str:
-    """Return a text without the characters that XML does not have."""
+    """Replace characters that are not allowed in XML."""
     return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 

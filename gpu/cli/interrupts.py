@@ -1,4 +1,4 @@
-"""Ctrl+C, even while the main thread waits for a kernel."""
+"""Ctrl+C handling that works even while the main thread waits for a kernel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from collections.abc import Iterator
 
 SENTENCE = "lockstep: Stopped."
 GRACE = 1.0
-"""Seconds in which a KeyboardInterrupt may end the command in good order."""
+"""Seconds that a KeyboardInterrupt has to end the command cleanly."""
 
 
 @contextlib.contextmanager
 def ctrl_c_reaches_everywhere(exit_code: int) -> Iterator[None]:
-    """End the process by Ctrl+C even where Python cannot raise KeyboardInterrupt, as in a wait for a GPU.
+    """End the process on Ctrl+C even where Python cannot raise KeyboardInterrupt, as while it waits for a GPU.
 
-    Python raises it on the main thread, between two steps of its own; a kernel that never ends keeps it from the next.
+    Python raises KeyboardInterrupt on the main thread, between two bytecodes; a call that waits for an endless kernel
+    never reaches the next one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""A pattern whose kernel file has another text: what the checkers find in it, and what is to be said of its result."""
+"""Checks of an edited kernel file for the command `run`: findings and verdict."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gpu.simulator.checkers.findings import Finding
 
 @dataclass(frozen=True)
 class Judged:
-    """A kernel's text before its result is known.
+    """Kernel source of a run and the checkers' findings in it.
 
     Parameters
     ----------
     sources : mapping of str to str
-        The text by the name of the pattern's kernel file; empty where it is the project's own.
+        Edited text by kernel file name; empty if the text is the project's.
     findings : tuple of Finding
     check : Check or None
-        Of an edited text.
+        Set for an edited text.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -34,41 +34,41 @@ class Judged:
 
     @property
     def ended(self) -> bool:
-        """Whether a mistake ends the run, so that there is no result."""
+        """Whether an error aborts the kernel, so that there is no result."""
         return self.check is not None and self.check.ended
 
     def verdict(self, right: bool | None, variant: Variant) -> Verdict:
-        """Return what is to be said of a result."""
+        """Return the verdict on a result."""
         return verdict_of(right, edited=bool(self.sources), check=self.check, lesson=variant.cautionary)
 
     def data(self, verdict: Verdict) -> dict[str, Any]:
-        """Return findings and verdict as JSON takes them; of an edited text also whether it is "verified"."""
-        found = {"findings": findings_data(self.findings), "verdict": asdict(verdict)}
-        return {**found, "verified": verdict.kind == "verified"} if self.sources else found
+        """Return findings and verdict as JSON data; for an edited text also "verified"."""
+        data = {"findings": findings_data(self.findings), "verdict": asdict(verdict)}
+        return {**data, "verified": verdict.kind == "verified"} if self.sources else data
 
     def text(self) -> str:
-        """Return the findings with their lines, and what mends them; "" where there are none."""
+        """Return the findings with their source lines and the fix, if one is known; "" without findings."""
         if self.check is None or not self.findings:
             return ""
-        ((file, edited),) = self.sources.items()
-        lines = Sources(KERNELS / file, edited=edited)
-        said = [finding_text(number, each, lines) for number, each in enumerate(self.findings, 1)]
+        ((file, edited_text),) = self.sources.items()
+        lines = Sources(KERNELS / file, edited=edited_text)
+        sections = [finding_text(number, each, lines) for number, each in enumerate(self.findings, 1)]
         if self.check.remedy is not None:
-            said.append(f"{self.check.remedy.words}: with it nothing is found.")
-        return "\n\n".join(said)
+            sections.append(f"{self.check.remedy.words}: with this change there are no findings.")
+        return "\n\n".join(sections)
 
 
 def judged(
     pattern: Pattern, variant: Variant, path: str | None, inputs: Inputs, params: Params, *, seed: int
 ) -> Judged:
-    """Read a text for a pattern's kernel file, and have it checked on a small part of the input.
+    """Read a kernel file and, if it differs from the pattern's, check it on a small part of the input.
 
     Raises
     ------
     InputError
-        Where the file cannot be read, or the variant has no kernel of its own.
+        The file cannot be read, or the variant has no kernel file.
     KernelError
-        Where the text does not compile.
+        The text does not compile.
     """
     from gpu.run.check import check_variant
 

@@ -1,4 +1,4 @@
-"""What is said of a program's launches when it has ended: a table of them, and what they did wrong."""
+"""Summary of a program's launches after it ends: a table of the launches, and their findings."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ _MOST_LINES = 60
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder that recordings go to."""
+    """Create the folder for recordings."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"The folder {folder} cannot be made: {(error.strerror or str(error)).lower()}.") from None
+        raise InputError(f"Cannot create the folder {folder}: {(error.strerror or str(error)).lower()}.") from None
 
 
 def summary(journal: Journal) -> Iterator[str]:
-    """Yield the lines that are said of all launches when the program has ended."""
+    """Yield the lines of the summary of all launches."""
     entries = journal.entries
     count = f"{len(entries):,} launch{'' if len(entries) == 1 else 'es'}"
     spent = sum(entry.simulated_ms for entry in entries)
     head = f"lockstep: {count} on the simulator, {spent:,.0f} ms of this processor's time"
-    found = _told_once(entries)
+    findings_by_launch = _distinct_findings(entries)
     if not journal.checked and journal.traces is None:
-        more = f"; {len(found)} ended by a mistake" if found else ""
-        yield f"{head}{more}. --check looks for races and other mistakes, and counts what each launch costs."
+        more = f"; {len(findings_by_launch)} ended with an error" if findings_by_launch else ""
+        yield f"{head}{more}. --check looks for races and other errors, and counts the work of each launch."
     else:
-        yield f"{head}; {len(found) or 'no'} finding{'' if len(found) == 1 else 's'}."
+        yield f"{head}; {len(findings_by_launch) or 'no'} finding{'' if len(findings_by_launch) == 1 else 's'}."
         yield from _table(entries)
-    yield from _findings(journal, found)
+    yield from _findings(journal, findings_by_launch)
     if journal.traces is not None:
-        yield f"Recorded in {journal.traces}: each file opens in the window."
+        yield f"Recorded in {journal.traces}: open the files in the window."
 
 
-def _findings(journal: Journal, found: Sequence[tuple[LaunchEntry, Finding]]) -> Iterator[str]:
+def _findings(journal: Journal, findings_by_launch: Sequence[tuple[LaunchEntry, Finding]]) -> Iterator[str]:
     from gpu.cli.findings import finding_text
     from gpu.files.sources import Sources
 
-    for number, (entry, finding) in enumerate(found[:_MOST_LINES], 1):
+    for number, (entry, finding) in enumerate(findings_by_launch[:_MOST_LINES], 1):
         yield ""
         yield f"{entry.kernel}, launched at {entry.place}:"
         yield finding_text(number, finding, Sources(Path("kernel.cu"), edited=journal.texts[entry.text]))
-    if len(found) > _MOST_LINES:
-        yield f"\nand {len(found) - _MOST_LINES:,} more, which --report holds"
+    if len(findings_by_launch) > _MOST_LINES:
+        yield f"\nand {len(findings_by_launch) - _MOST_LINES:,} more, which --report contains"
 
 
-def _told_once(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:
-    """Return the findings, those of the same lines in launches of one text put together, with the first launch."""
+def _distinct_findings(entries: Sequence[LaunchEntry]) -> list[tuple[LaunchEntry, Finding]]:
+    """Return the distinct findings with their first launches; merge those of the same source text and lines."""
     first: dict[tuple[object, ...], tuple[LaunchEntry, Finding]] = {}
     for entry in entries:
         for finding in entry.findings:
             key = entry.kernel, entry.text, finding.kind, finding.positions
-            known, before = first.get(key, (entry, replace(finding, count=0)))
-            first[key] = known, replace(before, count=before.count + finding.count)
+            first_entry, merged = first.get(key, (entry, replace(finding, count=0)))
+            first[key] = first_entry, replace(merged, count=merged.count + finding.count)
     return list(first.values())
 
 
 def _table(entries: Sequence[LaunchEntry]) -> Iterator[str]:
-    """Yield a line for each kernel, place and shape."""
+    """Yield a line per kernel, source position and launch shape."""
     alike: dict[tuple[object, ...], list[LaunchEntry]] = {}
     for entry in entries:
         alike.setdefault((entry.kernel, entry.place, entry.grid, entry.block), []).append(entry)
@@ -82,11 +82,11 @@ def _table(entries: Sequence[LaunchEntry]) -> Iterator[str]:
             f"{findings or '':>8}  {entry.kernel} {shape} at {entry.place}"
         )
     if len(alike) > _MOST_LINES:
-        yield f"and {len(alike) - _MOST_LINES:,} more, which --report holds"
+        yield f"and {len(alike) - _MOST_LINES:,} more, which --report contains"
 
 
 def _figures(entry: LaunchEntry) -> tuple[str, str]:
-    """Return the sectors of a request to global memory, and the active lanes of a statement."""
+    """Return the sectors per request to global memory and the active lanes per statement, as text."""
     from gpu.kernel.figures import line_figures
 
     figures = line_figures(entry.counts)
@@ -102,7 +102,7 @@ def _extent(extent: Sequence[int]) -> str:
 
 
 def as_json(journal: Journal, program: Sequence[str]) -> str:
-    """Return all that is known of the launches."""
+    """Return all data about the launches as JSON."""
     from gpu.cli.findings import findings_data
 
     return json.dumps(

@@ -1,4 +1,4 @@
-"""The commands `lessons` and `lessons check`: what lessons there are, and whether each holds what it promises."""
+"""The commands `lessons` and `lessons check`: list the lessons, and check them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gpu.cli.report import as_json
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add what the command takes."""
+    """Add the command's options and actions."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(command=_list, folder=None)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
-    check = actions.add_parser("check", help="try all that the lessons in a folder have", allow_abbrev=False)
-    check.add_argument("folder", metavar="FOLDER", nargs="?", help="of a lesson, or of several (Lockstep's own)")
+    check = actions.add_parser("check", help="check the lessons in a folder completely", allow_abbrev=False)
+    check.add_argument("folder", metavar="DIR", nargs="?", help="a lesson, or several (default: Lockstep's own)")
     check.set_defaults(command=_check)
 
 
@@ -54,17 +54,17 @@ def _check(options: argparse.Namespace) -> int:
     from gpu.lessons.checking import faults
     from gpu.lessons.reading import LIBRARY, all_lessons
 
-    found = 0
+    count = 0
     for lesson in all_lessons(Path(options.folder) if options.folder else LIBRARY):
-        own = [*faults(lesson)]
-        for fault in own:
+        lesson_faults = [*faults(lesson)]
+        for fault in lesson_faults:
             print(fault)
-        asked = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
+        contents = f"{len(lesson.steps)} steps, {len(lesson.questions)} questions, {len(lesson.tasks)} tasks"
         mistakes = sum(len(task.mistakes) for task in lesson.tasks)
-        print(f"{lesson.name}: {asked}, {mistakes} mistakes: {_faults(len(own))}", flush=True)
-        found += len(own)
-    return FAILED if found else OK
+        print(f"{lesson.name}: {contents}, {mistakes} mistakes: {_faults(len(lesson_faults))}", flush=True)
+        count += len(lesson_faults)
+    return FAILED if count else OK
 
 
 def _faults(number: int) -> str:
-    return "sound" if not number else "1 fault" if number == 1 else f"{number} faults"
+    return "no faults" if not number else "1 fault" if number == 1 else f"{number} faults"

@@ -1,4 +1,4 @@
-"""The commands, made from the declarations: run, list, devices; what needs the window is handed in."""
+"""Command-line parser and entry point; functions that need the window are passed in."""
 
 from __future__ import annotations
 
@@ -27,31 +27,38 @@ from gpu.process.temporaries import own_temporaries
 
 _EPILOG = f"""\
 exit codes:
-  {OK}    it ran, and the result is right (or wrong by design, in a cautionary variant)
-  {FAILED}    a kernel did not compile, failed while it ran, gave a result that is not right, or (with --source) makes
-       mistakes that the checkers find
-  {REFUSED}    nothing was run: bad input, or an engine that is not there
+  {OK}    success: the result is correct (or wrong by design, in a cautionary variant)
+  {FAILED}    a kernel did not compile or failed, the result is wrong, or (with --source) the checkers found errors
+  {REFUSED}    nothing was run: invalid input, or an engine that is not available
   {STOPPED}  stopped by Ctrl+C
 """
 
 _PARAMETER = "parameter "
-"""How the parameters' names begin among the options, so that none can be taken for an option of every pattern."""
+"""Prefix of the parameters' destinations, so that no parameter collides with an option of every pattern."""
 
+_SEED_HELP = "seed of random inputs; an image has no random part (default: 0)"
 _LONGEST_LINE = 2000
 _MOST_DIGITS = 1000
 _MOST_ELEMENTS = 10**12
 _MOST_OPTIONS = 5000
-"""Each takes longer the more there are."""
+"""Limit on the number of options: argparse takes longer per option the more there are."""
 
-_OF_STREAMS = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE, getattr(errno, "EDQUOT", errno.ENOSPC))
+_STREAM_ERRORS = (
+    errno.ENOSPC,
+    errno.EFBIG,
+    errno.EIO,
+    errno.EBADF,
+    errno.EPIPE,
+    getattr(errno, "EDQUOT", errno.ENOSPC),
+)
 
 Command = Callable[[argparse.Namespace], int]
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line, and takes every negative number for a value, -1e5 and -inf too.
+    """Parser that reports errors in one line and accepts negative numbers such as -1e5 and -inf as values.
 
-    What `fill` adds is added when the first word is parsed: only one command's options are ever wanted.
+    `fill` adds the options when parsing starts, so that only the chosen command's options are built.
     """
 
     fill: Callable[[_Parser], None] | None = None
@@ -67,23 +74,23 @@ class _Parser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(REFUSED, f"{_on_one_line(f'{self.prog}: {message} (--help tells more)')}\n")
+        self.exit(REFUSED, f"{_on_one_line(f'{self.prog}: {message} (see --help)')}\n")
 
 
 class Desktop(NamedTuple):
-    """What commands do with the window; each returns the exit code.
+    """Window functions that the commands call; all but `openings` return an exit code or None.
 
     Parameters
     ----------
     open : callable
-        Opens it, with a file or None, and where that is said on an engine: its name, or a cluster's `Asked`.
+        Opens the window with a file or None and, optionally, an engine: its name, or a cluster's `Asked`.
     tour : callable
-        Drives it through every pattern and saves pictures in a folder.
+        Shows every pattern in the window and saves pictures in a folder.
     measure : callable
-        Measures how long it takes for a move, each as often as is said, and writes that to a page.
+        Measures the duration of user actions, a given number of times each, and writes the results to a page.
     openings : callable or None
-        Opens it anew as often as is said; of each, `wall_ms` and `cpu_ms` up to its first picture. RuntimeError says
-        why it does not open.
+        Opens the window a given number of times; returns `wall_ms` and `cpu_ms` up to its first picture for each.
+        Raises RuntimeError with the reason if it does not open.
     """
 
     open: Callable[..., int]
@@ -98,21 +105,21 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
     Parameters
     ----------
     arguments : sequence of str
-        What stands after the program's name.
+        The command line without the program's name.
     desktop : Desktop
     """
-    _open_what_is_closed()
+    _replace_closed_streams()
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")  # where a terminal has not every letter
+        sys.stdout.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack some characters
     try:
         if _is_file(arguments):
             return desktop.open(Path(arguments[0]))
-        own, program = program_apart(arguments)
+        words, program = program_apart(arguments)
         if not program:
-            own, program = arguments_apart(arguments)
-        if sum(word.startswith("-") for word in own) > _MOST_OPTIONS:
+            words, program = arguments_apart(arguments)
+        if sum(word.startswith("-") for word in words) > _MOST_OPTIONS:
             raise InputError(f"There are more than {_MOST_OPTIONS:,} options.")
-        options = _parser(desktop).parse_args(_completed(own))
+        options = _parser(desktop).parse_args(_insert_kernel_word(words))
         options.program = program
         _refuse_empty_names(options)
         cluster_options.refuse_before_command(options)
@@ -127,14 +134,15 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
         print("lockstep: There is not enough memory for this. Use a smaller input.", file=sys.stderr)
         return REFUSED
     except BrokenPipeError:
-        # Who reads has gone, as `head` does.
-        _write_nowhere()
+        # The reading process has closed the pipe, as `head` does.
+        _discard_output()
         return FAILED
     except OSError as error:
-        # Files have their own sentences: what is left is what is printed, or what the system does not give.
-        _write_nowhere()
-        what = "The output cannot be written" if error.errno in _OF_STREAMS else "The system refuses"
-        print(_on_one_line(f"lockstep: {what}: {(error.strerror or str(error)).rstrip('.').lower()}."), file=sys.stderr)
+        # Errors of files are InputErrors by now; what remains is output errors and refused system calls.
+        _discard_output()
+        failure = "The output cannot be written" if error.errno in _STREAM_ERRORS else "The operating system reports"
+        reason = (error.strerror or str(error)).rstrip(".").lower()
+        print(_on_one_line(f"lockstep: {failure}: {reason}."), file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
         print(interrupts.SENTENCE, file=sys.stderr)
@@ -142,29 +150,29 @@ def main(arguments: Sequence[str], desktop: Desktop) -> int:
 
 
 def _is_file(arguments: Sequence[str]) -> bool:
-    """Whether the window is to be opened with a file: no command has a name that ends like a file's."""
+    """Return whether the only argument is a file to open; no command's name ends in a file suffix."""
     return len(arguments) == 1 and Path(arguments[0]).suffix != "" and Path(arguments[0]).is_file()
 
 
-def _open_what_is_closed() -> None:
-    """Let what is written to a stream that is closed go nowhere; the next file to be opened would stand in for it."""
+def _replace_closed_streams() -> None:
+    """Replace closed standard streams by the null device; otherwise the next file opened would take their place."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             mode = "r" if number == 0 else "w"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
-def _write_nowhere() -> None:
-    """Have what is still to be printed go nowhere: Python flushes once more when it ends."""
+def _discard_output() -> None:
+    """Discard the rest of the output: Python flushes once more when it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse_empty_names(options: argparse.Namespace) -> None:
-    """Refuse a file without a name, such as what a script's variable left: it is not the same as none."""
+    """Refuse an empty file name, such as from an unset script variable, which is different from no name."""
     for name in ("input", "output", "frames", "folder"):
         if getattr(options, name, None) == "":
-            raise InputError(f"{'DIR' if name == 'folder' else f'--{name}'} is empty: it is a name that is wanted.")
+            raise InputError(f"{'DIR' if name == 'folder' else f'--{name}'} is empty: give a name.")
 
 
 def _parser(desktop: Desktop) -> argparse.ArgumentParser:
@@ -175,7 +183,8 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
 
     parser = _Parser(
         prog="lockstep",
-        description="Shows how parallel algorithms run on a GPU. Without a command it opens a window, or a FILE in it.",
+        description="Shows how parallel algorithms run on a GPU. Without a command it opens the window, with FILE if "
+        "one is given.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -183,82 +192,84 @@ def _parser(desktop: Desktop) -> argparse.ArgumentParser:
     parser.set_defaults(command=lambda options: _open_window(desktop, options))
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="print the version")
     cluster_options.add_window(parser)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="word")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command_name")
     running = commands.add_parser("run", help="run a pattern without the window", allow_abbrev=False)
     running.fill = _add_run
 
-    listing = commands.add_parser("list", help="the patterns, their variants and parameters", allow_abbrev=False)
+    listing = commands.add_parser("list", help="list the patterns, variants and parameters", allow_abbrev=False)
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.add_argument(
         "--textbook",
         type=_elements,
         metavar="N",
-        help="with what textbooks say of N elements: operations, steps, average and peak parallelism",
+        help="add textbook figures for N elements: operations, steps, average and peak parallelism",
     )
     listing.set_defaults(command=_list)
 
-    devices = commands.add_parser("devices", help="what there is to run on, and why not", allow_abbrev=False)
+    devices = commands.add_parser(
+        "devices", help="list available devices, and why others are unavailable", allow_abbrev=False
+    )
     devices.add_argument("--json", action="store_true", help="print JSON")
     cluster_options.add_scheduler(devices)
-    devices.set_defaults(command=_tidily(_devices))
+    devices.set_defaults(command=_with_temporary_files(_devices))
 
     simulating = commands.add_parser(
         "simulate",
-        help="any kernel on the simulator: findings and counters",
-        description="Runs a kernel of a CUDA C++ file on the simulator, finds its mistakes, and counts what it does.",
+        help="run any kernel on the simulator: findings and counters",
+        description="Runs a kernel of a CUDA C++ file on the simulator, checks it for errors and counts its work.",
         epilog=cli_simulate.EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     cli_simulate.add_options(simulating)
-    simulating.set_defaults(command=_tidily(_simulate))
+    simulating.set_defaults(command=_with_temporary_files(_simulate))
 
-    scripts = commands.add_parser("pycuda", help="a PyCUDA script on the simulator, without a GPU", **cli_pycuda.ABOUT)
+    scripts = commands.add_parser(
+        "pycuda", help="run a PyCUDA script on the simulator, without a GPU", **cli_pycuda.ABOUT
+    )
     own_code.add_options(scripts)
     scripts.set_defaults(command=lambda options: cli_pycuda.run(options, options.program))
     programs = commands.add_parser(
-        "program", help="a whole CUDA C++ program on the simulator, without a GPU", **cli_program.ABOUT
+        "program", help="run a whole CUDA C++ program on the simulator, without a GPU", **cli_program.ABOUT
     )
     own_code.add_options(programs)
     cli_program.add_options(programs)
     programs.set_defaults(command=lambda options: cli_program.run(options, options.program))
     modeling = commands.add_parser(
         "model",
-        help="how long a pattern, or a kernel of any CUDA C++ file, would take on a GPU",
-        description="Models a pattern's launches on a GPU that is described, or, as `model FILE.cu KERNEL`, one launch "
-        "of a file's kernel.",
+        help="model the time of a pattern, or of a kernel of any CUDA C++ file, on a GPU",
+        description="Models a pattern's launches on a described GPU, or, as `model FILE.cu KERNEL`, one launch of a "
+        "file's kernel.",
         allow_abbrev=False,
     )
     modeling.fill = _add_model
 
-    lessons = commands.add_parser(
-        "lessons", help="the lessons, and whether each holds what it promises", allow_abbrev=False
-    )
+    lessons = commands.add_parser("lessons", help="list the lessons, or check them", allow_abbrev=False)
     lessons.fill = _add_lessons
     grading = commands.add_parser(
         "grade",
-        help="submissions for a lesson's task, judged by the simulator",
-        description="Judges .cu files, each in a process of its own without network, with 30 s and 1 GB: on many "
-        "inputs, in several orders of threads, before all checkers.",
+        help="grade submissions for a lesson's task on the simulator",
+        description="Grades .cu files, each in a separate process without network, with 30 s and 1 GB: on many inputs, "
+        "in several schedules, with all checkers.",
         allow_abbrev=False,
     )
     grading.fill = _add_grade
 
     contending = commands.add_parser(
         "atomics",
-        help="what atomics cost on an image or a text, and what a race loses",
+        help="cost of atomics on an image or a text, and updates lost to a race",
         description="Counts the histogram's atomics by address, models and measures their cost, and runs a race of two "
         "threads in every order.",
         allow_abbrev=False,
     )
     contending.fill = _add_atomics
 
-    benching = commands.add_parser("bench", help="measure every variant beside its peers", allow_abbrev=False)
+    benching = commands.add_parser("bench", help="benchmark every variant and its peers", allow_abbrev=False)
     benching.fill = partial(_add_bench, desktop)
 
     touring = commands.add_parser("tour", help="save pictures of every pattern in the window", allow_abbrev=False)
-    touring.add_argument("folder", metavar="DIR", help="where the pictures and the table of results go")
-    touring.set_defaults(command=_tidily(lambda options: desktop.tour(options.folder)))
+    touring.add_argument("folder", metavar="DIR", help="folder for the pictures and the table of results")
+    touring.set_defaults(command=_with_temporary_files(lambda options: desktop.tour(options.folder)))
     return parser
 
 
@@ -267,8 +278,8 @@ def _open_window(desktop: Desktop, options: argparse.Namespace) -> int:
     return desktop.open(None, engine) if engine else desktop.open(None)
 
 
-def _tidily(command: Command) -> Command:
-    """Return a command whose temporary files are gone with it, however it ends."""
+def _with_temporary_files(command: Command) -> Command:
+    """Return the command wrapped so that its temporary files are deleted however it ends."""
 
     def run(options: argparse.Namespace) -> int:
         with own_temporaries():
@@ -283,7 +294,7 @@ def _add_run(run: _Parser) -> None:
 
     patterns = run.add_subparsers(title="patterns", metavar="PATTERN", required=True)
     for pattern in all_patterns().values():
-        own = patterns.add_parser(
+        pattern_parser = patterns.add_parser(
             pattern.name,
             help=pattern.summary,
             description=pattern.summary,
@@ -291,42 +302,42 @@ def _add_run(run: _Parser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        own.set_defaults(command=_tidily(_run), pattern=pattern)
-        own.add_argument(
+        pattern_parser.set_defaults(command=_with_temporary_files(_run), pattern=pattern)
+        pattern_parser.add_argument(
             "--engine",
             choices=(*NAMES, cluster_options.ENGINE),
             default="auto",
-            help="auto takes a GPU where one can be used; dask all GPUs of this machine, or a cluster's",
+            help="auto uses a GPU if one is usable, else the simulator; dask uses all GPUs of this machine, or a "
+            "cluster's (default: auto)",
         )
-        own.add_argument(
+        pattern_parser.add_argument(
             "--executor",
             choices=EXECUTORS,
             default="auto",
-            help="how the simulator runs kernels: compiled to machine code, or in lockstep; auto compiles",
+            help="the simulator's executor: compiled (to machine code) or lockstep; auto is compiled (default: auto)",
         )
-        own.add_argument(
+        pattern_parser.add_argument(
             "--schedule", metavar="|".join(schedules.NAMES), default=schedules.ROUND_ROBIN, help=schedules.HELP
         )
-        own.add_argument(
+        pattern_parser.add_argument(
             "--variant",
             choices=[variant.name for variant in pattern.variants],
-            help=f"default: {pattern.default_variant}",
+            help=f"variant to run (default: {pattern.default_variant})",
         )
-        _add_files(own, pattern)
-        own.add_argument(
+        _add_files(pattern_parser, pattern)
+        pattern_parser.add_argument(
             "--source",
-            dest="kernel",
             metavar="FILE.cu",
-            help="take this text for the pattern's kernel file; it is checked for races and other mistakes too",
+            help="use this file instead of the pattern's kernel file, and check it for races and other errors",
         )
-        own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
-        own.add_argument("--json", action="store_true", help="print JSON")
-        cluster_options.add_options(own)
-        _add_parameters(own, pattern)
+        pattern_parser.add_argument("--seed", metavar="N", type=_seed, default=0, help=_SEED_HELP)
+        pattern_parser.add_argument("--json", action="store_true", help="print JSON")
+        cluster_options.add_options(pattern_parser)
+        _add_parameters(pattern_parser, pattern)
 
 
-def _add_parameters(own: argparse.ArgumentParser, pattern: Pattern) -> None:
-    group = own.add_argument_group("parameters")
+def _add_parameters(pattern_parser: argparse.ArgumentParser, pattern: Pattern) -> None:
+    group = pattern_parser.add_argument_group("parameters")
     for parameter in pattern.parameters:
         if parameter is not _input_choice(pattern):
             group.add_argument(
@@ -337,7 +348,7 @@ def _add_parameters(own: argparse.ArgumentParser, pattern: Pattern) -> None:
             )
 
 
-def _completed(arguments: Sequence[str]) -> list[str]:
+def _insert_kernel_word(arguments: Sequence[str]) -> list[str]:
     from gpu.cli import model as cli_model
     from gpu.patterns import all_patterns
 
@@ -349,61 +360,65 @@ def _add_model(modeling: _Parser) -> None:
     from gpu.cli import simulate as cli_simulate
     from gpu.patterns import all_patterns
 
-    what = modeling.add_subparsers(title="patterns, or a file", metavar="PATTERN|FILE.cu", required=True)
+    forms = modeling.add_subparsers(title="patterns, or a file", metavar="PATTERN|FILE.cu", required=True)
     for pattern in all_patterns().values():
-        own = what.add_parser(pattern.name, help=pattern.summary, description=pattern.summary, allow_abbrev=False)
-        own.set_defaults(command=_tidily(_model), pattern=pattern)
-        own.add_argument(
+        pattern_parser = forms.add_parser(
+            pattern.name, help=pattern.summary, description=pattern.summary, allow_abbrev=False
+        )
+        pattern_parser.set_defaults(command=_with_temporary_files(_model), pattern=pattern)
+        pattern_parser.add_argument(
             "--variant",
             choices=[variant.name for variant in pattern.variants],
-            help=f"default: {pattern.default_variant}",
+            help=f"variant to model (default: {pattern.default_variant})",
         )
-        _add_files(own, pattern, results=False)
-        own.add_argument("--seed", type=_seed, default=0, help="what random inputs grow from; an image is not random")
-        cli_model.add_common(own)
-        _add_parameters(own, pattern)
-    file = what.add_parser(
+        _add_files(pattern_parser, pattern, results=False)
+        pattern_parser.add_argument("--seed", metavar="N", type=_seed, default=0, help=_SEED_HELP)
+        cli_model.add_common(pattern_parser)
+        _add_parameters(pattern_parser, pattern)
+    file = forms.add_parser(
         cli_model.KERNEL,
-        help="a file's kernel; the word may be left out",
+        help="a file's kernel; the word `kernel` may be omitted",
         epilog=cli_simulate.EPILOG.partition("\nexit codes")[0],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     cli_simulate.add_launch_options(file)
     cli_model.add_common(file)
-    file.set_defaults(command=_tidily(_model_kernel))
+    file.set_defaults(command=_with_temporary_files(_model_kernel))
 
 
 def _input_choice(pattern: Pattern) -> Choice | None:
-    """Return the parameter of a pattern of numbers that says how they are made: --input has it, or a file's name."""
+    """Return the choice of input values that --input sets, for a pattern of numbers; None for other patterns."""
     return pattern.source if pattern.presentation.kind == "values" else None
 
 
-def _add_files(own: argparse.ArgumentParser, pattern: Pattern, *, results: bool = True) -> None:
+def _add_files(pattern_parser: argparse.ArgumentParser, pattern: Pattern, *, results: bool = True) -> None:
     source = _input_choice(pattern)
     output = ""
     if source is not None:
         kinds = [option for option in source.options if option != FROM_FILE]
-        own.add_argument(
+        pattern_parser.add_argument(
             "--input",
             metavar="|".join([*kinds, "FILE"]),
-            help="how the values are made, or a file of them: .npy, or text with one "
-            f"{'row' if pattern.dimensions == 2 else 'number'} a line (default: {source.default})",
+            help="generated values, or a file of values: .npy, or text with one "
+            f"{'row' if pattern.dimensions == 2 else 'number'} per line (default: {source.default})",
         )
-        output = "where the result goes: .npy or .csv"
+        output = "file for the result: .npy or .csv"
     elif isinstance(pattern.presentation, BodiesPresentation):
-        own.add_argument("--input", metavar="FILE", help="bodies, as .csv (x y z vx vy vz m) or .tipsy")
-        output = "where the bodies go: .csv, .tipsy or .npy"
+        pattern_parser.add_argument("--input", metavar="FILE", help="bodies, as .csv (x y z vx vy vz m) or .tipsy")
+        output = "file for the bodies: .csv, .tipsy or .npy"
         if results:
-            own.add_argument("--frames", metavar="DIR", help="where a picture goes after each step, and one before")
+            pattern_parser.add_argument(
+                "--frames", metavar="DIR", help="folder for a picture of the start and of each step"
+            )
     else:
         others = "; a text or numbers where those are counted" if pattern.subject is not None else ""
-        own.add_argument(
-            "--input", metavar="FILE", help=f"an image (default: a photograph that comes with Lockstep){others}"
+        pattern_parser.add_argument(
+            "--input", metavar="FILE", help=f"an image (default: a photograph included with Lockstep){others}"
         )
-        output = "where the result goes: an image, .npy or .csv"
+        output = "file for the result: an image, .npy or .csv"
     if results:
-        own.add_argument("--output", metavar="FILE", help=output)
+        pattern_parser.add_argument("--output", metavar="FILE", help=output)
 
 
 def _seed(text: str) -> int:
@@ -446,7 +461,7 @@ def _complain(error: LockstepError, *, evidence: bool = False) -> None:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a text as a line that no file's name, or whatever else was typed, can break or color."""
+    """Return a text as one line without control characters, whatever file names and arguments it contains."""
     line = " ".join(text.split())
     line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE // 2]} … {line[-_LONGEST_LINE // 2 :]}"
@@ -457,63 +472,63 @@ def _run(options: argparse.Namespace) -> int:
     from gpu.cli import run as cli_run
 
     cluster_options.refuse_without(options)
-    given, source = _given(options)
-    of_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
-    run = partial(cli_bodies.run, frames=options.frames) if of_bodies else cli_run.run
+    texts, input_file = _parameter_texts(options)
+    has_bodies = isinstance(options.pattern.presentation, BodiesPresentation)
+    run = partial(cli_bodies.run, frames=options.frames) if has_bodies else cli_run.run
     if options.stream:
-        return _stream(options, given, source)
+        return _stream(options, texts, input_file)
     if options.engine == cluster_options.ENGINE:
-        asked = cluster_options.asked_of(options)
-        run = partial(run, cluster=cluster_options.OnCluster(asked, options.chunks or (), options.graph or ""))
+        settings = cluster_options.asked_of(options)
+        run = partial(run, cluster=cluster_options.OnCluster(settings, options.chunks or (), options.graph or ""))
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
-        right = run(
+        correct = run(
             options.pattern,
             options.variant or options.pattern.default_variant,
-            given,
+            texts,
             engine_name=options.engine,
             executor=options.executor,
             schedule=options.schedule,
-            source=source,
+            input_file=input_file,
             seed=options.seed,
-            target=options.output,
-            kernel=options.kernel,
+            output_file=options.output,
+            source_file=options.source,
             as_json=options.json,
         )
-    return OK if right else FAILED
+    return OK if correct else FAILED
 
 
-def _stream(options: argparse.Namespace, given: Mapping[str, str], source: str | None) -> int:
+def _stream(options: argparse.Namespace, texts: Mapping[str, str], input_file: str | None) -> int:
     from gpu.cli import streamed as cli_streamed
 
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         cli_streamed.run(
             options.pattern,
             options.variant or options.pattern.default_variant,
-            given,
+            texts,
             cluster_options.asked_of(options),
-            source=source,
+            input_file=input_file,
             raw=options.raw or "",
-            target=options.output or "",
+            output_file=options.output or "",
             chunks=options.chunks or (),
             as_json=options.json,
         )
     return OK
 
 
-def _given(options: argparse.Namespace) -> tuple[dict[str, str], str | None]:
-    """Return the parameters that were given, as texts, and the file with the input."""
-    given = {
+def _parameter_texts(options: argparse.Namespace) -> tuple[dict[str, str], str | None]:
+    """Return the texts of the parameters given on the command line, and the input file or None."""
+    texts = {
         name.removeprefix(_PARAMETER): value
         for name, value in vars(options).items()
         if name.startswith(_PARAMETER) and value is not None
     }
-    source = options.input
+    input_file = options.input
     choice = _input_choice(options.pattern)
-    if choice is not None and source is not None:
-        made = source in choice.options and source != FROM_FILE
-        given[choice.name] = source if made else FROM_FILE
-        source = None if made else source
-    return given, source
+    if choice is not None and input_file is not None:
+        is_generated = input_file in choice.options and input_file != FROM_FILE
+        texts[choice.name] = input_file if is_generated else FROM_FILE
+        input_file = None if is_generated else input_file
+    return texts, input_file
 
 
 def _model(options: argparse.Namespace) -> int:
@@ -521,13 +536,13 @@ def _model(options: argparse.Namespace) -> int:
     from gpu.cli import model as cli_model
     from gpu.cli import run as cli_run
 
-    given, source = _given(options)
+    texts, input_file = _parameter_texts(options)
     with interrupts.ctrl_c_reaches_everywhere(STOPPED):
         if isinstance(options.pattern.presentation, BodiesPresentation):
-            inputs, params, _ = cli_bodies.read_inputs(options.pattern, given, source, options.seed)
+            inputs, params, _ = cli_bodies.read_inputs(options.pattern, texts, input_file, options.seed)
             params = {**params, **options.pattern.with_value(Role.STEPS, 0)}
         else:
-            inputs, params, _ = cli_run.read_inputs(options.pattern, given, source, None, options.seed)
+            inputs, params, _ = cli_run.read_inputs(options.pattern, texts, input_file, None, options.seed)
         variant = options.variant or options.pattern.default_variant
         cli_model.of_pattern(options.pattern, variant, params, inputs, options.gpu, json=options.json)
     return OK
@@ -552,21 +567,23 @@ def _add_grade(grading: _Parser) -> None:
     from gpu.cli import grade as cli_grade
 
     cli_grade.add_options(grading)
-    grading.set_defaults(command=_tidily(cli_grade.run))
+    grading.set_defaults(command=_with_temporary_files(cli_grade.run))
 
 
 def _add_bench(desktop: Desktop, benching: _Parser) -> None:
     from gpu.bench import command as benchmark
 
     benchmark.add_options(benching)
-    benching.set_defaults(command=_tidily(lambda options: benchmark.run(options, desktop.measure, desktop.openings)))
+    benching.set_defaults(
+        command=_with_temporary_files(lambda options: benchmark.run(options, desktop.measure, desktop.openings))
+    )
 
 
 def _add_atomics(parser: _Parser) -> None:
     from gpu.cli import atomics as cli_atomics
 
     cli_atomics.add_options(parser)
-    parser.set_defaults(command=_tidily(_atomics))
+    parser.set_defaults(command=_with_temporary_files(_atomics))
 
 
 def _atomics(options: argparse.Namespace) -> int:
@@ -592,8 +609,8 @@ def _list(options: argparse.Namespace) -> int:
     from gpu.patterns import all_patterns
 
     patterns = tuple(all_patterns().values())
-    told = cli_text.patterns_as_json if options.json else cli_text.patterns_as_text
-    print(told(patterns, options.textbook))
+    format_patterns = cli_text.patterns_as_json if options.json else cli_text.patterns_as_text
+    print(format_patterns(patterns, options.textbook))
     return OK
 
 
@@ -608,6 +625,6 @@ def _devices(options: argparse.Namespace) -> int:
         data = cli_cluster.workers_data(workers)
         print(cli_text.as_json({"workers": data}) if options.json else cli_cluster.workers_text(workers))
         return OK
-    found = survey()
-    print(cli_text.devices_as_json(found) if options.json else cli_text.devices_as_text(found))
+    statuses = survey()
+    print(cli_text.devices_as_json(statuses) if options.json else cli_text.devices_as_text(statuses))
     return OK

@@ -1,4 +1,4 @@
-"""The command `model`: how long a pattern, or a kernel of any file, would take on a GPU that is described."""
+"""The command `model`: model the time of a pattern, or of any file's kernel, on a described GPU."""
 
 from __future__ import annotations
 
@@ -16,54 +16,54 @@ if TYPE_CHECKING:
     from gpu.run.model import ModeledRun
 
 KERNEL = "kernel"
-"""What stands between `model` and a file's name, where somebody asks for the help of that."""
+"""Word between `model` and a file's name; it can be omitted, and gives access to that form's --help."""
 
 DEFAULT_GPU = "h200"
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add what both forms of the command take."""
+    """Add the options of both forms of the command."""
     parser.add_argument(
         "--gpu",
         metavar="NAME",
         default=DEFAULT_GPU,
-        help=f"which GPU, or a .toml file that describes one ({DEFAULT_GPU})",
+        help=f"name of a GPU description, or a .toml file with one (default: {DEFAULT_GPU})",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def completed(arguments: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Return a command line in which `model FILE.cu` is told from `model PATTERN`."""
-    given = list(arguments)
+    """Insert the word `kernel` into `model FILE.cu`, to distinguish it from `model PATTERN`."""
+    words = list(arguments)
     if (
-        given[:1] == ["model"]
-        and len(given) > 1
-        and given[1] not in (*patterns, KERNEL)
-        and not given[1].startswith("-")
+        words[:1] == ["model"]
+        and len(words) > 1
+        and words[1] not in (*patterns, KERNEL)
+        and not words[1].startswith("-")
     ):
-        given.insert(1, KERNEL)
-    return given
+        words.insert(1, KERNEL)
+    return words
 
 
 def of_pattern(
     pattern: Pattern, variant_name: str, params: Params, inputs: Mapping[str, Any], gpu: str, *, json: bool
 ) -> None:
-    """Model a variant and print what comes of it."""
+    """Model a variant of a pattern and print the result."""
     from gpu.run import model
 
     variant = pattern.variant(variant_name)
-    found = model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
+    modeled_run = model.model_pattern(variant, inputs, params, gpu, pattern=pattern.name)
     about = {"pattern": pattern.name, "variant": variant.name}
-    _print(about, f"{pattern.title}: {variant.title}", found, json=json)
+    _print(about, f"{pattern.title}: {variant.title}", modeled_run, json=json)
 
 
 def of_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
-    """Model a launch of a kernel of a file and print what comes of it."""
+    """Model a launch of a file's kernel and print the result."""
     from gpu.run import model
 
     if options.textures:
-        raise InputError("--texture is not modeled: texture references are fetched through a cache of their own.")
-    found = model.model_kernel(
+        raise InputError("--texture cannot be modeled: the timing model has no cache for texture references.")
+    modeled_run = model.model_kernel(
         options.file,
         read_source(options.file),
         options.kernel,
@@ -77,8 +77,8 @@ def of_kernel(options: argparse.Namespace, defines: Mapping[str, str]) -> None:
         constants=dict(options.constants),
     )
     about = {"file": str(options.file), "kernel": options.kernel}
-    _print(about, f"{Path(options.file).name}: {options.kernel}", found, json=options.json)
+    _print(about, f"{Path(options.file).name}: {options.kernel}", modeled_run, json=options.json)
 
 
-def _print(about: Mapping[str, Any], title: str, found: ModeledRun, *, json: bool) -> None:
-    print(as_json({**about, **found.data()}) if json else f"{title}\n{rows_as_text(found.rows())}")
+def _print(about: Mapping[str, Any], title: str, modeled_run: ModeledRun, *, json: bool) -> None:
+    print(as_json({**about, **modeled_run.data()}) if json else f"{title}\n{rows_as_text(modeled_run.rows())}")

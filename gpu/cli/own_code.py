@@ -1,4 +1,4 @@
-"""What the commands `pycuda` and `program` share: code that is the user's own, watched, held to limits and reported."""
+"""Options, limits and reports of the commands `pycuda` and `program`, which run the user's own code."""
 
 from __future__ import annotations
 
@@ -21,44 +21,42 @@ if TYPE_CHECKING:
     from gpu.driver.journal import Journal
 
 WITH_VALUE = ("--gpu", "--report", "--schedule", "--trace", "--max-seconds", "--max-memory")
-"""The options that the next word belongs to."""
+"""Options that take the next word as their value."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add to a command's parser what any code of the user's own is run with."""
+    """Add the options of a command that runs the user's own code."""
     parser.add_argument(
-        "--check", action="store_true", help="say what each launch does wrong and what it costs; 1 if there is anything"
+        "--check", action="store_true", help="check each launch and count its work; exit code 1 if there are findings"
     )
     parser.add_argument(
         "--gpu",
         metavar="NAME",
-        help="have the device say that it is this GPU, or that of a .toml file: its multiprocessors, clock, caches and "
-        "limits; kernels are compiled as ever",
+        help="name of a GPU description, or a .toml file with one; the device reports its multiprocessors, clock, "
+        "caches and limits; kernels are compiled as without this option",
     )
     parser.add_argument("--report", metavar="FILE.json", type=Path, help="save findings and counts of every launch")
     parser.add_argument("--schedule", metavar="|".join(NAMES), default=ROUND_ROBIN, help=HELP)
     parser.add_argument(
-        "--trace", metavar="FOLDER", type=Path, help="record every step of every launch, each in a file that opens"
+        "--trace", metavar="DIR", type=Path, help="record every step of every launch, in one file per launch"
     )
+    parser.add_argument("--max-seconds", metavar="S", type=seconds, help="time limit by the clock (default: none)")
     parser.add_argument(
-        "--max-seconds", metavar="S", type=seconds, help="by the clock, after which it is ended (any time)"
-    )
-    parser.add_argument(
-        "--max-memory", metavar="MB", type=megabytes, help="memory that it may take, the simulator's included (any)"
+        "--max-memory", metavar="MB", type=megabytes, help="memory limit, the simulator's included (default: none)"
     )
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Complain before anything runs of what it could not end with, and let the device be the GPU that is wanted.
+    """Check the options before anything runs, and apply the chosen GPU description to the device.
 
     Raises
     ------
     InputError
-        The order has another name, no such GPU is described, or a file or folder cannot be made.
+        The schedule or the GPU is unknown, or a file or folder cannot be created.
     """
     Schedule.of(options.schedule)
     if options.gpu is not None:
-        # Slow to import, and few ask for it.
+        # These imports are slow and rarely needed.
         from gpu.driver.attributes import describe
         from gpu.timing.gpus import find_gpu
 
@@ -70,40 +68,40 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def hold(options: argparse.Namespace, said: Callable[[], None] = lambda: None) -> None:
-    """Hold this process to the time and the memory that the options give it.
+    """Apply the time and memory limits in the options to this process.
 
     Parameters
     ----------
     options : argparse.Namespace
     said : callable
-        What is told besides where the time is up.
+        Called after the message, before the process exits at the time limit.
     """
     if options.max_memory is not None:
         bounds.hold_memory(options.max_memory)
     if options.max_seconds is not None:
-        watching = threading.Timer(options.max_seconds, _end, (options.max_seconds, said))
-        watching.daemon = True
-        watching.start()
+        timer = threading.Timer(options.max_seconds, _exit_at_limit, (options.max_seconds, said))
+        timer.daemon = True
+        timer.start()
 
 
-def _end(allowed: float, said: Callable[[], None]) -> None:
-    print(f"lockstep: It took longer than the {allowed:g} s of --max-seconds, and was ended.", file=sys.stderr)
+def _exit_at_limit(limit: float, said: Callable[[], None]) -> None:
+    print(f"lockstep: Stopped: it took longer than the {limit:g} s of --max-seconds.", file=sys.stderr)
     said()
     sys.stderr.flush()
     os._exit(TOO_LONG)
 
 
 def report(options: argparse.Namespace, journal: Journal, words: Sequence[str], code: int) -> int:
-    """Say what its launches did, save that where it is wanted, and return the exit code for the program's own."""
+    """Print and save the report on the launches; return the exit code, given the program's own."""
     say(journal)
     if options.report is not None:
         with opening.replacing(options.report) as file:
             file.write(launches.as_json(journal, words).encode())
-    wrong = options.check and any(entry.findings for entry in journal.entries)
-    return FAILED if code == OK and wrong else code
+    has_findings = options.check and any(entry.findings for entry in journal.entries)
+    return FAILED if code == OK and has_findings else code
 
 
 def say(journal: Journal) -> None:
-    """Say what the launches did."""
+    """Print the summary of the launches."""
     if journal.entries:
         print("\n".join(launches.summary(journal)), file=sys.stderr)

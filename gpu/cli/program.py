@@ -1,4 +1,4 @@
-"""The command `program`: a whole CUDA C++ program, host code and kernels, without a GPU."""
+"""The command `program`: run a whole CUDA C++ program, host code and kernels, without a GPU."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from gpu.files.scratch import ScratchFolder
 from gpu.schedules import ROUND_ROBIN
 
 EPILOG = """\
-What stands behind -- is the program's own. Its host code is compiled by this machine's C++ compiler, its kernels run
-on the simulator. Times between events are this processor's.
+The arguments after -- are the program's own. This machine's C++ compiler compiles its host code; its kernels run on
+the simulator. Times between device events are this processor's.
 
-exit codes: the program's own, 128 and its signal's number where it crashes; with --check 1 where it ends with 0 and a
-launch made a mistake, 2 where a kernel is none that the simulator runs; 2 where nothing was run; 124 where
---max-seconds ended it
+exit codes: the program's own, 128 plus the signal's number if it crashes; with --check 1 if it ends with 0 and there
+are findings, 2 if the simulator does not support a kernel; 2 if nothing was run; 124 if --max-seconds stopped it
 """
 USAGE = "lockstep program FILE.cu [MORE.cu ...] [options] [-- ARGS ...]"
 ABOUT: dict[str, Any] = {
@@ -35,11 +34,11 @@ ABOUT: dict[str, Any] = {
     "formatter_class": argparse.RawDescriptionHelpFormatter,
     "allow_abbrev": False,
 }
-"""What its parser is made with."""
+"""Keyword arguments of the command's parser."""
 
 
 def arguments_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command's own words, and those behind --, which are the program's; of other commands there are none."""
+    """Split the words of `program` into the command's own and, after --, the program's arguments."""
     words = list(arguments)
     if words[:1] == ["program"] and "--" in words:
         place = words.index("--")
@@ -48,10 +47,16 @@ def arguments_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options to its parser; what is the program's is taken off before."""
-    parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="its files: .cu, .cpp, .c")
+    """Add the command's options; the program's own arguments are split off before."""
+    parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="source files: .cu, .cpp, .c")
     parser.add_argument(
-        "-I", metavar="DIR", dest="include_dirs", action="append", type=Path, default=[], help="look for includes there"
+        "-I",
+        metavar="DIR",
+        dest="include_dirs",
+        action="append",
+        type=Path,
+        default=[],
+        help="search this folder for include files",
     )
     parser.add_argument(
         "-D",
@@ -59,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         dest="defines",
         action="append",
         default=[],
-        help="define a macro; -D NAME makes it 1",
+        help="define a macro; -D NAME defines it as 1",
     )
     parser.add_argument(
         "-l", metavar="LIBRARY", dest="libraries", action="append", default=[], help="link the host code with a library"
@@ -67,39 +72,39 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fast",
         action="store_true",
-        help="run kernels as machine code, which checks nothing, where they keep no pointers in memory",
+        help="run kernels as machine code, without checks, where they store no pointers in memory",
     )
 
 
 def run(options: argparse.Namespace, words: Sequence[str]) -> int:
-    """Run the program in a process of its own; return the exit code."""
+    """Run the program in a separate process; return the exit code."""
     if not hasattr(os, "fork"):
         raise InputError(
-            "A program's host code runs on Linux and macOS.",
-            advice="On Windows run it in WSL; `simulate` runs kernels.",
+            "The host code of a program runs on Linux and macOS only.",
+            advice="On Windows, use WSL; the command `simulate` runs kernels.",
         )
     for file in options.files:
         if not file.is_file():
             raise InputError(f"There is no file {file}.")
     if options.fast and (options.check or options.report or options.trace or options.schedule != ROUND_ROBIN):
-        raise InputError("--fast checks nothing: it goes with neither --check, --report, --trace nor --schedule.")
+        raise InputError("--fast runs without checks: it excludes --check, --report, --trace and --schedule.")
     own_code.check_options(options)
     scratch = ScratchFolder()
     try:
-        return _watched(options, words, Path(scratch.path))
+        return _run_in_child(options, words, Path(scratch.path))
     finally:
         scratch.close()
 
 
-def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) -> int:
+def _run_in_child(options: argparse.Namespace, words: Sequence[str], folder: Path) -> int:
     reading, writing = os.pipe()
-    watched, held = os.pipe()
+    child_end, parent_end = os.pipe()
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        os.close(held)
-        threading.Thread(target=end_with_parent, args=(watched,), daemon=True).start()
+        os.close(parent_end)
+        threading.Thread(target=end_with_parent, args=(child_end,), daemon=True).start()
         code = FAILED
         own_code.hold(options)
         try:
@@ -107,7 +112,7 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
         finally:
             os._exit(code)
     os.close(writing)
-    os.close(watched)
+    os.close(child_end)
     received = bytearray()
     signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))
     try:
@@ -129,9 +134,11 @@ def _watched(options: argparse.Namespace, words: Sequence[str], folder: Path) ->
     journal = Journal(options.check or options.report is not None, options.schedule, options.trace)
     _, refused = take_down(journal, bytes(received))
     if code < 0:
-        if code != -signal.SIGPIPE:  # who reads has gone: a shell says nothing either
-            given = "" if options.max_memory is None else f" --max-memory gave it {options.max_memory >> 20:,} MB."
-            print(f"lockstep: The program crashed: {_signal_name(-code)}.{given}", file=sys.stderr)
+        if code != -signal.SIGPIPE:  # the reading process has closed the pipe; a shell reports nothing either
+            limit = (
+                "" if options.max_memory is None else f" The limit of --max-memory is {options.max_memory >> 20:,} MB."
+            )
+            print(f"lockstep: The program crashed: {_signal_name(-code)}.{limit}", file=sys.stderr)
         code = 128 - code
     code = own_code.report(options, journal, [*map(str, options.files), *words], code)
     return REFUSED if code == OK and refused else code
@@ -145,9 +152,9 @@ def _signal_name(number: int) -> str:
 
 
 def _program(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
-    """Compile the program and run it, in the process that is its own; return the exit code."""
+    """Compile and run the program in this process, which is its own; return the exit code."""
     try:
-        return _compiled_and_run(options, words, folder, writing)
+        return _compile_and_run(options, words, folder, writing)
     except LockstepError as error:
         print(f"lockstep: {error.detail or error.message} {error.advice}".rstrip(), file=sys.stderr)
         return FAILED if isinstance(error, KernelError) else REFUSED
@@ -161,7 +168,7 @@ def _program(options: argparse.Namespace, words: Sequence[str], folder: Path, wr
         sys.stderr.flush()
 
 
-def _compiled_and_run(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
+def _compile_and_run(options: argparse.Namespace, words: Sequence[str], folder: Path, writing: int) -> int:
     from gpu.driver.journal import Journal, JournalNews
     from gpu.program.host_compiler import HostOptions
     from gpu.program.whole import compile_and_run
@@ -175,11 +182,11 @@ def _compiled_and_run(options: argparse.Namespace, words: Sequence[str], folder:
         while rest:
             rest = rest[os.write(writing, rest) :]
 
-    how = HostOptions(
+    host_options = HostOptions(
         tuple(options.include_dirs), tuple(_define(each) for each in options.defines), tuple(options.libraries)
     )
     program = [str(options.files[0].with_suffix("")), *words]
-    return compile_and_run(options.files, how, program, folder, journal, send)
+    return compile_and_run(options.files, host_options, program, folder, journal, send)
 
 
 def _define(text: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The command `pycuda`: a script that uses PyCUDA, run on the simulator, with what its launches did wrong and cost."""
+"""The command `pycuda`: run a PyCUDA script on the simulator, and report the findings and cost of its launches."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from gpu.cli import own_code
 from gpu.errors import InputError
 
 EPILOG = """\
-Everything from SCRIPT.py, or from -m, on is the script's own. It runs as `python SCRIPT.py` would, on PyCUDA's own
-Python files; only its compiled module and nvcc are the simulator's. Times between events are this processor's.
+SCRIPT.py, or -m, and everything after it belong to the script. It runs as with `python SCRIPT.py`, on PyCUDA's own
+Python files; the simulator replaces PyCUDA's compiled module and nvcc. Times between device events are this
+processor's.
 
-exit codes: the script's own; with --check 1 where it ends with 0 and a launch made a mistake; 2 where nothing was run;
-124 where --max-seconds ended it
+exit codes: the script's own; with --check 1 if it ends with 0 and there are findings; 2 if nothing was run; 124 if
+--max-seconds stopped it
 """
 USAGE = "lockstep pycuda [options] (SCRIPT.py | -m MODULE) [ARGS ...]"
 ABOUT: dict[str, Any] = {
     "usage": USAGE,
-    "description": "Runs a script that uses PyCUDA, as it is, on the simulator.",
+    "description": "Runs an unmodified PyCUDA script on the simulator.",
     "epilog": EPILOG,
     "formatter_class": argparse.RawDescriptionHelpFormatter,
     "allow_abbrev": False,
 }
-"""What its parser is made with."""
+"""Keyword arguments of the command's parser."""
 
 
 def program_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return a command's own words, and those from the script, or from -m, on; of other commands there are none."""
+    """Split the words of `pycuda` into the command's own and the script's, which begin at its name or at -m."""
     words = list(arguments)
     place = 1
     while words[:1] == ["pycuda"] and place < len(words):
@@ -43,7 +44,7 @@ def program_apart(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def run(options: argparse.Namespace, program: Sequence[str]) -> int:
     """Run the script; return the exit code."""
     if not program or program == ["-m"]:
-        raise InputError("There is no script to run.", advice=f"The usage is: {USAGE}")
+        raise InputError("There is no script to run.", advice=f"Usage: {USAGE}")
     if program[0] != "-m" and not Path(program[0]).is_file():
         raise InputError(f"There is no script {program[0]!r}.")
     own_code.check_options(options)

@@ -1,4 +1,4 @@
-"""What the commands print: as text for people, as JSON for programs."""
+"""Output of the commands: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from gpu.messages.requests import Report
 from gpu.messages.timing import Timing
 from gpu.messages.verdicts import Verdict
 
-_RIGHT_OF_NAMES = 12
+_NAME_WIDTH = 12
 _PRINTED_ELEMENTS = 10
 _SHOWN_CHARACTERS = 30
 
 
 def as_json(data: Mapping[str, Any]) -> str:
-    """Return figures as JSON text."""
+    """Return data as indented JSON text."""
     return json.dumps(data, indent=2, allow_nan=False)
 
 
 def report_data(report: Report, counts: RunCounts | None) -> dict[str, Any]:
-    """Return a run's figures as JSON takes them; what is infinite or was not computed is null.
+    """Return a run's figures as JSON data; null for infinite or missing values.
 
-    What was counted is there where the run was simulated; how it was timed where it was measured.
+    "counted" is present for a simulated run, "timing" for a measured one.
     """
     deviation = report.deviation
     return {
@@ -65,25 +65,25 @@ def report_as_text(
     names: Sequence[str] = (),
     distributed: DistributedRun | None = None,
 ) -> str:
-    """Return a run's figures, with their units and where they come from.
+    """Return a run's figures as text, with their units and origin.
 
     Parameters
     ----------
     report : Report
     counts : RunCounts or None
-        What was counted of the variant, which then stands first; of a run on a GPU nothing.
+        The simulator's counts; None for a run on a GPU.
     verdict : Verdict
     pattern : Pattern
     about : str
-        What the input was.
+        Description of the input.
     result : array of shape (n,) or None
-        The values to print, where the result is not an image: all, or the first few.
+        Values to print, of which only the first few may be shown; None for an image.
     target : str or None
-        The file that the result was saved in.
+        File that the result was saved to.
     names : sequence of str
-        What the result's values are called; nothing where they go by their places.
+        Names of the result's values; empty if they have only positions.
     distributed : DistributedRun or None
-        What a cluster did; phases are then those of the worker that was busy for longest.
+        A run on a cluster, whose phases are those of the busiest worker.
     """
     variant = pattern.variant(report.variant)
     times = report.time_ms
@@ -106,11 +106,11 @@ def report_as_text(
     ]
     if deviation := report.deviation:
         errors = f"at most {deviation.max_abs:.3g}, relative to the largest value {deviation.max_rel:.3g}"
-        rows.append(("error", f"{errors}  against a reference on the CPU"))
+        rows.append(("error", f"{errors}  against a reference result computed on the CPU"))
     rows.append(("verified", verdict_text(verdict)))
     if result is not None and names:
-        named = [f"{name} {_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
-        rows.append(("result", "   ".join(named)))
+        named_values = [f"{name} {_exact(value)}" for name, value in zip(names, result.tolist(), strict=True)]
+        rows.append(("result", "   ".join(named_values)))
     elif result is not None:
         more = f" ... ({result.size} in all)" if result.size > _PRINTED_ELEMENTS else ""
         rows.append(("result", " ".join(map(_exact, result[:_PRINTED_ELEMENTS].tolist())) + more))
@@ -120,19 +120,19 @@ def report_as_text(
 
 
 def cluster_rows(run: DistributedRun | None) -> list[tuple[str, str]]:
-    """Return what a cluster did."""
+    """Return the rows that describe a run on a cluster."""
     if run is None:
         return []
-    busy = f"{run.scaling:.1f} of {run.ideal} busy on the average"
+    busy = f"{run.scaling:.1f} of {run.ideal} busy on average"
     rows = [
-        ("workers", f"{busy}, {len(run.tasks)} tasks in {run.wall_s:.3g} s  phases are the busiest one's"),
-        ("exchanged", f"{run.exchanged_bytes} bytes between workers, {run.gathered_bytes} brought here"),
+        ("workers", f"{busy}, {len(run.tasks)} Dask tasks in {run.wall_s:.3g} s  phases of the busiest worker"),
+        ("exchanged", f"{run.exchanged_bytes} bytes between workers, {run.gathered_bytes} gathered here"),
     ]
-    return rows + [("lost", f"worker {each.address}; {each.again} tasks were done again") for each in run.lost]
+    return rows + [("lost", f"worker {each.address}; {each.again} Dask tasks were repeated") for each in run.lost]
 
 
 def _timing_rows(timing: Timing | None) -> list[tuple[str, str]]:
-    """Return how a run on a GPU was timed, and what to take where that is too small."""
+    """Return how a run on a GPU was timed, and a larger size to use if the time is too short."""
     if timing is None:
         return []
     spread = f"{_figure(timing.minimum)} to {_figure(timing.maximum)} ms"
@@ -151,36 +151,36 @@ def _counted_rows(counts: RunCounts | None) -> list[tuple[str, str]]:
     if counts is None:
         return []
     moved, least = (short(counts.per_element(amount)) for amount in (counts.moved_bytes, counts.least_bytes))
-    rows = [("moved", f"{moved} bytes {counts.each}; the least is {least}  counted with {counts.input}")]
+    rows = [("moved", f"{moved} bytes {counts.each}; minimum traffic {least}  counted with {counts.input}")]
     return rows + [(each.name, each.text) for each in figures_of(counts)]
 
 
 def rows_as_text(rows: Iterable[tuple[str, str]]) -> str:
-    """Return lines of a name and what there is to say of it."""
-    return "\n".join(f"  {name:<{_RIGHT_OF_NAMES}}{text}" for name, text in rows)
+    """Return rows of names and texts as indented lines."""
+    return "\n".join(f"  {name:<{_NAME_WIDTH}}{text}" for name, text in rows)
 
 
 def patterns_as_json(patterns: Iterable[Pattern], n: int | None = None) -> str:
-    """Return the declarations: names, titles, variants and parameters; and what textbooks say of n elements."""
+    """Return the declarations as JSON: names, titles, variants, parameters and, for n, textbook figures."""
     return json.dumps([_pattern_data(pattern, n) for pattern in patterns], indent=2)
 
 
 def patterns_as_text(patterns: Iterable[Pattern], n: int | None = None) -> str:
-    """Return the declarations as an indented list, and what textbooks say of n elements."""
+    """Return the declarations as an indented list, with textbook figures for n elements."""
     return "\n\n".join("\n".join(_pattern_lines(pattern, n)) for pattern in patterns)
 
 
 def devices_as_json(devices: Sequence[DeviceStatus]) -> str:
-    """Return what there is to run on."""
+    """Return the devices as JSON."""
     return json.dumps([asdict(device) for device in devices], indent=2)
 
 
 def devices_as_text(devices: Sequence[DeviceStatus]) -> str:
-    """Return what there is to run on, a device a line; under it, why it cannot be used and what to do."""
+    """Return the devices as text, one per line, each with why it is unavailable and what to do."""
     lines = []
     for device in devices:
-        lines.append(f"{device.engine:<{_RIGHT_OF_NAMES}}{device.name}: {'usable' if device.usable else 'not usable'}")
-        lines += [f"{'':<{_RIGHT_OF_NAMES}}{text}" for text in (device.reason, device.remedy) if text]
+        lines.append(f"{device.engine:<{_NAME_WIDTH}}{device.name}: {'usable' if device.usable else 'not usable'}")
+        lines += [f"{'':<{_NAME_WIDTH}}{text}" for text in (device.reason, device.remedy) if text]
     return "\n".join(lines)
 
 
@@ -222,7 +222,7 @@ def _parameter_data(parameter: Parameter) -> dict[str, Any]:
 
 
 def _textbook_data(pattern: Pattern, variant: Variant, n: int) -> dict[str, Any] | None:
-    """Return what a textbook says of n elements, other parameters as they are; None where it says nothing."""
+    """Return textbook figures for n elements and default parameters; None without any."""
     book = pattern.textbook_of(variant, pattern.check({}), n)
     return None if book is None else asdict(book) | {"average": book.average}
 
@@ -230,11 +230,11 @@ def _textbook_data(pattern: Pattern, variant: Variant, n: int) -> dict[str, Any]
 def _textbook_text(pattern: Pattern, variant: Variant, n: int) -> str:
     book = pattern.textbook_of(variant, pattern.check({}), n)
     if book is None:
-        return "the textbook says nothing"
+        return "textbook: no figures"
     if book.average is None:
-        return f"the textbook: {book.operations} operations"
+        return f"textbook: {book.operations} operations"
     average = f"{book.average:.1f}" if book.average < 1000 else str(round(book.average))
-    return f"the textbook: {book.operations} operations in {book.steps} steps, {average} at once, {book.peak} at most"
+    return f"textbook: {book.operations} operations in {book.steps} steps, parallelism {average}, peak {book.peak}"
 
 
 def _pattern_lines(pattern: Pattern, n: int | None) -> list[str]:
@@ -253,7 +253,7 @@ def _pattern_lines(pattern: Pattern, n: int | None) -> list[str]:
 
 
 def _library_text(variant: Variant) -> str:
-    """Return on what a library's variant runs, and why it cannot be called here where that is known."""
+    """Return where a library variant runs and, if known, why it cannot run here."""
     if not variant.library:
         return ""
     return f"; NVIDIA GPU only. {libraries.why_none()}".rstrip()
@@ -274,14 +274,14 @@ def _parameter_text(parameter: Parameter) -> str:
                 f"a text of up to {parameter.maximum} characters (default: {parameter.default[:_SHOWN_CHARACTERS]}...)"
             )
         case BinEdges():
-            return f"rising numbers, up to {parameter.maximum} (default {as_text(parameter.default)})"
+            return f"increasing numbers, up to {parameter.maximum} (default {as_text(parameter.default)})"
         case Matrix():
             return f"a .npy or .csv file, up to {parameter.maximum} x {parameter.maximum}"
     return parameter.help
 
 
 def verdict_text(verdict: Verdict) -> str:
-    """Return what is said of a result in a line."""
+    """Return a verdict in one line."""
     match verdict.kind:
         case "verified":
             return "yes"
@@ -290,7 +290,7 @@ def verdict_text(verdict: Verdict) -> str:
         case "lesson":
             return f"no; this variant is wrong by design: {verdict.sentence}"
         case "lucky":
-            return f"right this time; this variant is wrong by design: {verdict.sentence}"
+            return f"correct this time, but wrong by design: {verdict.sentence}"
         case "flawed":
             return f"NO: {verdict.words}"
         case "wrong":
@@ -299,7 +299,7 @@ def verdict_text(verdict: Verdict) -> str:
 
 
 def _figure(value: float) -> str:
-    """Return a number with about three significant digits, never as 1e+03."""
+    """Return a number with about three significant digits, without an exponent."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -307,7 +307,7 @@ def _figure(value: float) -> str:
 
 
 def _exact(value: float) -> str:
-    """Return a whole number, or a float32 to as many digits as it takes to tell it from its neighbors."""
+    """Return a whole number, or a float32 with enough digits to identify it."""
     return str(value) if isinstance(value, int) else f"{value:.9g}"
 
 

@@ -1,4 +1,4 @@
-"""The command `run`: one variant of a pattern, without a window, in the process that calls."""
+"""The command `run`: run one variant of a pattern in this process, without the window."""
 
 from __future__ import annotations
 
@@ -34,66 +34,73 @@ CarryOut = Callable[[Pattern, Variant, Inputs, Params, Mapping[str, str]], tuple
 def run(
     pattern: Pattern,
     variant_name: str,
-    given: Mapping[str, str],
+    texts: Mapping[str, str],
     *,
     engine_name: str,
     executor: str,
     schedule: str,
-    source: str | None,
-    target: str | None,
-    kernel: str | None,
+    input_file: str | None,
+    output_file: str | None,
+    source_file: str | None,
     seed: int,
     as_json: bool,
     cluster: OnCluster | None = None,
 ) -> bool:
-    """Run a variant, print what came of it and save it; return whether the result is as right as it can be.
+    """Run a variant, print its report and save the result; return whether the verdict is good.
 
-    Where the kernel's text is not the project's own it is checked too, and nothing may be found; where a mistake ends
-    the check there is no result.
+    An edited kernel file is checked first: findings make the verdict bad, and an error that aborts the check prevents
+    the run.
 
     Parameters
     ----------
     pattern : Pattern
     variant_name : str
-    given : mapping
-        Texts of parameters.
+    texts : mapping
+        Texts of the parameters given on the command line, by name.
     engine_name, executor, schedule : str
-    source : str or None
-        A file with the input; without one the pattern makes it, or takes the sample image.
-    target : str or None
-        A file for the result.
-    kernel : str or None
-        A file whose text stands in the place of the pattern's kernel file.
+    input_file : str or None
+        Without a file the pattern generates the input, or the sample image is used.
+    output_file : str or None
+        File for the result.
+    source_file : str or None
+        Kernel file to use instead of the pattern's.
     seed : int
-        What an input that is made grows from.
+        Seed of generated inputs.
     as_json : bool
     cluster : OnCluster or None
-        The cluster that is asked for, which then takes an engine's place.
+        Cluster to run on instead of an engine.
     """
     variant = pattern.variant(variant_name)
-    # What is wrong with the input is said before an engine is started.
-    asked = _asked(pattern, given, source, target)
+    # Errors in the input are reported before an engine starts.
+    param_values = _parameter_values(pattern, texts, input_file, output_file)
     if cluster is not None:
-        return _run_on_cluster(pattern, variant, asked, source, target, kernel, seed, cluster, as_json=as_json)
+        return _run_on_cluster(
+            pattern, variant, param_values, input_file, output_file, source_file, seed, cluster, as_json=as_json
+        )
     with closing(engines.create(engine_name, executor, schedule)) as engine:
 
         def carry_out(
             pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, sources: Mapping[str, str]
         ) -> tuple[Outcome, None]:
-            tell: Tell = lambda progress: None  # noqa: E731
-            return run_pattern(engine, pattern, variant, inputs, params, tell, sources=sources, seed=seed), None
+            progress_callback: Tell = lambda progress: None  # noqa: E731
+            outcome = run_pattern(
+                engine, pattern, variant, inputs, params, progress_callback, sources=sources, seed=seed
+            )
+            return outcome, None
 
         pattern = pattern.on(engine.device)
-        return _run_on(carry_out, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
+        return _run_on(
+            carry_out, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
+        )
 
 
 def _run_on_cluster(
     pattern: Pattern,
     variant: Variant,
-    asked: Params,
-    source: str | None,
-    target: str | None,
-    kernel: str | None,
+    param_values: Params,
+    input_file: str | None,
+    output_file: str | None,
+    source_file: str | None,
     seed: int,
     cluster: OnCluster,
     *,
@@ -103,97 +110,104 @@ def _run_on_cluster(
     from gpu.distributed.cluster import opened
     from gpu.distributed.library import load_dask
 
-    pattern.over_devices()  # what cannot be is said before Dask is looked for
+    pattern.over_devices()  # raises InputError for an unsupported pattern, even where Dask is not installed
     load_dask()
-    with opened(cluster.asked) as workers:
+    with opened(cluster.settings) as workers:
         runner = Runner(workers, cluster)
         pattern = pattern.on(runner.device)
-        return _run_on(runner, pattern, variant, asked, source, target, kernel, seed, as_json=as_json)
+        return _run_on(
+            runner, pattern, variant, param_values, input_file, output_file, source_file, seed, as_json=as_json
+        )
 
 
 def _run_on(
     carry_out: CarryOut,
     pattern: Pattern,
     variant: Variant,
-    asked: Params,
-    source: str | None,
-    target: str | None,
-    kernel: str | None,
+    param_values: Params,
+    input_file: str | None,
+    output_file: str | None,
+    source_file: str | None,
     seed: int,
     *,
     as_json: bool,
 ) -> bool:
-    """Do what `run` does, with whatever carries a variant out."""
-    inputs, params, about = _read(pattern, asked, source, target, seed)
-    of_image = pattern.takes(params) == "image"
-    edited = judged(pattern, variant, kernel, inputs, params, seed=seed)
-    if edited.ended:
-        return refused(pattern, variant, edited, as_json=as_json)
-    outcome, distributed = carry_out(pattern, variant, inputs, params, edited.sources)
-    if target:
-        _save(target, pattern, inputs, outcome)
-    verdict = edited.verdict(outcome.report.verified, variant)
-    counts = counted(outcome.report, pattern, variant, inputs, params, edited.sources, seed)
+    """Run a variant through `carry_out`; otherwise like `run`."""
+    inputs, params, about = _read(pattern, param_values, input_file, output_file, seed)
+    is_image = pattern.takes(params) == "image"
+    kernel_check = judged(pattern, variant, source_file, inputs, params, seed=seed)
+    if kernel_check.ended:
+        return refused(pattern, variant, kernel_check, as_json=as_json)
+    outcome, distributed = carry_out(pattern, variant, inputs, params, kernel_check.sources)
+    if output_file:
+        _save(output_file, pattern, inputs, outcome)
+    verdict = kernel_check.verdict(outcome.report.verified, variant)
+    counts = counted(outcome.report, pattern, variant, inputs, params, kernel_check.sources, seed)
     if as_json:
-        of_cluster = distributed.data() if distributed is not None else {}
-        print(cli_text.as_json({**cli_text.report_data(outcome.report, counts), **of_cluster, **edited.data(verdict)}))
+        cluster_data = distributed.data() if distributed is not None else {}
+        data = {**cli_text.report_data(outcome.report, counts), **cluster_data, **kernel_check.data(verdict)}
+        print(cli_text.as_json(data))
     else:
-        values = None if of_image else outcome.outputs[pattern.result].ravel()
+        values = None if is_image else outcome.outputs[pattern.result].ravel()
         names = pattern.names(params) if pattern.names else ()
-        told = (outcome.report, counts, verdict, pattern, about, values, target, names)
-        print(cli_text.report_as_text(*told, distributed=distributed))
-        print_findings(edited, verdict)
+        report_arguments = (outcome.report, counts, verdict, pattern, about, values, output_file, names)
+        print(cli_text.report_as_text(*report_arguments, distributed=distributed))
+        print_findings(kernel_check, verdict)
     return not verdict.bad
 
 
 def read_inputs(
-    pattern: Pattern, given: Mapping[str, str], source: str | None, target: str | None, seed: int
+    pattern: Pattern, texts: Mapping[str, str], input_file: str | None, output_file: str | None, seed: int
 ) -> tuple[Inputs, Params, str]:
-    """Return what a variant is run on, all parameters, and what people say of the input.
+    """Read a variant's inputs and parameters; return them and a description of the input.
 
     Parameters
     ----------
     pattern : Pattern
-    given : mapping
-        Texts of parameters.
-    source, target : str or None
-        Files with the input and for the result, which is refused here where it cannot be written.
+    texts : mapping
+        Texts of the parameters given on the command line, by name.
+    input_file, output_file : str or None
+        Files for the input and the result; an output file that cannot be written raises InputError.
     seed : int
     """
-    return _read(pattern, _asked(pattern, given, source, target), source, target, seed)
+    return _read(pattern, _parameter_values(pattern, texts, input_file, output_file), input_file, output_file, seed)
 
 
 def _read(
-    pattern: Pattern, asked: Params, source: str | None, target: str | None, seed: int
+    pattern: Pattern, param_values: Params, input_file: str | None, output_file: str | None, seed: int
 ) -> tuple[Inputs, Params, str]:
-    """Do what `read_inputs` does, of parameters that `_asked` has seen; those left out are the pattern's own."""
-    params = pattern.check(asked)
+    """Read the inputs for parameters that `_parameter_values` has checked; add default parameters."""
+    params = pattern.check(param_values)
     match pattern.takes(params):
         case "image":
-            inputs, about = _read_image(source, target)
+            inputs, about = _read_image(input_file, output_file)
         case "text":
             inputs = pattern.inputs({}, params, seed)
-            about = f"{Path(source).name if source else 'text'}, {inputs['text'].size} characters"
+            about = f"{Path(input_file).name if input_file else 'text'}, {inputs['text'].size} characters"
         case _:
-            if source:
+            if input_file:
                 params = {**params, **pattern.with_value(Role.SOURCE, FROM_FILE)}
-            inputs, about = _read_values(pattern, params, source, seed)
+            inputs, about = _read_values(pattern, params, input_file, seed)
     pattern.accept(inputs, params)
     return inputs, params, about
 
 
-def _asked(pattern: Pattern, given: Mapping[str, str], source: str | None, target: str | None) -> Params:
-    """Return what is given, with what that implies; raise InputError where it, or the result's file, cannot be so."""
-    asked: dict[str, Any] = {**_implied(pattern, given), **given}
-    if source and pattern.takes(pattern.check(asked)) == "text":
-        asked |= pattern.with_value(Role.TEXT, text_files.read_text(source))
-    params = pattern.check(asked)
-    refuse_idle_parameters(pattern, asked, params)
-    if target:
-        export.check_target(target)
-        if pattern.takes(params) != "image" and export.is_image(target):
-            raise InputError(f"{target} cannot be written: an array is no image; .npy and .csv are known.")
-    return asked
+def _parameter_values(
+    pattern: Pattern, texts: Mapping[str, str], input_file: str | None, output_file: str | None
+) -> Params:
+    """Return the given and implied parameters; raise InputError if they or the output file are invalid."""
+    param_values: dict[str, Any] = {**_implied(pattern, texts), **texts}
+    if input_file and pattern.takes(pattern.check(param_values)) == "text":
+        param_values |= pattern.with_value(Role.TEXT, text_files.read_text(input_file))
+    params = pattern.check(param_values)
+    refuse_idle_parameters(pattern, param_values, params)
+    if output_file:
+        export.check_target(output_file)
+        if pattern.takes(params) != "image" and export.is_image(output_file):
+            raise InputError(
+                f"{output_file} cannot be written: the result is an array, not an image. Use .npy or .csv."
+            )
+    return param_values
 
 
 def counted(
@@ -205,9 +219,9 @@ def counted(
     sources: Mapping[str, str],
     seed: int,
 ) -> RunCounts | None:
-    """Return what a simulated run does, counted on a small part of its input; None of a run on a GPU.
+    """Count a simulated run's work on a small part of its input; return None for a run on a GPU.
 
-    None too where an edited kernel fails on so little: what there is to say of that the checkers say.
+    Also return None if an edited kernel fails on the small input; the checkers report that failure.
     """
     from gpu.run.count import count_pattern
 
@@ -219,92 +233,92 @@ def counted(
         return None
 
 
-def refused(pattern: Pattern, variant: Variant, edited: Judged, *, as_json: bool) -> bool:
-    """Print why a kernel was not run, and return that it is not right."""
-    verdict = edited.verdict(None, variant)
+def refused(pattern: Pattern, variant: Variant, kernel_check: Judged, *, as_json: bool) -> bool:
+    """Print why a kernel was not run; return False."""
+    verdict = kernel_check.verdict(None, variant)
     if as_json:
         about = {"pattern": pattern.name, "variant": variant.name}
-        print(cli_text.as_json({**about, **edited.data(verdict)}))
+        print(cli_text.as_json({**about, **kernel_check.data(verdict)}))
     else:
         print(f"{pattern.title}\n{cli_text.rows_as_text([('verified', cli_text.verdict_text(verdict))])}")
-        print_findings(edited, verdict)
+        print_findings(kernel_check, verdict)
     return False
 
 
-def print_findings(edited: Judged, verdict: Verdict) -> None:
-    """Print what was looked for in an edited kernel, and what was found."""
-    if edited.check is not None:
+def print_findings(kernel_check: Judged, verdict: Verdict) -> None:
+    """Print the checks of an edited kernel and their findings."""
+    if kernel_check.check is not None:
         print(cli_text.rows_as_text([("checked", verdict.sentence)]))
-    if found := edited.text():
-        print(f"\n{found}")
+    if findings := kernel_check.text():
+        print(f"\n{findings}")
 
 
-def _read_image(source: str | None, target: str | None) -> tuple[Inputs, str]:
-    """Return an image as a pattern takes it, and what people say of it."""
-    path = Path(source or images.DEFAULT_SAMPLE)
+def _read_image(input_file: str | None, output_file: str | None) -> tuple[Inputs, str]:
+    """Read an image; return it as a pattern's inputs, and a description."""
+    path = Path(input_file or images.DEFAULT_SAMPLE)
     image = images.read_image(path)
     color = image.pixels.ndim == 3
-    if target:
-        export.check_target(target, color=color)
+    if output_file:
+        export.check_target(output_file, color=color)
     height, width = image.pixels.shape[:2]
     inputs = {"image": image.pixels, "maxval": np.array(image.maxval, image.pixels.dtype)}
     kind = "color" if color else "gray"
     return inputs, f"{path.name}, {width} x {height}, {kind}, white is {image.maxval}"
 
 
-def _read_values(pattern: Pattern, params: Params, source: str | None, seed: int) -> tuple[Inputs, str]:
-    """Return an array as a pattern takes it, and what people say of it."""
-    given = {"values": array_files.read_array(source, pattern.dimensions)} if source else {}
-    inputs = pattern.inputs(given, params, seed)
-    made = pattern.value(params, Role.SOURCE)
-    typed = pattern.value(params, Role.VALUES) is not None
-    origin = Path(source).name if source else made if typed else f"{made}, seed {seed}"
+def _read_values(pattern: Pattern, params: Params, input_file: str | None, seed: int) -> tuple[Inputs, str]:
+    """Read or generate an array; return it as a pattern's inputs, and a description."""
+    arrays = {"values": array_files.read_array(input_file, pattern.dimensions)} if input_file else {}
+    inputs = pattern.inputs(arrays, params, seed)
+    kind = pattern.value(params, Role.SOURCE)
+    is_typed = pattern.value(params, Role.VALUES) is not None
+    origin = Path(input_file).name if input_file else kind if is_typed else f"{kind}, seed {seed}"
     shape = " x ".join(map(str, inputs["values"].shape))
     return inputs, f"{origin}, {shape} x {pattern.value(params, Role.TYPE) or 'float32'}"
 
 
-def asked_of_file(pattern: Pattern, given: Mapping[str, str]) -> Params:
-    """Return all parameters of a run whose input stays in a file; InputError where one cannot be so."""
-    source = pattern.source
-    of_file = {source.name: FROM_FILE} if source is not None else {}
-    asked = {**_implied(pattern, {**given, **of_file}), **of_file, **given}
-    params = pattern.check(asked)
-    refuse_idle_parameters(pattern, given, params)
+def asked_of_file(pattern: Pattern, texts: Mapping[str, str]) -> Params:
+    """Return all parameters of a run whose input stays in a file; raise InputError if one is invalid."""
+    choice = pattern.source
+    file_choice = {choice.name: FROM_FILE} if choice is not None else {}
+    param_values = {**_implied(pattern, {**texts, **file_choice}), **file_choice, **texts}
+    params = pattern.check(param_values)
+    refuse_idle_parameters(pattern, texts, params)
     return params
 
 
-def _implied(pattern: Pattern, given: Params) -> dict[str, str]:
-    """Return what kind of input follows from a parameter that counts with one kind only, where none is chosen."""
+def _implied(pattern: Pattern, texts: Params) -> dict[str, str]:
+    """Return the input choices implied by parameters that apply to one kind of input only."""
     implied: dict[str, str] = {}
     choices = {choice.name for choice in (pattern.subject, pattern.source) if choice is not None}
     for parameter in pattern.parameters:
-        if parameter.name in given and parameter.only_if:
+        if parameter.name in texts and parameter.only_if:
             choice, options = parameter.only_if
-            if choice in choices and choice not in given and len(options) == 1:
+            if choice in choices and choice not in texts and len(options) == 1:
                 implied.setdefault(choice, options[0])
     return implied
 
 
-def refuse_idle_parameters(pattern: Pattern, given: Params, params: Params) -> None:
-    """Refuse what was asked for and would be without effect."""
+def refuse_idle_parameters(pattern: Pattern, texts: Params, params: Params) -> None:
+    """Raise InputError for a given parameter that has no effect with the others."""
     for parameter in pattern.parameters:
-        if parameter.name in given and not parameter.applies(params) and parameter.only_if:
+        if parameter.name in texts and not parameter.applies(params) and parameter.only_if:
             choice, options = parameter.only_if
             raise InputError(
                 f"--{parameter.name} has no effect with --{choice} {params[choice]}, only with {', '.join(options)}."
             )
 
 
-def _save(target: str, pattern: Pattern, inputs: Inputs, outcome: Outcome) -> None:
-    if not export.is_image(target):
-        export.save(target, outcome.outputs[pattern.result])
+def _save(output_file: str, pattern: Pattern, inputs: Inputs, outcome: Outcome) -> None:
+    if not export.is_image(output_file):
+        export.save(output_file, outcome.outputs[pattern.result])
         return
     pixels, maxval = _as_image(pattern, inputs, outcome)
-    export.save(target, pixels, maxval=maxval)
+    export.save(output_file, pixels, maxval=maxval)
 
 
 def _as_image(pattern: Pattern, inputs: Inputs, outcome: Outcome) -> tuple[Array, int | None]:
-    """Return the result as pixels, and the value of white: in the input's levels, where the pattern keeps them."""
+    """Return the result as pixels and the value of white, which is the input's if the pattern keeps its levels."""
     if isinstance(pattern.presentation, CountsPresentation):
         return chart.draw_counts(outcome.outputs[pattern.result]), None
     if "image" in outcome.presented:

@@ -1,4 +1,4 @@
-"""The command `simulate`: any kernel of any CUDA C++ file on the simulator, with a report."""
+"""The command `simulate`: run any kernel of any CUDA C++ file on the simulator, and report."""
 
 from __future__ import annotations
 
@@ -20,41 +20,46 @@ if TYPE_CHECKING:
     from gpu.kernel.simulate import Simulation
 
 EPILOG = """\
-arguments, one --arg for each of the kernel's parameters, in order:
+arguments, one --arg per kernel parameter, in order:
   for a number     5, 0x1F, 1e-3, true; for a struct by value 1,2,3,4
   for a pointer    zeros:N          N elements of the parameter's type, all 0
-                   full:N:V         N elements that are V
+                   full:N:V         N elements of value V
                    arange:N         0, 1, 2, ...
-                   random:N[:SEED]  from 0 to 1 in floating point, whole numbers below 100
-                   1,2,3            these values; "5," is one alone
-                   text:LETTERS     the characters, with no zero at the end; text:@PATH those of a file
+                   random:N[:SEED]  N elements from 0 to 1, or integers below 100
+                   1,2,3            these values; "5," for a single one
+                   text:LETTERS     the characters, without a terminating zero; text:@PATH reads them from a file
                    file:PATH.npy    the elements of a NumPy file
-                   empty:N          without values, as from cudaMalloc: reading one is a finding
+                   empty:N          N uninitialized elements, as from cudaMalloc: reading one is a finding
                    null             a null pointer
                    texture:FILE     for a texture object: a .npy file of one or two dimensions, or an image; a fetch
-                                    by coordinates gives the nearest element, beyond an edge the last. With
-                                    FILE,linear it filters, with FILE,normalized axes are from 0 to 1; and
-                                    FILE,border|wrap|mirror says what is beyond
+                                    returns the nearest texel, beyond an edge the last one. FILE,linear interpolates,
+                                    FILE,normalized uses coordinates from 0 to 1, and FILE,border|wrap|mirror chooses
+                                    another border mode
 
 exit codes:
-  0    no findings; there may be warnings of what is only suspicious
-  1    findings: the kernel does something wrong
-  2    nothing was run: it does not compile, is not supported, or an option is bad
+  0    no findings; there may be warnings
+  1    findings: the kernel has errors
+  2    nothing was run: it does not compile, is not supported, or an option is invalid
 """
 
 
 def add_launch_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says which kernel is launched, and how."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="a CUDA C++ file; host code in it is left alone")
+    """Add the options that choose a kernel and its launch."""
+    parser.add_argument("file", metavar="FILE", type=Path, help="a CUDA C++ file; its host code is ignored")
     parser.add_argument(
         "kernel",
         metavar="KERNEL",
-        help='a __global__ function, or an instantiation: "reduce<float, 256>"; of several with one name reduce@LINE',
+        help='a __global__ function, or an instance of a template: "reduce<float, 256>"; reduce@LINE if several have '
+        "the name",
     )
-    parser.add_argument("--grid", metavar="X[,Y[,Z]]", type=_extent, help="blocks (the file's own <<<...>>>)")
-    parser.add_argument("--block", metavar="X[,Y[,Z]]", type=_extent, help="threads of a block (the file's own)")
     parser.add_argument(
-        "--shared", metavar="BYTES", type=whole, help="size of the extern __shared__ array (the file's own)"
+        "--grid", metavar="X[,Y[,Z]]", type=_extent, help="blocks (default: as in the file's <<<...>>>)"
+    )
+    parser.add_argument(
+        "--block", metavar="X[,Y[,Z]]", type=_extent, help="threads per block (default: as in the file)"
+    )
+    parser.add_argument(
+        "--shared", metavar="BYTES", type=whole, help="size of the extern __shared__ array (default: as in the file)"
     )
     parser.add_argument(
         "-D",
@@ -62,10 +67,16 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         dest="defines",
         action="append",
         default=[],
-        help="define a macro; -D NAME makes it 1",
+        help="define a macro; -D NAME defines it as 1",
     )
     parser.add_argument(
-        "-I", metavar="DIR", dest="include_dirs", action="append", type=Path, default=[], help="look for includes there"
+        "-I",
+        metavar="DIR",
+        dest="include_dirs",
+        action="append",
+        type=Path,
+        default=[],
+        help="search this folder for include files",
     )
     parser.add_argument(
         "--arg", metavar="SPEC", dest="arguments", action="append", default=[], help="the next argument, see below"
@@ -77,7 +88,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_named,
         default=[],
-        help="what a __constant__ or __device__ variable holds before the launch, given as an argument is",
+        help="initial value of a __constant__ or __device__ variable, written as for --arg",
     )
     parser.add_argument(
         "--texture",
@@ -86,8 +97,8 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_named_file,
         default=[],
-        help="what a texture reference reads: a .npy file of one or two dimensions, or an image; behind it, after "
-        "commas, linear, normalized, and clamp, border, wrap or mirror",
+        help="image of a texture reference: a .npy file of one or two dimensions, or an image; followed, after commas, "
+        "by linear, normalized, and clamp, border, wrap or mirror",
     )
 
 
@@ -101,25 +112,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         type=_dump,
         default=[],
-        help="save array argument I, counted from 0, after the launch",
+        help="save array argument I after the launch; the first is 0",
     )
-    parser.add_argument(
-        "--max-steps", metavar="N", type=whole, help="rounds of loops before they are taken for endless (200000)"
-    )
+    parser.add_argument("--max-steps", metavar="N", type=whole, help="loop-iteration limit (default: 200000)")
     parser.add_argument(
         "--max-seconds",
         metavar="S",
         type=seconds,
         default=bounds.SECONDS,
-        help="computing before the file's text, or blocks that are simulated together, are taken for endless; all "
-        f"blocks may take twelve times as long ({bounds.SECONDS:g})",
+        help="limit on the computing time, for parsing the file and for each batch of blocks; all blocks together may "
+        f"take twelve times as long (default: {bounds.SECONDS:g})",
     )
     parser.add_argument(
         "--max-memory",
         metavar="MB",
         type=megabytes,
         default=bounds.MEMORY,
-        help=f"memory that all of it may take ({bounds.MEMORY >> 20})",
+        help=f"memory limit (default: {bounds.MEMORY >> 20})",
     )
     parser.add_argument(
         "--schedule",
@@ -127,12 +136,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=ROUND_ROBIN,
         help=HELP,
     )
-    parser.add_argument("--trace", metavar="FILE", type=Path, help="record every step, and save that")
+    parser.add_argument("--trace", metavar="FILE", type=Path, help="record every step and save the recording")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(options: argparse.Namespace) -> bool:
-    """Run the kernel, print the report and save what is asked for; return whether there are no findings."""
+    """Run the kernel, print the report and save arrays and trace; return whether there are no findings."""
     from gpu.cli import findings
     from gpu.cli import simulate_report as cli_simulate_text
     from gpu.kernel.simulate import simulate
@@ -161,7 +170,7 @@ def run(options: argparse.Namespace) -> bool:
             **({} if options.max_steps is None else {"max_steps": options.max_steps}),
         )
     except KernelError as error:
-        # What clang refuses comes with its line; what the simulator refuses gets it here.
+        # An error from clang includes its source line; an error from the simulator gets it here.
         if error.position is not None and not error.detail:
             error.detail = findings.excerpt(sources, error.position)
         raise
@@ -179,7 +188,7 @@ def run(options: argparse.Namespace) -> bool:
 def _check_dumps(dumps: Mapping[int, Path], arguments: Sequence[str]) -> None:
     for number, target in dumps.items():
         if number >= len(arguments):
-            raise InputError(f"--dump {number}={target}: there are {len(arguments)} arguments, counted from 0.")
+            raise InputError(f"--dump {number}={target}: there are only {len(arguments)} arguments, numbered from 0.")
         if target.suffix != ".npy":
             raise InputError(f"--dump {number}={target}: the file's name must end in .npy.")
         opening.check_target(target)
@@ -209,7 +218,7 @@ def _named_file(text: str) -> tuple[str, str]:
 
 
 def defined(options: argparse.Namespace) -> dict[str, str]:
-    """Return the macros that are given."""
+    """Return the macros of the -D options."""
     return dict(_define(text) for text in options.defines)
 
 
@@ -223,10 +232,10 @@ def _extent(text: str) -> tuple[int, ...]:
     if not 1 <= len(words) <= 3 or not all(word.strip().isascii() and word.strip().isdigit() for word in words):
         raise argparse.ArgumentTypeError(f"{text!r} is not X, X,Y or X,Y,Z")
     if len(text) > MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than any GPU has")
+        raise argparse.ArgumentTypeError(f"{text!r} is more than any GPU supports")
     extents = tuple(int(word) for word in words)
     if min(extents) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is empty")
+        raise argparse.ArgumentTypeError(f"{text!r} contains 0")
     return extents
 
 

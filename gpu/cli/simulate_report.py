@@ -1,4 +1,4 @@
-"""The report of the command `simulate`: as text for people, as JSON for programs."""
+"""Report of the command `simulate`: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from gpu.kernel.simulate import Counts, Simulation
 from gpu.kernel.written import WrittenArray
 
 _WIDTH = 100
-# Lines without counts are shown between lines that have some, unless they are more than these.
+# Most lines without counts that are shown between lines with counts.
 _GAP = 4
 
 
 def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
-    """Return findings, warnings, counters and what was printed; of a trace, where it is and whether it is whole."""
+    """Return findings, warnings, counters and output as JSON; for a trace, its file and whether it is complete."""
     trace = simulation.trace
     return json.dumps(
         {
@@ -66,12 +66,12 @@ def as_json(simulation: Simulation, trace_file: Path | None = None) -> str:
 
 
 def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = None) -> str:
-    """Return findings and warnings at their lines, counters beside the source, totals, what was printed and saved."""
+    """Return findings and warnings with source lines, counters per line, totals, kernel output and saved files."""
     findings = simulation.findings
     head = f"{len(findings)} finding{'' if len(findings) == 1 else 's'}" if findings else "No findings."
     sections = [head, *(finding_text(number, finding, sources) for number, finding in enumerate(findings, 1))]
     if warnings := simulation.warnings:
-        sections.append(f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}: it runs, but is this meant?")
+        sections.append(f"{len(warnings)} warning{'' if len(warnings) == 1 else 's'}: suspicious, but not an error")
         sections += [finding_text(number, warning, sources) for number, warning in enumerate(warnings, 1)]
     sections += list(_tables(simulation, sources))
     sections.append("\n".join(["Totals, counted", *_totals(simulation.counters.total)]))
@@ -86,7 +86,7 @@ def as_text(simulation: Simulation, sources: Sources, trace_file: Path | None = 
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, which knows no NaN and no infinity: those become text."""
+    """Return a value as JSON data, with NaN and infinities as strings: JSON cannot represent them as numbers."""
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -111,19 +111,19 @@ def _tables(simulation: Simulation, sources: Sources) -> Iterator[str]:
     by_file: dict[str, dict[int, Counts]] = {}
     for (file, line), counts in simulation.counters.per_line.items():
         by_file.setdefault(file, {})[line] = counts
-    for file, counted in by_file.items():
-        yield _table(file, counted, sources)
+    for file, counts_by_line in by_file.items():
+        yield _table(file, counts_by_line, sources)
 
 
-def _table(file: str, counted: Mapping[int, Counts], sources: Sources) -> str:
+def _table(file: str, counts_by_line: Mapping[int, Counts], sources: Sources) -> str:
     header = f"{'line':>5} {'warp stmts':>11} {'lanes':>6} {'sect/req':>9} {'conflicts':>10}  "
     rows = [
         f"Counters of {file}, line by line",
-        "  (lanes: active ones of 32; sect/req: 32-byte sectors for a request to global memory; conflicts: in",
-        "  shared memory's banks)",
+        "  (lanes: active lanes of 32; sect/req: 32-byte sectors per request to global memory; conflicts:",
+        "  bank conflicts in shared memory)",
         header + "source",
     ]
-    numbers = sorted(counted)
+    numbers = sorted(counts_by_line)
     texts = {number: sources.line(file, number) for number in range(numbers[0], numbers[-1] + 1)}
     margin = min((_indent(text) for text in texts.values() if text and text[0] != "#"), default=0)
     shown = {number: text[min(margin, _indent(text)) :] for number, text in texts.items()}
@@ -136,13 +136,13 @@ def _table(file: str, counted: Mapping[int, Counts], sources: Sources) -> str:
                 f"{between:>5}{'':{len(header) - 5}}{shown[between]}"[:_WIDTH].rstrip()
                 for between in range(previous + 1, number)
             ]
-        rows.append((_row(number, counted[number]) + shown[number])[:_WIDTH].rstrip())
+        rows.append((_row(number, counts_by_line[number]) + shown[number])[:_WIDTH].rstrip())
         previous = number
     return "\n".join(rows)
 
 
 def _row(number: int, counts: Counts) -> str:
-    """Return a line's counts; what does not apply to it stays empty."""
+    """Return the cells of a line's counts, empty where a count does not apply."""
     figures = line_figures(counts)
     cells = (
         f"{figures.statements}" if figures.statements else "",
@@ -172,9 +172,9 @@ def _totals(total: Counts) -> Iterator[str]:
     if total.get("operations"):
         yield line("operations", whole("operations"))
     if requests := total_of(total, REQUESTS):
-        sectors, moved, asked = (total_of(total, names) for names in (SECTORS, MOVED, ASKED))
+        sectors, moved, requested = (total_of(total, names) for names in (SECTORS, MOVED, ASKED))
         yield line("global memory", f"{requests:,} requests, {sectors / requests:.1f} sectors each")
-        yield line("", f"{moved:,} bytes moved for {asked:,} asked")
+        yield line("", f"{moved:,} bytes moved for {requested:,} requested")
     if shared := total_of(total, (*SHARED_REQUESTS, SHARED_ATOMICS)):
         conflicts = total_of(total, (*CONFLICTS, ATOMIC_CONFLICTS))
         worst = f", at worst {whole('worst_bank_conflict')} words of one bank" if conflicts else ""

@@ -1,4 +1,4 @@
-"""`run --stream`: a pattern over files that workers read and write by themselves."""
+"""`run --stream`: run a pattern over files that the workers read and write themselves."""
 
 from __future__ import annotations
 
@@ -15,78 +15,80 @@ from gpu.distributed.library import load_dask
 from gpu.errors import InputError
 from gpu.run import export
 
-_NOT_COMPARED = "not compared: nothing is gathered that a reference could be made of"
+_NOT_COMPARED = "not compared: a reference result would need the whole input in memory"
 _PRINTED = 10
 
 
 def run(
     pattern: Pattern,
     variant_name: str,
-    given: Mapping[str, str],
-    asked: Asked,
+    texts: Mapping[str, str],
+    settings: Asked,
     *,
-    source: str | None,
+    input_file: str | None,
     raw: str,
-    target: str,
+    output_file: str,
     chunks: tuple[int, ...],
     as_json: bool,
 ) -> None:
-    """Run a variant over a file, and print what was done.
+    """Run a variant over a file, and print a report.
 
     Parameters
     ----------
-    pattern, variant_name
-    given : mapping
-        Texts of parameters.
-    asked : Asked
-        The cluster.
-    source : str or None
-        The file with the input.
+    pattern : Pattern
+    variant_name : str
+    texts : mapping
+        Texts of the parameters given on the command line, by name.
+    settings : Asked
+        Cluster to run on.
+    input_file : str or None
     raw : str
-        Its type and shape, where it has no header.
-    target : str
-        Where the result goes.
+        Type and shape of an input file without a header, such as "float32:1000000".
+    output_file : str
+        File for the result; "" for none.
     chunks : tuple of int
     as_json : bool
     """
     load_dask()
     from gpu.distributed.files import open_streamed
 
-    if source is None:
-        raise InputError("--stream wants an --input FILE: what is made is in memory already.")
+    if input_file is None:
+        raise InputError("--stream needs an --input FILE: generated input is in memory anyway.")
     variant = pattern.variant(variant_name)
-    params = asked_of_file(pattern, given)
-    found = open_streamed(source, raw)
-    with opened(asked) as cluster:
+    params = asked_of_file(pattern, texts)
+    file = open_streamed(input_file, raw)
+    with opened(settings) as cluster:
         from gpu.distributed.streamed import stream
 
         bar = Bar(len(cluster.workers))
         try:
-            done = stream(cluster, pattern, variant, found, params, bar, target=target, chunks=chunks)
+            result = stream(cluster, pattern, variant, file, params, bar, target=output_file, chunks=chunks)
         finally:
             bar.close()
-        small = done.outputs.get(pattern.result)
-        if small is not None and target:
-            export.save(target, small)
+        gathered = result.outputs.get(pattern.result)
+        if gathered is not None and output_file:
+            export.save(output_file, gathered)
         if as_json:
             device = cluster.workers[0].device
             about = {"pattern": pattern.name, "variant": variant.name, "engine": device.engine, "verified": None}
-            moved = {"read_bytes": done.read_bytes, "written_bytes": done.written_bytes}
-            print(cli_text.as_json({**about, **done.done.data(), **moved}))
+            moved = {"read_bytes": result.read_bytes, "written_bytes": result.written_bytes}
+            print(cli_text.as_json({**about, **result.done.data(), **moved}))
             return
-        rows = [*_about(cluster, variant, source), *cli_text.cluster_rows(done.done)]
-        rate = done.read_bytes / max(done.done.wall_s, 1e-9) / 1e9
-        rows.append(("read", f"{done.read_bytes} bytes, {rate:.3g} GB/s by the clock; {done.written_bytes} written"))
+        rows = [*_about(cluster, variant, input_file), *cli_text.cluster_rows(result.done)]
+        rate = result.read_bytes / max(result.done.wall_s, 1e-9) / 1e9
+        rows.append(
+            ("read", f"{result.read_bytes} bytes, {rate:.3g} GB/s by the clock; {result.written_bytes} written")
+        )
         rows.append(("verified", _NOT_COMPARED))
-        for name, values in done.outputs.items():
+        for name, values in result.outputs.items():
             shown = " ".join(map(str, values.ravel()[:_PRINTED].tolist()))
             rows.append((name, f"{shown} ... ({values.size} in all)" if values.size > _PRINTED else shown))
-        if target:
-            rows.append(("saved", target))
+        if output_file:
+            rows.append(("saved", output_file))
         print(f"{pattern.title}\n{cli_text.rows_as_text(rows)}")
 
 
-def _about(cluster: Cluster, variant: Variant, source: str) -> list[tuple[str, str]]:
+def _about(cluster: Cluster, variant: Variant, input_file: str) -> list[tuple[str, str]]:
     from gpu.distributed.run import devices_text
 
     device = cluster.workers[0].device
@@ -94,5 +96,5 @@ def _about(cluster: Cluster, variant: Variant, source: str) -> list[tuple[str, s
         ("engine", f"{device.engine} ({device.executor})"),
         ("device", devices_text(cluster)),
         ("variant", f"{variant.name}: {variant.title}"),
-        ("input", Path(source).name),
+        ("input", Path(input_file).name),
     ]

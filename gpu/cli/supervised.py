@@ -1,4 +1,4 @@
-"""A command in a process of its own, so that whatever ends it ends with a sentence."""
+"""Run a command in a child process, and report with a message however the child ends."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from gpu.cli import interrupts
 from gpu.cli.exit_codes import REFUSED, STOPPED
 
 _TOO_LONG = (
-    "Reading the kernel's text took too long: look for a macro, a template or an expression that grows without end. "
-    "If it does end, --max-seconds allows more."
+    "Parsing the kernel's text took too long: look for a macro, a template or an expression that expands without end. "
+    "If it does end, raise --max-seconds."
 )
 _ENDINGS = {
     "SIGPROF": _TOO_LONG,
-    "SIGALRM": "Reading the kernel's text took too long by the clock: it includes what does not come to an end, grows "
-    "without end, or this machine is busy. If it does end, --max-seconds allows more.",
-    "SIGSEGV": "Clang failed over the kernel's text: it is nested too deep, or too long. Divide its longest "
+    "SIGALRM": "Parsing the kernel's text took too long by the clock: an included file never ends or expands without "
+    "end, or this machine is busy. If it does end, raise --max-seconds.",
+    "SIGSEGV": "Clang crashed on the kernel's text: its nesting is too deep, or it is too long. Split its longest "
     "expressions and statements.",
     "SIGKILL": "The process was killed, most likely because memory ran out. Use a smaller input.",
 }
 
 
 def supervised(command: Callable[[], int]) -> int:
-    """Run a command, which returns the exit code, in a child of this process; return that code, or one for its death.
+    """Run a command in a child process; return the command's exit code, or `REFUSED` if a signal killed the child.
 
-    Call it before threads are started. Where processes cannot be forked, the command runs in this one.
+    Call this before threads start. Where processes cannot be forked, the command runs in this process.
     """
     if not hasattr(os, "fork"):
         return command()
     began = time.monotonic()
-    watched, held = os.pipe()
+    child_end, parent_end = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(held)
-        threading.Thread(target=end_with_parent, args=(watched,), daemon=True).start()
+        os.close(parent_end)
+        threading.Thread(target=end_with_parent, args=(child_end,), daemon=True).start()
         bounds.allow_ending(began)
         try:
             return command()
-        except KeyboardInterrupt:  # while the command was still being imported
+        except KeyboardInterrupt:  # during the imports of the command
             print(interrupts.SENTENCE, file=sys.stderr)
             return STOPPED
-    os.close(watched)
+    os.close(child_end)
     try:
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except KeyboardInterrupt:
@@ -54,18 +54,18 @@ def supervised(command: Callable[[], int]) -> int:
         return _stop(child)
     if code >= 0:
         return code
-    print(f"lockstep: {_how_it_died(-code)}", file=sys.stderr)
+    print(f"lockstep: {_ending_message(-code)}", file=sys.stderr)
     return REFUSED
 
 
-def end_with_parent(watched: int) -> None:
-    """End this process when the other end of a pipe is closed, as its parent's is however that ends."""
-    os.read(watched, 1)  # the parent's end closes with it
+def end_with_parent(child_end: int) -> None:
+    """Exit this process when the other end of a pipe closes, which happens however the parent exits."""
+    os.read(child_end, 1)  # the parent's end closes with it
     os._exit(1)
 
 
 def _stop(child: int) -> int:
-    """End a child that the terminal's interrupt has reached too, or not: in good order where that takes no time."""
+    """Stop a child after Ctrl+C, which may have reached it too: wait for it briefly, then kill it."""
     end = time.monotonic() + interrupts.GRACE
     while time.monotonic() < end:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -78,11 +78,11 @@ def _stop(child: int) -> int:
     return STOPPED
 
 
-def _how_it_died(number: int) -> str:
+def _ending_message(number: int) -> str:
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = f"signal {number}"
     if name in ("SIGBUS", "SIGABRT", "SIGILL", "SIGTRAP"):
         name = "SIGSEGV"
-    return _ENDINGS.get(name, f"The process was ended from outside ({name}).")
+    return _ENDINGS.get(name, f"The process was killed by a signal ({name}).")

@@ -1,1 +1,1 @@
-"""One request carried out in the process that calls, from input to verified result and files."""
+"""Requests executed in the calling process, from the input to a verified result and files."""

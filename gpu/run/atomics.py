@@ -1,4 +1,4 @@
-"""The atomics lesson: contention counted by the simulator, and a race of two threads in all its orders."""
+"""The atomics lesson: contention counted by the simulator, and a race of two threads in every order."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _FILE = "lost_update.cu"
 def study(
     pattern: Pattern, inputs: Inputs, given: Mapping[str, Any], tell: Callable[[Progress], None], *, seed: int = 0
 ) -> AtomicsStudy:
-    """Return all that the lesson shows of an input, of a text its letters; raises as `count_atomics` does."""
-    whole = pattern.check(given)
-    params = letters_of(whole)
+    """Return the lesson's study of an input; for a text, of its letters. Raises the errors of `count_atomics`."""
+    all_params = pattern.check(given)
+    params = letters_of(all_params)
     inputs = pattern.inputs(inputs, params, seed)
     pattern.accept(inputs, params)
     counts = count_atomics(pattern, inputs, params, tell)
     return AtomicsStudy(
         counts,
         counted(inputs, params).planes.size,
-        len(pattern.value(whole, Role.TEXT) or "") - len(pattern.value(params, Role.TEXT) or ""),
+        len(pattern.value(all_params, Role.TEXT) or "") - len(pattern.value(params, Role.TEXT) or ""),
         interleavings("update_racy"),
         interleavings("update_atomic"),
     )
@@ -48,21 +48,21 @@ def count_atomics(
 ) -> tuple[AtomicCounts, ...]:
     """Run the histogram's variants on the simulator and count their atomics by address.
 
-    An input of more than `MOST_ELEMENTS` is cut: whole rows of an image from its top, the beginning of the rest.
+    An input of more than `MOST_ELEMENTS` is truncated: an image to its top rows, other inputs to their first elements.
 
     Raises
     ------
     InputError
-        Where inputs and parameters are not ones that the pattern takes.
+        The inputs or parameters are not valid for the pattern.
     """
     params = pattern.check(given)
-    inputs = _cut(pattern.inputs(inputs, params, seed))
+    inputs = _truncate(pattern.inputs(inputs, params, seed))
     pattern.accept(inputs, params)
-    found = []
+    counts = []
     for number, name in enumerate(VARIANTS):
         tell(Progress(number / len(VARIANTS), f"counting {pattern.variant(name).title}"))
-        found.append(_count(pattern, name, inputs, params))
-    return tuple(found)
+        counts.append(_count(pattern, name, inputs, params))
+    return tuple(counts)
 
 
 def _count(pattern: Pattern, name: str, inputs: Inputs, params: Params) -> AtomicCounts:
@@ -72,57 +72,60 @@ def _count(pattern: Pattern, name: str, inputs: Inputs, params: Params) -> Atomi
             pass
     tallies = contention.tallies
     return AtomicCounts(
-        name, counted(inputs, params).planes.size, _contended(tallies["global"]), _contended(tallies["shared"])
+        name,
+        counted(inputs, params).planes.size,
+        _contention_counts(tallies["global"]),
+        _contention_counts(tallies["shared"]),
     )
 
 
-def _contended(tally: AddressTally) -> Contended:
+def _contention_counts(tally: AddressTally) -> Contended:
     by_address = tally.by_address
     if not by_address.size:
         return Contended()
     return Contended(tally.operations, by_address.size, int(by_address[0]), tally.warp_queue, tally.block_queue)
 
 
-def _cut(inputs: Inputs) -> Inputs:
-    def cut(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _truncate(inputs: Inputs) -> Inputs:
+    def truncate(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if values.size <= MOST_ELEMENTS or not values.ndim:
             return values
         return values[: max(1, MOST_ELEMENTS // (values.size // len(values)))]
 
-    return {name: cut(values) for name, values in inputs.items()}
+    return {name: truncate(values) for name, values in inputs.items()}
 
 
 class _Path(Chooser):
-    """Chooses as it is told, and after that the first; it remembers how many there were to choose from."""
+    """Follows a given path of choices, then always chooses the first option; records the number of options."""
 
-    def __init__(self, told: list[int]) -> None:
-        self.told = told
-        self.of: list[int] = []
+    def __init__(self, choices: list[int]) -> None:
+        self.choices = choices
+        self.option_counts: list[int] = []
 
     def choose(self, count: int) -> int:
-        place = len(self.of)
-        self.of.append(count)
-        return self.told[place] if place < len(self.told) else 0
+        place = len(self.option_counts)
+        self.option_counts.append(count)
+        return self.choices[place] if place < len(self.choices) else 0
 
-    def following(self) -> list[int] | None:
+    def next_path(self) -> list[int] | None:
         """Return the next path, depth first; None after the last."""
-        taken = [self.told[place] if place < len(self.told) else 0 for place in range(len(self.of))]
-        while taken:
-            last = taken.pop() + 1
-            if last < self.of[len(taken)]:
-                return [*taken, last]
+        path = [self.choices[place] if place < len(self.choices) else 0 for place in range(len(self.option_counts))]
+        while path:
+            last = path.pop() + 1
+            if last < self.option_counts[len(path)]:
+                return [*path, last]
         return None
 
 
-class _Diary(Observer):
-    """Writes down which thread does what."""
+class _StepRecorder(Observer):
+    """Records the steps of each thread."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
         self._values = [0, 0]
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
-        # The statement that touches no memory is the one that adds; the others are seen by their accesses.
+        # A statement without memory access is the addition; `access` replaces the other statements.
         thread = int(mask.lanes[0]) // WARP
         self.moments.append(Moment(thread, "add", self._values[thread] + 1))
 
@@ -136,7 +139,7 @@ class _Diary(Observer):
 
 
 def interleavings(kernel: str = "update_racy") -> tuple[Interleaving, ...]:
-    """Run two threads that count one each, in every order of their statements, and return the orders that differ.
+    """Run two threads that each count one, in every order of their statements; return the distinct orders.
 
     Parameters
     ----------
@@ -144,13 +147,15 @@ def interleavings(kernel: str = "update_racy") -> tuple[Interleaving, ...]:
         "update_racy" or "update_atomic".
     """
     module = SimulatedModule((KERNELS / _FILE).read_text(encoding="utf-8"), KERNELS / _FILE, {})
-    found: dict[tuple[Moment, ...], Interleaving] = {}
-    told: list[int] | None = []
-    while told is not None:
-        counter, diary, path = np.zeros(1, np.uint32), _Diary(), _Path(told)
-        # Two blocks of a thread each: threads of one warp would step together.
-        module.kernel(kernel).launch((2, 1, 1), (1, 1, 1), [counter.view(np.uint8)], observers=(diary,), schedule=path)
-        moments = tuple(diary.moments)
-        found.setdefault(moments, Interleaving(moments, int(counter[0])))
-        told = path.following()
-    return tuple(sorted(found.values(), key=lambda each: [moment.thread for moment in each.moments]))
+    distinct: dict[tuple[Moment, ...], Interleaving] = {}
+    choices: list[int] | None = []
+    while choices is not None:
+        counter, recorder, path = np.zeros(1, np.uint32), _StepRecorder(), _Path(choices)
+        # Two blocks of one thread each: threads of one warp would step together.
+        module.kernel(kernel).launch(
+            (2, 1, 1), (1, 1, 1), [counter.view(np.uint8)], observers=(recorder,), schedule=path
+        )
+        moments = tuple(recorder.moments)
+        distinct.setdefault(moments, Interleaving(moments, int(counter[0])))
+        choices = path.next_path()
+    return tuple(sorted(distinct.values(), key=lambda each: [moment.thread for moment in each.moments]))

@@ -1,4 +1,4 @@
-"""Carry out requests that concern bodies; of simulations each engine keeps the one that goes on."""
+"""Execute requests about bodies; each engine keeps its current simulation between requests."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LARGEST_CHUNK = 1_000_000
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _CurrentSimulation:
     number: int
     simulation: BodySimulation
 
 
-_KEPT: WeakKeyDictionary[Engine, _Kept] = WeakKeyDictionary()
+_CURRENT: WeakKeyDictionary[Engine, _CurrentSimulation] = WeakKeyDictionary()
 
 
 def execute(
@@ -39,18 +39,20 @@ def execute(
     folder: SharedFolder,
     tell: Callable[[Progress], None],
 ) -> Result:
-    """Carry out a request; the result's arrays are new ones in `folder`."""
+    """Execute a request; the result's arrays are new ones in `folder`."""
     match request:
         case LoadBodies(path):
             return Result({"bodies": folder.put(nbody_files.read_bodies(path))})
         case SaveBodies() | PickBody():
-            kept = _KEPT.get(engine)
-            return look_at(kept.simulation if kept and kept.number == request.simulation else None, request, folder)
+            current = _CURRENT.get(engine)
+            return look_at(
+                current.simulation if current and current.number == request.simulation else None, request, folder
+            )
     return _advance(engine, request, folder, tell)
 
 
 class BodiesNow(Protocol):
-    """A simulation as it is now."""
+    """The current state of a simulation."""
 
     @property
     def time(self) -> float: ...
@@ -59,9 +61,9 @@ class BodiesNow(Protocol):
 
 
 def look_at(simulation: BodiesNow | None, request: SaveBodies | PickBody, folder: SharedFolder) -> Result:
-    """Save the bodies of a simulation, or find one of them; InputError where there is none of the request's number."""
+    """Save the bodies of a simulation, or find one of them; raise InputError if there is no simulation."""
     if simulation is None:
-        raise InputError("This simulation has ended, and its bodies are gone.", advice="Start it again.")
+        raise InputError("This simulation has ended, and its bodies were deleted.", advice="Start it again.")
     bodies = simulation.bodies()
     if isinstance(request, SaveBodies):
         nbody_files.write_bodies(request.path, bodies, simulation.time)
@@ -71,9 +73,9 @@ def look_at(simulation: BodiesNow | None, request: SaveBodies | PickBody, folder
 
 
 def checked(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
-    """Return the rung, all parameters, and whether a picture is wanted; InputError where there is no such request."""
+    """Return the variant, all parameters and whether a picture is requested; raise InputError if a value is invalid."""
     if not 0 <= request.steps <= _LARGEST_CHUNK:
-        raise InputError(f"A request does 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
+        raise InputError(f"A request advances by 0 to {_LARGEST_CHUNK} steps, not {request.steps}.")
     drawn = bool(request.width and request.height)
     if drawn:
         nbody_picture.check(request.camera, request.width, request.height, request.color, request.exposure)
@@ -81,63 +83,63 @@ def checked(request: AdvanceBodies) -> tuple[Variant, Params, bool]:
 
 
 def inputs_of(request: AdvanceBodies, params: Params) -> Inputs:
-    """Return what a simulation begins with; InputError where that is none that the pattern takes."""
-    given = {} if request.bodies is None else {"bodies": request.bodies.open()}
-    inputs = PATTERN.inputs(given, params, request.seed)
+    """Return the initial state of a simulation; raise InputError if it is not valid for the pattern."""
+    arrays = {} if request.bodies is None else {"bodies": request.bodies.open()}
+    inputs = PATTERN.inputs(arrays, params, request.seed)
     PATTERN.accept(inputs, params)
     return inputs
 
 
 def forget(engine: Engine) -> None:
-    """Give back what the engine's simulation holds."""
-    kept = _KEPT.pop(engine, None)
-    if kept is not None:
-        kept.simulation.close()
+    """Free the memory of the engine's simulation."""
+    current = _CURRENT.pop(engine, None)
+    if current is not None:
+        current.simulation.close()
 
 
 def _advance(engine: Engine, request: AdvanceBodies, folder: SharedFolder, tell: Callable[[Progress], None]) -> Result:
-    """Begin or go on with a simulation, and draw it."""
+    """Start or continue a simulation, and draw it."""
     variant, params, drawn = checked(request)
     motion = motion_of(params)
     engine.sources = dict(request.sources)
-    silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
+    previous_callback, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
     try:
         simulation = _simulation(engine, request, params)
         conserved = picture = None
         measuring_ms = 0.0
         if request.measure and not simulation.steps:
-            simulation.conserved(motion.softening)  # what the drift is compared with
+            simulation.conserved(motion.softening)  # reference for the drift
         engine.take_times()
-        for done in simulation.advance(variant.name, request.steps, motion):
-            tell(Progress(done / request.steps, f"step {done} of {request.steps}"))
+        for step in simulation.advance(variant.name, request.steps, motion):
+            tell(Progress(step / request.steps, f"step {step} of {request.steps}"))
         executed = engine.executed
         kernel_ms = engine.take_times().kernel
         if request.measure:
-            began = time.perf_counter()
+            start = time.perf_counter()
             conserved = simulation.conserved(motion.softening)
-            measuring_ms = 1e3 * (time.perf_counter() - began)
+            measuring_ms = 1e3 * (time.perf_counter() - start)
         if drawn:
             picture = simulation.draw(
                 request.camera, request.width, request.height, color=request.color, exposure=request.exposure
             )
         engine.take_times()
     except KernelError:
-        # Half a step may be left behind, and an engine that is lost cannot even give its memory back.
-        _KEPT.pop(engine, None)
+        # Half a step may remain, and an engine that is lost cannot even free its memory.
+        _CURRENT.pop(engine, None)
         raise
     finally:
         engine.sources = {}
-        engine.on_compiling = silent
+        engine.on_compiling = previous_callback
     arrays = {} if picture is None else {"picture": folder.put(picture)}
     return Result(arrays, bodies=simulation.figures(request.steps, kernel_ms, executed, conserved, measuring_ms))
 
 
 def _simulation(engine: Engine, request: AdvanceBodies, params: Params) -> BodySimulation:
-    kept = _KEPT.get(engine)
-    if kept is not None and kept.number == request.simulation:
-        return kept.simulation
+    current = _CURRENT.get(engine)
+    if current is not None and current.number == request.simulation:
+        return current.simulation
     inputs = inputs_of(request, params)
     forget(engine)
     simulation = BodySimulation(engine, inputs["bodies"], inputs.get("origins"))
-    _KEPT[engine] = _Kept(request.simulation, simulation)
+    _CURRENT[engine] = _CurrentSimulation(request.simulation, simulation)
     return simulation

@@ -1,4 +1,4 @@
-"""A histogram as pixels, for a file."""
+"""Draw a histogram as an image for a file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ LEAST_WIDTH = 1024
 
 
 def draw_counts(counts: Array) -> npt.NDArray[np.uint8]:
-    """Draw counts as bars that stand on the lower edge, in a linear scale; the highest reaches the top.
+    """Draw counts as bars from the lower edge on a linear scale; the highest bar reaches the top.
 
     Parameters
     ----------
     counts : array of int, shape (1, bins) or (3, bins)
-        One row draws white bars; three draw red, green and blue ones that add up where they overlap.
+        One row draws white bars; three rows draw red, green and blue bars that add up where they overlap.
 
     Returns
     -------
     array of uint8, shape (400, width) or (400, width, 3)
-        Each bin as wide as it takes to be at least 1024 pixels together.
+        All bins have the same width, the smallest for which `width` is at least 1024 pixels.
     """
     bins = counts.shape[1]
     levels = np.arange(HEIGHT, 0, -1, dtype=np.float64)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""Whether a kernel can be trusted: run on a small input before the checkers' eyes, and again in several orders."""
+"""Check a kernel: run it on a small input with all checkers, then in several schedules."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Small:
-    """A small part of an input.
+    """Size limits of a small part of an input.
 
     Parameters
     ----------
     elements, bodies, rows, columns : int
-        At most so many, by the units of a pattern's parameters; of what is given in two dimensions and is no image, at
-        most `columns` either way, so that factors still fit together.
+        Largest numbers of each, by the units of a pattern's parameters. A two-dimensional input that is not an image
+        has at most `columns` in both directions, so that factors still match.
     image : tuple of int
-        At most so many rows and columns of an image that is given.
+        Most rows and columns of an input image.
     points : int
-        At most so many along each edge of a grid of three dimensions.
+        Most points along each edge of a three-dimensional grid.
     """
 
     elements: int
@@ -49,7 +49,7 @@ class Small:
 
     @property
     def wider(self) -> Small:
-        """Four times as much of what has one dimension; of all else twice as much along each."""
+        """Four times the elements of one-dimensional inputs; twice the length of each edge of the others."""
         rows, columns = self.image
         return Small(
             4 * self.elements,
@@ -64,37 +64,37 @@ class Small:
 _CHECKED = Small(4999, 4999, 67, 67, (45, 67), 19)
 _ORDERED = Small(1025, 129, 9, 35, (13, 35), 7)
 _ALONE = Small(65, 65, 9, 11, (9, 11), 4)
-"""What one thread does takes long before the checkers' eyes, and is the same of few elements as of many."""
+"""One thread takes long with the checkers, and does the same on few elements as on many."""
 _LONG = Small(1025, 1025, 67, 67, (45, 67), 19), Small(257, 129, 9, 35, (13, 35), 7)
-"""What takes as many steps as there are elements is checked on fewer, and runs in other orders on still fewer."""
+"""Sizes if the number of steps grows with the elements: smaller, and smaller still in other schedules."""
 _MANY_STEPS = 3000
 
 _SECONDS = 20.0
-"""Seconds of computing after which a launch counts as endless: of what takes long and ends, that must not be said."""
+"""Seconds of computing before a launch counts as endless; long enough not to misjudge a slow one that ends."""
 
 _MULTIPROCESSORS = (16, 1)
-"""A host program divides its work by how many there are: with one, a thread does as much as it does of a large input,
-and a loop that is gone through once on little is gone through several times."""
+"""Numbers of multiprocessors to try. A host program divides its work by this number: with one, each thread does as much
+as on a large input, and a loop that runs once on a small input runs several times."""
 
-_WIDENED = 2
-"""So often more is taken where no launch had several blocks: a block alone does not show how blocks race."""
+_ENLARGEMENTS = 2
+"""Times that the input is enlarged while no launch has several blocks: one block cannot show races between blocks."""
 
 ORDERS = ("shuffle:1", "shuffle:2", "cached:0")
-"""The schedules in which a kernel runs besides the one in which it is checked."""
+"""Schedules in which a kernel runs, in addition to the one in which it is checked."""
 
 _AROUND = 3
-"""So many lines around those that race a barrier is tried before."""
+"""Lines before and after a race in front of which a barrier is tried."""
 _MOST_TRIES = 12
 _ORDERING = re.compile(
     r"\s*((?:(?:__sync\w+|__threadfence\w*|__pipeline_wait\w*|\w+(?:\.|::)sync)\s*\([^;]*\)"
     r"|asm\s+volatile\s*\(\"(?:fence|wgmma\.(?:fence|commit|wait))[^\"]*\"[^\"]*(?:\"memory\")?\))\s*;)\s*(?://.*)?"
 )
-"""A line that does nothing but order what threads do."""
+"""A line whose only effect is to order threads."""
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A variant with the texts of its kernels, on an input, and on a device with so many multiprocessors."""
+    """A variant with its kernel sources, input and parameters, for a device with a number of multiprocessors."""
 
     pattern: Pattern
     variant: Variant
@@ -110,32 +110,32 @@ class _Case:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        """The kernels of that file which have to do with the variant: its own, and those that are no variant's."""
+        """The file's kernels that can belong to the variant: its own and helpers of no particular variant."""
         return (*self.variant.kernels, *self.pattern.helpers.get(self.file, ()))
 
     def with_sources(self, sources: Mapping[str, str]) -> _Case:
-        """Return the same with other texts."""
+        """Return a copy with other kernel sources."""
         return replace(self, sources=sources)
 
-    def runs_right(self, engine: SimulatorEngine, tell: Tell) -> bool:
-        """Run on an engine, and return whether the result is right; LaunchError where a launch ends with a mistake."""
+    def runs_correctly(self, engine: SimulatorEngine, tell: Tell) -> bool:
+        """Run on an engine; return whether the result is correct. Raise LaunchError if a launch fails."""
         engine.sources = dict(self.sources)
         engine.device = replace(engine.device, multiprocessors=self.multiprocessors)
         outputs = drive(engine, self.variant, self.inputs, self.params, tell)
-        ours, right = verify.comparable(self.pattern, self.variant, self.inputs, self.params, outputs)
-        return verify.compare(ours, right, self.pattern.tolerance(self.inputs, self.params))[1]
+        result, reference = verify.comparable(self.pattern, self.variant, self.inputs, self.params, outputs)
+        return verify.compare(result, reference, self.pattern.tolerance(self.inputs, self.params))[1]
 
 
 @dataclass(frozen=True)
-class _Watched:
-    """What came of a run before the checkers' eyes.
+class _CheckedRun:
+    """Result of a run with the checkers.
 
-    `unreached` are the lines asked about that no thread came to, `blocks` the most blocks that ran together.
+    `unreached` are those of the given lines that no thread executed, `blocks` the most blocks that ran together.
     """
 
     findings: list[Finding]
-    right: bool
-    ended: bool
+    correct: bool
+    aborted: bool
     unreached: Collection[int] = ()
     blocks: int = 0
 
@@ -150,55 +150,55 @@ def check_variant(
     sources: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> tuple[list[Finding], Check]:
-    """Run one variant on the simulator, on a small part of its input, and return what its kernels do wrong.
+    """Run one variant on the simulator, on a small part of its input; return the findings and the check.
 
-    With it is told whether several orders agree, and what would mend a race. More of the input is taken where it would
-    have several blocks and the small part has one.
+    The check also contains whether several schedules agree, and a fix for a race if one is found. If the small part
+    has a single block, more of the input is used as long as that may give several.
 
     Raises
     ------
     InputError
-        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+        The inputs or parameters are not valid for the pattern; nothing was run.
     KernelError
-        Where a kernel does not compile, or is launched as no GPU would.
+        A kernel does not compile, or its launch is not valid on any GPU.
     """
     from gpu.simulator.checkers.report import diagnostics_of
 
     sources = sources or {}
-    case, found, unreached = _looked_for(pattern, variant, inputs, given, tell, sources, seed)
+    case, run, unreached = _search_for_findings(pattern, variant, inputs, given, tell, sources, seed)
     text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
-    mistakes = mistakes_of(found.findings, case.file)
+    mistakes = mistakes_of(run.findings, case.file)
     part = _parts(pattern, variant, pattern.check(given))[1]
-    fewer = _small_case(pattern, variant, inputs, given, sources, seed, part)
-    fewer = replace(fewer, multiprocessors=case.multiprocessors)
+    smaller_case = _small_case(pattern, variant, inputs, given, sources, seed, part)
+    smaller_case = replace(smaller_case, multiprocessors=case.multiprocessors)
 
-    def mends(edited: str) -> bool:
-        changed = {**sources, case.file: edited}
+    def is_fixed_by(edited: str) -> bool:
+        edited_sources = {**sources, case.file: edited}
         try:
-            # First on little, which is quick; what is offered has mended what was seen.
-            for each in (fewer, case):
-                again = _watched(each.with_sources(changed), tell)
-                if again.findings or not again.right:
+            # The smaller case is quick; the other one shows that the fix removes the findings.
+            for each in (smaller_case, case):
+                rerun = _run_checked(each.with_sources(edited_sources), tell)
+                if rerun.findings or not rerun.correct:
                     return False
         except KernelError:
             return False
         return True
 
-    orders = () if found.ended else ORDERS
-    return found.findings, Check(
+    orders = () if run.aborted else ORDERS
+    return run.findings, Check(
         mistakes=mistakes,
-        diagnostics=diagnostics_of(found.findings, text, KERNELS / case.file),
-        ended=found.ended,
-        input=_in_words(pattern, case.params),
+        diagnostics=diagnostics_of(run.findings, text, KERNELS / case.file),
+        ended=run.aborted,
+        input=_input_description(pattern, case.params),
         orders=orders,
-        ordered_input=_in_words(pattern, fewer.params),
-        unreached=unreached if not found.findings else (),
-        differing=tuple(schedule for schedule in orders if not _right_in(schedule, fewer, tell)),
-        remedy=remedy_of(found.findings, mistakes, text, mends, original),
+        ordered_input=_input_description(pattern, smaller_case.params),
+        unreached=unreached if not run.findings else (),
+        differing=tuple(schedule for schedule in orders if not _is_correct_in(schedule, smaller_case, tell)),
+        remedy=remedy_of(run.findings, mistakes, text, is_fixed_by, original),
     )
 
 
-def _looked_for(
+def _search_for_findings(
     pattern: Pattern,
     variant: Variant,
     inputs: Inputs,
@@ -206,34 +206,34 @@ def _looked_for(
     tell: Tell,
     sources: Mapping[str, str],
     seed: int,
-) -> tuple[_Case, _Watched, tuple[int, ...]]:
-    """Run cases until something is found, and return the last one, what came of it, and the edits no case came to."""
+) -> tuple[_Case, _CheckedRun, tuple[int, ...]]:
+    """Run cases until one has findings; return the last case, its run, and the edits that no case executed."""
     refuse_library(variant)
     part = _parts(pattern, variant, pattern.check(given))[0]
     case = _small_case(pattern, variant, inputs, given, sources, seed, part)
     text, original = kernel_text(case.file, sources), kernel_text(case.file, {})
     edits = _edits(original.split("\n"), text.split("\n"))
     unreached: set[int] | None = None
-    several = variant.alone  # one thread does it all
-    cases = [replace(case, multiprocessors=many) for many in _MULTIPROCESSORS]
-    widened = 0
+    has_several_blocks = variant.alone  # a single thread cannot race with other blocks
+    cases = [replace(case, multiprocessors=count) for count in _MULTIPROCESSORS]
+    enlargements = 0
     while cases:
         case = cases.pop(0)
-        found = _watched(case, tell, edits.inserted)
-        if found.findings:
+        run = _run_checked(case, tell, edits.inserted)
+        if run.findings:
             break
-        several |= found.blocks > 1
-        missed = set(found.unreached)
+        has_several_blocks |= run.blocks > 1
+        missed = set(run.unreached)
         if edits.removed:
-            # What was taken out ran, or would have: only then the rest is right without it.
-            before = case.with_sources({**sources, case.file: original})
-            missed |= {edits.removed[line] for line in _unreached(before, tell, edits.removed)}
+            # A removed line counts as executed only if the original executes it.
+            original_case = case.with_sources({**sources, case.file: original})
+            missed |= {edits.removed[line] for line in _unreached(original_case, tell, edits.removed)}
         unreached = missed if unreached is None else unreached & missed
-        if not several and not cases and widened < _WIDENED:
-            part, widened = part.wider, widened + 1
-            wider = _small_case(pattern, variant, inputs, given, sources, seed, part)
-            cases = [wider] if _shapes(wider) != _shapes(case) else []
-    return case, found, tuple(sorted(unreached or ()))
+        if not has_several_blocks and not cases and enlargements < _ENLARGEMENTS:
+            part, enlargements = part.wider, enlargements + 1
+            larger_case = _small_case(pattern, variant, inputs, given, sources, seed, part)
+            cases = [larger_case] if _shapes(larger_case) != _shapes(case) else []
+    return case, run, tuple(sorted(unreached or ()))
 
 
 def _shapes(case: _Case) -> dict[str, tuple[int, ...]]:
@@ -241,7 +241,7 @@ def _shapes(case: _Case) -> dict[str, tuple[int, ...]]:
 
 
 def check_request(request: CheckPattern, tell: Tell) -> Check:
-    """Carry out a CheckPattern; errors as of `check_variant`."""
+    """Execute a CheckPattern request; raises the errors of `check_variant`."""
     pattern = find_pattern(request.pattern)
     inputs = {name: handle.open() for name, handle in request.inputs.items()}
     variant = pattern.variant(request.variant)
@@ -249,7 +249,7 @@ def check_request(request: CheckPattern, tell: Tell) -> Check:
 
 
 def small_params(pattern: Pattern, params: Mapping[str, Any], part: Small = _CHECKED) -> dict[str, Any]:
-    """Return parameters for a check: as they are, but for fewer elements."""
+    """Return the parameters with sizes limited to a small part."""
     sizes = {
         "elements": part.elements,
         "bodies": part.bodies,
@@ -257,10 +257,10 @@ def small_params(pattern: Pattern, params: Mapping[str, Any], part: Small = _CHE
         "columns": part.columns,
         "points": part.points,
     }
-    most = {
+    limits = {
         each.name: sizes[each.unit] for each in pattern.parameters if isinstance(each, Integer) and each.unit in sizes
     }
-    return {name: min(value, most[name]) if name in most else value for name, value in params.items()}
+    return {name: min(value, limits[name]) if name in limits else value for name, value in params.items()}
 
 
 def remedy_of(
@@ -270,50 +270,62 @@ def remedy_of(
     mends: Callable[[str], bool],
     original: str = "",
 ) -> Remedy | None:
-    """Return a line with which nothing is found any more, where races are all that was found and one does that.
+    """Return an inserted line that removes all findings, if they are races only and one such line is found.
 
-    What was taken out of `original` is put back where that helps; else a barrier is tried around what races.
+    Lines removed from `original` are tried first, then a barrier near the racing lines.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+    mistakes : sequence of Mistake
+        The findings' kinds and lines.
+    text : str
+        The edited kernel file.
+    mends : callable
+        Returns whether a text has no findings and gives a correct result.
+    original : str
+        The file before the edits; "" if there is none.
     """
     if not mistakes or {each.kind for each in mistakes} != {"race"}:
         return None
     lines = text.split("\n")
-    tries = _taken_out(original.split("\n"), lines)
+    candidates = _removed_ordering_lines(original.split("\n"), lines)
     barrier = "__syncwarp();" if all("__syncwarp()" in each.message for each in findings) else "__syncthreads();"
     around: Iterable[tuple[int, str]] = (
         (number, lines[number - 1][: -len(lines[number - 1].lstrip())] + barrier)
-        for number in _places({line for each in mistakes for line in each.lines}, len(lines))
+        for number in _barrier_lines({line for each in mistakes for line in each.lines}, len(lines))
         if lines[number - 1].strip()
     )
     if not any("__sync" in each.message for each in findings):
-        around = ()  # a fence or a wait would order it, and which one is not known
-    for number, inserted in (*tries, *around):
+        around = ()  # a fence or a wait is needed, and which one is not known
+    for number, inserted in (*candidates, *around):
         if mends("\n".join([*lines[: number - 1], inserted, *lines[number - 1 :]])):
             return Remedy(f"Insert {inserted.strip()} before line {number}", number, inserted)
     return None
 
 
-def _taken_out(original: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield lines that only order threads and are not there any more, and before which line each stood."""
+def _removed_ordering_lines(original: Sequence[str], lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield removed lines that only order threads, each with the number of the line that it was before."""
     for _, begin, end, first, last in SequenceMatcher(None, original, lines, autojunk=False).get_opcodes():
         for place in range(begin, end):
             if original[place : place + 1] == lines[first + place - begin : first + place - begin + 1]:
                 continue
-            if found := _ORDERING.fullmatch(original[place]):
+            if match := _ORDERING.fullmatch(original[place]):
                 indent = original[place][: -len(original[place].lstrip())]
-                yield min(first + place - begin, last) + 1, indent + found[1]
+                yield min(first + place - begin, last) + 1, indent + match[1]
 
 
-def _places(racing: Collection[int], last: int) -> Iterator[int]:
-    """Yield the lines before which a barrier may help, those behind the race first."""
+def _barrier_lines(racing: Collection[int], last: int) -> Iterator[int]:
+    """Yield the lines in front of which a barrier may help, those after the race first."""
     first, end = min(racing, default=1), max(racing, default=0)
-    behind, before = range(end + 1, end + 1 + _AROUND), range(first - 1, first - 1 - _AROUND, -1)
-    places = (line for line in (*behind, *range(end, first - 1, -1), *before) if 1 <= line <= last)
+    after, before = range(end + 1, end + 1 + _AROUND), range(first - 1, first - 1 - _AROUND, -1)
+    places = (line for line in (*after, *range(end, first - 1, -1), *before) if 1 <= line <= last)
     yield from islice(places, _MOST_TRIES)
 
 
 @dataclass(frozen=True)
 class _Edits:
-    """The lines of a text that are not in another one, and those of that which are gone, with where each stood."""
+    """Difference of two texts: inserted lines, and removed lines with the line that now has their place."""
 
     inserted: Collection[int]
     removed: Mapping[int, int]
@@ -338,13 +350,13 @@ def _small_case(
     seed: int,
     part: Small,
 ) -> _Case:
-    """Return a variant on a small part of its input."""
+    """Return the case of a variant on a small part of its input."""
     params = small_params(pattern, pattern.check(given), part)
     return _Case(pattern, variant, small_inputs(pattern, inputs, params, seed, part), params, sources)
 
 
 def _parts(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tuple[Small, Small]:
-    """Return the part of an input that a variant is checked on, and the one that it runs on in other orders."""
+    """Return the parts of the input for the check and for the runs in other schedules."""
     if variant.alone:
         return _ALONE, _ALONE
     if variant.checked is not None:
@@ -355,46 +367,46 @@ def _parts(pattern: Pattern, variant: Variant, params: Mapping[str, Any]) -> tup
     return _LONG if book is not None and book.steps > _MANY_STEPS else (_CHECKED, _ORDERED)
 
 
-def _watched(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _Watched:
-    """Run before the checkers' eyes; of some lines of the variant's file it is told whether threads came to them."""
-    from gpu.engines.checking import CheckingEngine  # a GPU's process has no use for it
+def _run_checked(case: _Case, tell: Tell, lines: Collection[int] = ()) -> _CheckedRun:
+    """Run a case with the checkers; also determine which of the given lines of the variant's file were executed."""
+    from gpu.engines.checking import CheckingEngine  # not needed in a GPU's process
 
     accept(case.pattern, case.variant, case.inputs, case.params)
     with closing(CheckingEngine()) as engine:
         engine.max_seconds = _SECONDS
         try:
-            right = case.runs_right(engine, tell)
+            correct = case.runs_correctly(engine, tell)
         except LaunchError:
             if not engine.findings:
                 raise
-            return _Watched(engine.findings, right=False, ended=True)
+            return _CheckedRun(engine.findings, correct=False, aborted=True)
         unreached = engine.unreached(case.file, lines, case.kernels) if lines else ()
-        return _Watched(engine.findings, right, ended=False, unreached=unreached, blocks=engine.blocks)
+        return _CheckedRun(engine.findings, correct, aborted=False, unreached=unreached, blocks=engine.blocks)
 
 
 def _unreached(case: _Case, tell: Tell, lines: Collection[int]) -> Collection[int]:
-    """Return those of some lines of the variant's file that no thread comes to."""
+    """Return those of the given lines of the variant's file that no thread executes."""
     from gpu.engines.checking import CheckingEngine
 
     with closing(CheckingEngine(checks=False)) as engine:
         engine.max_seconds = _SECONDS
-        case.runs_right(engine, tell)
+        case.runs_correctly(engine, tell)
         return engine.unreached(case.file, lines, case.kernels)
 
 
-def _right_in(schedule: str, case: _Case, tell: Tell) -> bool:
-    """Return whether the result is right when threads run in another order."""
+def _is_correct_in(schedule: str, case: _Case, tell: Tell) -> bool:
+    """Return whether the result is correct in another schedule."""
     from gpu.engines.simulator import SimulatorEngine
 
     with closing(SimulatorEngine("lockstep", schedule=schedule)) as engine:
         try:
-            return case.runs_right(engine, tell)
+            return case.runs_correctly(engine, tell)
         except LaunchError:
             return False
 
 
 def small_inputs(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], seed: int, part: Small) -> Inputs:
-    """Return inputs for a check: the beginnings of arrays, and of what has two dimensions a corner."""
+    """Return inputs for a check: the first elements of one-dimensional arrays, a corner of the others."""
     rows, columns = part.image if pattern.takes(params) == "image" else (part.columns, part.columns)
 
     def corner(values: Array) -> Array:
@@ -405,7 +417,7 @@ def small_inputs(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any], se
     return pattern.inputs({name: corner(values) for name, values in inputs.items()}, params, seed)
 
 
-def _in_words(pattern: Pattern, params: Mapping[str, Any]) -> str:
-    """Return what a pattern was checked on."""
-    said = (pattern.size, pattern.parameter(Role.BLOCK))
-    return ", ".join(f"{each.name} = {params[each.name]}" for each in said if each is not None and each.name in params)
+def _input_description(pattern: Pattern, params: Mapping[str, Any]) -> str:
+    """Return the size and the block size of a check, such as "n = 4999, block = 256"."""
+    shown = (pattern.size, pattern.parameter(Role.BLOCK))
+    return ", ".join(f"{each.name} = {params[each.name]}" for each in shown if each is not None and each.name in params)

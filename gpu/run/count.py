@@ -1,4 +1,4 @@
-"""What a variant does, counted: run in lockstep on a small part of its input before the eyes of an observer."""
+"""Count a variant's work: run it in lockstep on a small part of its input, with counters as observers."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from gpu.run.drive import Tell, accept, drive, refuse_library
 from gpu.run.sized import opened
 
 _PART = Small(elements=1024, bodies=1024, rows=64, columns=64, image=(64, 64), points=16)
-"""Several blocks, and quick to count whatever the variant; whole blocks, so that an element's share is plain."""
+"""Several blocks, quick to count for any variant, and whole blocks, so that the share per element is clear."""
 
 _ALONE = Small(elements=128, bodies=128, rows=16, columns=16, image=(32, 32), points=8)
-"""As quick for one thread."""
+"""Sizes that are as quick for a single thread."""
 
 
 def count_pattern(
@@ -43,23 +43,23 @@ def count_pattern(
     seed: int = 0,
     whole: bool = False,
 ) -> RunCounts:
-    """Run one variant on the simulator, and return what its launches do.
+    """Run one variant on the simulator and count the work of its launches.
 
     Parameters
     ----------
     pattern, variant, inputs, given, tell, sources, seed
-        As of `gpu.run.execute.run_pattern`.
+        As in `gpu.run.execute.run_pattern`.
     whole : bool
-        Whether all of the input is counted, not a small part.
+        Count the whole input instead of a small part.
 
     Raises
     ------
     InputError
-        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+        The inputs or parameters are not valid for the pattern; nothing was run.
     KernelError
-        Where a kernel does not compile, or fails while it runs.
+        A kernel does not compile or fails.
     """
-    from gpu.engines.counting import ObservedEngine  # a GPU's process has no use for it
+    from gpu.engines.counting import ObservedEngine  # not needed in a GPU's process
     from gpu.simulator.counting.counters import Counters
 
     refuse_library(variant)
@@ -79,12 +79,12 @@ def count_pattern(
     with closing(engine):
         drive(engine, variant, inputs, params, tell)
     cost = pattern.cost(inputs, params)
-    described, elements, unit = _described(pattern, inputs, params)
-    return RunCounts(described, elements, unit, cost.bytes_read + cost.bytes_written, **summed(counters.total()))
+    size, elements, unit = _input_size(pattern, inputs, params)
+    return RunCounts(size, elements, unit, cost.bytes_read + cost.bytes_written, **summed(counters.total()))
 
 
 def count_request(request: CountPattern, tell: Tell) -> RunCounts:
-    """Carry out a CountPattern; errors as of `count_pattern`."""
+    """Execute a CountPattern request; raises the errors of `count_pattern`."""
     pattern = find_pattern(request.pattern)
     inputs = opened(request.inputs, request.side)
     variant = pattern.variant(request.variant)
@@ -100,8 +100,8 @@ def count_request(request: CountPattern, tell: Tell) -> RunCounts:
     )
 
 
-def _described(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> tuple[str, int, str]:
-    """Return what a run is of, how many elements that are, and what they are called."""
+def _input_size(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return the size of an input as text, its number of elements, and their name."""
     match pattern.takes(params):
         case "image":
             height, width = inputs["image"].shape[:2]
@@ -116,7 +116,7 @@ def _described(pattern: Pattern, inputs: Inputs, params: Mapping[str, Any]) -> t
 
 
 def summed(total: Mapping[str, int | float]) -> dict[str, int]:
-    """Return the fields of `RunCounts` that are counted, from all counters of a run."""
+    """Return the counted fields of `RunCounts` from a run's counters."""
     atomics = [name for name in REQUESTS if name.endswith(("_red.sum", "_atom.sum"))]
     return {
         "requests": total_of(total, REQUESTS),

@@ -1,4 +1,4 @@
-"""A variant's host program, taken and run to its end on an engine."""
+"""Run a variant's host program to its end on an engine."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from gpu.engines.base import Device, Engine
 from gpu.errors import InputError
 from gpu.run.frames import Frames
 
-ANOTHER = "Take another variant."
+ANOTHER = "Choose another variant."
 
 Tell = Callable[[Progress], None]
 
 
 def accept(pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any]) -> None:
-    """Raise InputError where inputs and parameters are not ones that a variant takes."""
+    """Raise InputError if the inputs or parameters are not valid for the variant."""
     pattern.accept(inputs, params)
     if reason := variant.obstacle(inputs, params):
-        another = f"{variant.title} needs more than {pattern.title} does: take another variant."
-        raise InputError(reason, advice="Take fewer elements, or another variant." if variant.alone else another)
+        another = f"{variant.title} needs more than {pattern.title} does: choose another variant."
+        raise InputError(reason, advice="Use fewer elements, or another variant." if variant.alone else another)
 
 
 def refuse_missing(variant: Variant, device: Device, where: str = "here") -> None:
-    """Raise InputError where a device lacks what a variant needs; `where` says of which device that is."""
+    """Raise InputError if a device lacks a feature that the variant needs; `where` names the device in the message."""
     if missing := variant.missing(device):
-        who = f"{variant.library} cannot be called" if variant.library else f"{variant.title!r} cannot run"
-        raise InputError(f"{who} {where}. {missing}", advice=ANOTHER)
+        subject = f"{variant.library} cannot be called" if variant.library else f"{variant.title!r} cannot run"
+        raise InputError(f"{subject} {where}. {missing}", advice=ANOTHER)
 
 
 def refuse_library(variant: Variant) -> None:
-    """Raise InputError where a variant has no kernel of its own."""
+    """Raise InputError if the variant is a library routine without a kernel."""
     if variant.library:
         raise InputError(f"{variant.library} is a library: it has no source to step through.", advice=ANOTHER)
 
@@ -44,19 +44,30 @@ def drive(
     tell: Tell,
     frames: Frames | None = None,
 ) -> Outputs:
-    """Run a host program to its end, telling how far it is: between launches by itself, within one by the engine."""
+    """Run a host program to its end and report progress, between launches and within them.
+
+    Parameters
+    ----------
+    engine : Engine
+    variant : Variant
+    inputs, params : mapping
+    tell : callable
+        Called with the progress.
+    frames : Frames or None
+        Takes pictures between launches.
+    """
     latest = Progress(0.0)
     furthest = 0.0
 
-    def launched(fraction: float) -> None:
-        # The engine knows how far a launch is, not how many follow: let it fill what the host program left open.
+    def on_launch_progress(fraction: float) -> None:
+        # The number of remaining launches is unknown, so a launch's progress fills the rest of the program's.
         nonlocal furthest
-        done = latest.fraction or 0.0
-        furthest = max(furthest, done + (1 - done) * fraction)
+        finished = latest.fraction or 0.0
+        furthest = max(furthest, finished + (1 - finished) * fraction)
         tell(Progress(furthest, latest.message))
 
-    quiet, engine.on_progress = engine.on_progress, launched
-    silent, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
+    previous_on_progress, engine.on_progress = engine.on_progress, on_launch_progress
+    previous_on_compiling, engine.on_compiling = engine.on_compiling, lambda name: tell(compiling(name))
     program = variant.run(engine, inputs, params)
     try:
         while True:
@@ -70,5 +81,5 @@ def drive(
         return outputs
     finally:
         program.close()
-        engine.on_progress = quiet
-        engine.on_compiling = silent
+        engine.on_progress = previous_on_progress
+        engine.on_compiling = previous_on_compiling

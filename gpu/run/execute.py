@@ -1,4 +1,4 @@
-"""Carry out a request, on an engine and in the process that calls."""
+"""Execute requests on an engine, in the calling process."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ from gpu.stepping.recording import Recording
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: the host program's outputs, what the pattern presents of them, and the figures."""
+    """A run's outputs of the host program, arrays to present, and figures."""
 
     outputs: Outputs
     presented: Outputs
@@ -81,7 +81,7 @@ class Outcome:
 
 
 def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: Tell) -> Result:
-    """Carry out a request; the result's arrays are new ones in `folder`."""
+    """Execute a request; the result's arrays are new ones in `folder`."""
     match request:
         case LoadImage(path):
             return Result(share_arrays(_load(path), folder))
@@ -121,11 +121,11 @@ def execute(engine: Engine, request: EngineRequest, folder: SharedFolder, tell: 
             from gpu.run.writer import record_writer
 
             return shared_recording(record_writer(request, tell), folder)
-        case StudyAtomics(given, shared, seed):
+        case StudyAtomics(params, shared, seed):
             from gpu.run.atomics import study
 
-            counted = {name: handle.open() for name, handle in shared.items()}
-            return Result({}, atomics=study(pattern_with_lesson(ATOMICS), counted, given, tell, seed=seed))
+            arrays = {name: handle.open() for name, handle in shared.items()}
+            return Result({}, atomics=study(pattern_with_lesson(ATOMICS), arrays, params, tell, seed=seed))
         case DescribeKernels(file, text, defines, instances, include_dirs):
             from gpu.kernel.signatures import signatures
 
@@ -196,18 +196,35 @@ def run_pattern(
     seed: int = 0,
     frames: Frames | None = None,
 ) -> Outcome:
-    """Run one variant, and compare its result with the reference unless `with_reference` is False.
+    """Run one variant and, with `with_reference`, compare its result with the reference result.
 
-    Where `inputs` is empty, the pattern makes them from its parameters and `seed`. `frames` takes pictures between
-    launches, where the pattern offers any. On a GPU a run that is verified is repeated for its time: the report's times
-    are the medians, and its `timing` says how they spread.
+    On a GPU, a compared run is repeated for its time: the report's times are medians, and its `timing` contains the
+    spread.
+
+    Parameters
+    ----------
+    engine : Engine
+    pattern : Pattern
+    variant : Variant
+    inputs : mapping of str to array
+        If empty, the pattern generates them from its parameters and `seed`.
+    given : mapping
+        Parameters; missing ones have their defaults.
+    tell : callable
+        Called with the progress.
+    with_reference : bool
+    sources : mapping of str to str, or None
+        Kernel texts by file name that replace the project's.
+    seed : int
+    frames : Frames or None
+        Takes pictures between launches, if the pattern offers any.
 
     Raises
     ------
     InputError
-        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+        The inputs or parameters are not valid for the pattern; nothing was run.
     KernelError
-        Where a kernel does not compile or fails while it runs.
+        A kernel does not compile or fails.
     """
     params = pattern.check(given)
     inputs = pattern.inputs(inputs, params, seed)
@@ -220,18 +237,18 @@ def run_pattern(
         executed, times = (frames or Frames()).finish(engine)
         timing = None
         if with_reference and engine.device.executor == "gpu":
-            tell(Progress(None, "timing it again, warm"))
-            timing, times = _timed_again(engine, pattern, variant, inputs, params, times)
+            tell(Progress(None, "repeating the run to time it"))
+            timing, times = _repeated_times(engine, pattern, variant, inputs, params, times)
     finally:
         engine.sources = {}
     presented = {**pattern.present(inputs, params, outputs), **(frames.presented() if frames is not None else {})}
     deviation, verified = None, None
     if with_reference:
-        tell(Progress(None, "comparing with the reference"))
-        ours, right = verify.comparable(pattern, variant, inputs, params, outputs)
-        deviation, verified = verify.compare(ours, right, pattern.tolerance(inputs, params))
-        if isinstance(pattern.presentation, ArrayPresentation) and ours.shape == right.shape:
-            presented.update(present_error(ours, right))
+        tell(Progress(None, "comparing with the reference result"))
+        result, reference = verify.comparable(pattern, variant, inputs, params, outputs)
+        deviation, verified = verify.compare(result, reference, pattern.tolerance(inputs, params))
+        if isinstance(pattern.presentation, ArrayPresentation) and result.shape == reference.shape:
+            presented.update(present_error(result, reference))
     device = engine.device
     cost = pattern.cost(inputs, params)
     return Outcome(
@@ -254,22 +271,24 @@ def run_pattern(
     )
 
 
-def _timed_again(
+def _repeated_times(
     engine: Engine, pattern: Pattern, variant: Variant, inputs: Inputs, params: Params, first: PhaseTimes
 ) -> tuple[Timing, PhaseTimes]:
-    """Run a variant again for its time alone: what is verified and shown came of the first run."""
+    """Repeat a run for its times; the result that is verified and shown is the first run's."""
 
     def once() -> None:
         drive(engine, variant, inputs, params, lambda progress: None)
 
-    warm, following = repeat(engine, once, first)
-    of, size, enough = pattern.comparable(inputs, params, engine.device)
-    timing = timing_of(warm, following, launch=engine.launch_ms(), of=of, size=size, comparable_from=enough)
-    return timing, phases_of(warm)
+    warm_times, consecutive_times = repeat(engine, once, first)
+    parameter, size, enough = pattern.comparable(inputs, params, engine.device)
+    timing = timing_of(
+        warm_times, consecutive_times, launch=engine.launch_ms(), of=parameter, size=size, comparable_from=enough
+    )
+    return timing, phases_of(warm_times)
 
 
 def throughput(work: Work, times: PhaseTimes) -> Throughput:
-    """Return the work done per second of kernel time, in the work's own thousands; 0 where no time was measured."""
+    """Return the work per second of kernel time, in thousands of the work's unit prefix; 0 without a measured time."""
     per_second = work.amount / (times.kernel / 1e3) if times.kernel > 0 else 0.0
     return Throughput(per_second / {"M": 1e6, "G": 1e9}[work.prefix], f"{work.prefix}{work.unit}/s")
 
@@ -287,17 +306,31 @@ def record(
 ) -> Recording:
     """Run one variant on the simulator and return the recording of all its launches.
 
-    Inputs that are given are cut down to what can be watched; where there are none, the pattern makes them.
+    An error of a kernel while it runs ends the recording, which contains the message.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    variant : Variant
+    inputs : mapping of str to array
+        Reduced to a size that can be watched; if empty, the pattern generates them.
+    given : mapping
+        Parameters; missing ones have their defaults.
+    tell : callable
+        Called with the progress.
+    sources : mapping of str to str, or None
+        Kernel texts by file name that replace the project's.
+    seed : int
+    schedule : str
 
     Raises
     ------
     InputError
-        Where inputs and parameters are not ones that the pattern takes; nothing was run.
+        The inputs or parameters are not valid for the pattern; nothing was run.
     KernelError
-        Where a kernel does not compile, or is launched as no GPU would. A kernel's mistake while it runs ends the
-        recording instead, which says so.
+        A kernel does not compile, or its launch is not valid on any GPU.
     """
-    from gpu.engines.tracing import TracingEngine  # with its compiler, which a GPU's process has no use for
+    from gpu.engines.tracing import TracingEngine  # imports its compiler, which a GPU's process does not need
 
     params = pattern.check(given)
     refuse_library(variant)
@@ -317,7 +350,7 @@ def record(
 
 
 def failure_of(error: Exception) -> Failure:
-    """Turn an exception into plain data; call it while the exception is being handled."""
+    """Turn an exception into plain data; call this while the exception is being handled."""
     match error:
         case LockstepError():
             position = error.position if isinstance(error, KernelError) else None
@@ -331,8 +364,8 @@ def failure_of(error: Exception) -> Failure:
             )
     return Failure(
         "bug",
-        f"Lockstep made a mistake: {type(error).__name__}: {error}",
-        "Please report it, together with the details.",
+        f"Internal error in Lockstep: {type(error).__name__}: {error}",
+        "Please report it, with the details.",
         traceback.format_exc(),
     )
 
@@ -366,15 +399,15 @@ def _record(request: StepPattern, folder: SharedFolder, tell: Tell) -> Result:
 
 
 def shared_recording(recording: Recording, folder: SharedFolder) -> Result:
-    """Return a recording as a result's, in a new file of `folder`."""
+    """Return a recording as a result, stored in a new file of `folder`."""
     file = BytesIO()
     recording.save(file)
     handle = folder.put(np.frombuffer(file.getbuffer(), np.uint8))
     return Result({"recording": handle}, path=handle.path)
 
 
-def _timelines(found: RunTimelines, folder: SharedFolder) -> Result:
-    bare, arrays = found.apart()
+def _timelines(timelines: RunTimelines, folder: SharedFolder) -> Result:
+    bare, arrays = timelines.apart()
     return Result(share_arrays(arrays, folder), timelines=bare)
 
 
@@ -390,7 +423,7 @@ def _load(path: str) -> dict[str, Array]:
 
 
 def share_arrays(arrays: Mapping[str, Array], folder: SharedFolder) -> dict[str, SharedArray]:
-    """Copy arrays into the folder, an array with two names once; all of them or none."""
+    """Copy arrays into the folder, an array with two names once; on an error, remove all copies."""
     handles: dict[int, SharedArray] = {}
     try:
         for values in arrays.values():

@@ -1,4 +1,4 @@
-"""Pictures of a run: what its data are between launches, taken outside of what is measured."""
+"""Pictures of a run's data between launches, taken outside the measured times."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from gpu.declaration.pattern import Outputs, Progress
 from gpu.engines.base import Array, Engine, Executed, PhaseTimes
 
 MOST = 96
-"""So many pictures at most, as evenly as the run tells how far it is."""
+"""Most pictures of a run, evenly distributed over its progress."""
 
 
 class Frames:
-    """Takes the samples that a host program offers, and keeps its times apart from theirs."""
+    """Takes the samples that a host program offers, and excludes their time from the run's."""
 
     def __init__(self) -> None:
         self._pictures: list[Array] = []
@@ -24,7 +24,7 @@ class Frames:
         self._executed: Executed | None = None
 
     def take(self, engine: Engine, progress: Progress) -> None:
-        """Take a picture, where one is offered and due, and all partial results that are offered."""
+        """Take a picture if one is offered and due, and all partial results that are offered."""
         due = progress.sample is not None and progress.fraction is not None and progress.fraction >= self._next
         if not due and progress.partials is None:
             return
@@ -41,25 +41,25 @@ class Frames:
         engine.take_times()
 
     def finish(self, engine: Engine) -> tuple[Executed, PhaseTimes]:
-        """Return what executed the run, and its times without those of the pictures."""
+        """Return the executor of the run, and the run's times without those of the pictures."""
         executed = engine.executed
         if self._executed is not None and not executed.reason:
             executed = self._executed
         return executed, self._times + engine.take_times()
 
     def presented(self) -> Outputs:
-        """Return what was taken, where anything was.
+        """Return the pictures and partial results.
 
         Returns
         -------
         mapping of str to array
-            `frames`, shape (pictures, columns), and `captions`, lines in UTF-8. `partials K` for K = 0, 1 ...: the
-            outline of the results that the launches left which came first, second ...; `partial counts`: how many.
+            `frames`, shape (pictures, columns), and `captions`, lines in UTF-8. `partials K` for K = 0, 1, ...:
+            outline of the partial results after the K-th launch that has any; `partial counts`: how many each has.
         """
-        made: dict[str, Array] = {f"partials {number}": outline(each) for number, each in enumerate(self._partials)}
+        arrays: dict[str, Array] = {f"partials {number}": outline(each) for number, each in enumerate(self._partials)}
         if self._partials:
-            made["partial counts"] = np.array([each.size for each in self._partials])
+            arrays["partial counts"] = np.array([each.size for each in self._partials])
         if self._pictures:
-            made["captions"] = np.frombuffer("\n".join(self._captions).encode(), np.uint8)
-            made["frames"] = np.stack(self._pictures)
-        return made
+            arrays["captions"] = np.frombuffer("\n".join(self._captions).encode(), np.uint8)
+            arrays["frames"] = np.stack(self._pictures)
+        return arrays

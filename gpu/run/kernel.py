@@ -1,4 +1,4 @@
-"""Launches of kernels that no pattern declares, on the simulator."""
+"""Launches of kernels outside any pattern, on the simulator."""
 
 from __future__ import annotations
 
@@ -24,50 +24,51 @@ from gpu.stepping.recording import Recording
 Array = npt.NDArray[Any]
 
 MAXIMUM_STEPS = 20_000
-"""Rounds of loops after which a kernel counts as endless."""
+"""Loop-iteration limit, after which a kernel counts as endless."""
 _ORDERED_THREADS = 4096
-"""A launch of more threads runs in one order alone: the others take as long again."""
+"""A launch of more threads runs in one schedule only: each further schedule takes as long again."""
 
 
 def run_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], Simulated]:
-    """Run a kernel, and return its arrays by the arguments' numbers, and what else came of it.
+    """Run a kernel; return its arrays by argument number, and the check, output and counts.
 
     Raises
     ------
     InputError
-        Where arguments do not fit the kernel's parameters.
+        The arguments do not fit the kernel's parameters.
     KernelError
-        Where the text does not compile, has no such kernel, or the launch is one that no GPU takes.
+        The text does not compile or has no such kernel, or the launch is not valid on any GPU.
     """
     simulation = _simulate(launch)
     return _arrays(simulation), _simulated(simulation, launch)
 
 
 def count_kernel(launch: KernelLaunch) -> tuple[dict[str, Array], CountedLaunch]:
-    """Run a kernel, and return its arrays by the arguments' numbers, and what all of the launch does.
+    """Run a kernel; return its arrays by argument number, and the counts of the whole launch.
 
     Raises
     ------
     InputError, KernelError
-        As of `run_kernel`, and where a mistake ended the launch: what it had done by then says nothing.
+        As in `run_kernel`, and if an error aborts the launch, whose counts would be incomplete.
     """
     simulation = _simulate(launch)
     if simulation.ended:
-        found = simulation.findings[0]
-        raise LaunchError(found.message, position=found.positions[0] if found.positions else None, kind=found.kind)
+        finding = simulation.findings[0]
+        position = finding.positions[0] if finding.positions else None
+        raise LaunchError(finding.message, position=position, kind=finding.kind)
     threads = math.prod(launch.grid) * math.prod(launch.block)
-    counted = CountedLaunch(
+    counted_launch = CountedLaunch(
         RunCounts(f"{threads} threads", 1, "launch", 0, **summed(simulation.counters.total)),
         mistakes_of(simulation.findings, launch.file),
         simulation.simulated_ms,
     )
-    return _arrays(simulation), counted
+    return _arrays(simulation), counted_launch
 
 
 def record_kernel(launch: KernelLaunch, schedule: str) -> Recording:
-    """Run a kernel and record every step of it; errors as of `run_kernel`."""
+    """Run a kernel and record every step; raises the errors of `run_kernel`."""
     trace = _simulate(launch, schedule=schedule, traced=True).trace
-    assert trace is not None, "it was asked for"
+    assert trace is not None, "requested with traced=True"
     return Recording.of_launch(trace, {Path(launch.file).name: launch.text})
 
 
@@ -103,17 +104,17 @@ def _simulated(simulation: Simulation, launch: KernelLaunch) -> Simulated:
 
 
 def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
-    """Return what was found; of a small launch also what other orders gave, and what mends a race."""
+    """Return the findings; for a small launch also the schedules with other results and a fix for a race."""
     findings = simulation.findings
     mistakes = mistakes_of(findings, launch.file)
     small = math.prod(launch.grid) * math.prod(launch.block) <= _ORDERED_THREADS
     orders = ORDERS if small and not simulation.ended else ()
 
-    def gives_another(schedule: str) -> bool:
+    def result_differs_in(schedule: str) -> bool:
         other = _simulate(launch, schedule=schedule)
-        return not all(alike(one, other.arrays[number]) for number, one in simulation.arrays.items())
+        return not all(alike(array, other.arrays[number]) for number, array in simulation.arrays.items())
 
-    def mends(text: str) -> bool:
+    def is_fixed_by(text: str) -> bool:
         try:
             return not _simulate(replace(launch, text=text)).findings
         except KernelError:
@@ -124,8 +125,8 @@ def _check(simulation: Simulation, launch: KernelLaunch) -> Check:
         diagnostics=diagnostics_of(findings, launch.text, Path(launch.file), simulation.warnings),
         ended=simulation.ended,
         orders=orders,
-        differing=tuple(schedule for schedule in orders if gives_another(schedule)),
-        remedy=remedy_of(findings, mistakes, launch.text, mends) if small else None,
+        differing=tuple(schedule for schedule in orders if result_differs_in(schedule)),
+        remedy=remedy_of(findings, mistakes, launch.text, is_fixed_by) if small else None,
     )
 
 
@@ -134,5 +135,5 @@ def _arrays(simulation: Simulation) -> dict[str, Array]:
 
 
 def _plain(array: Array) -> Array:
-    """Return an array as one that can be shared: of structs their bytes."""
+    """Return an array that can be shared: structs as their bytes."""
     return array.reshape(-1).view(np.uint8) if array.dtype.names is not None else array

@@ -1,4 +1,4 @@
-"""What the lines of kernels' files became in machine code."""
+"""Machine code of each source line of a kernel file."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from gpu.timing.sass.lines import machine_lines
 
 
 def line_codes(kernels: Mapping[tuple[str, str], MachineKernel]) -> dict[str, dict[int, LineCode]]:
-    """Return what each line of each file became, in all kernels together.
+    """Return the machine code per file and line, summed over all kernels.
 
     Parameters
     ----------
     kernels : mapping
-        What the assembler made of each, by its file and its name.
+        The assembler's output for each kernel, by the kernel's file and name.
     """
-    found: dict[str, dict[int, Counter[str]]] = {}
+    opcodes_by_line: dict[str, dict[int, Counter[str]]] = {}
     local: Counter[tuple[str, int]] = Counter()
     for (file, _), code in kernels.items():
         for each in machine_lines(code.instructions):
-            found.setdefault(file, {}).setdefault(each.line, Counter()).update(each.opcodes)
+            opcodes_by_line.setdefault(file, {}).setdefault(each.line, Counter()).update(each.opcodes)
             local[file, each.line] += each.local
     return {
         file: {
             line: LineCode(opcodes.total(), local[file, line], dict(opcodes.most_common()))
             for line, opcodes in lines.items()
         }
-        for file, lines in found.items()
+        for file, lines in opcodes_by_line.items()
     }

@@ -1,4 +1,4 @@
-"""One host program, or one launch, modeled: how long it would take on a GPU, and what would hold it back."""
+"""Model a host program or a launch: its time on a described GPU, and the limiting resource."""
 
 from __future__ import annotations
 
@@ -31,19 +31,20 @@ Extent = int | Sequence[int]
 
 @dataclass(frozen=True)
 class ModeledRun:
-    """What launches would take, in order.
+    """Modeled times of launches, in order.
 
     Parameters
     ----------
     gpu : GpuDescription
     launches : tuple of ModeledLaunch
-        At least one of a kernel, or there was nothing to do.
+        At least one has a kernel, unless nothing was launched.
     source : str
-        "sass" where the driver's assembler said the registers, else "ir".
+        "sass" if the registers are from the driver's assembler, else "ir".
     all_ran : bool
-        Whether every launch found what the ones before it left; otherwise some took too long to be run here.
+        Whether every launch was also executed; otherwise some took too long, and later launches read values that the
+        skipped ones should have written.
     pattern, variant : str
-        Whose launches they are; "" of a kernel that no pattern declares.
+        Names of the pattern and the variant; "" for a kernel outside any pattern.
     """
 
     gpu: GpuDescription
@@ -59,29 +60,29 @@ class ModeledRun:
 
     @property
     def breakdown(self) -> dict[str, float]:
-        """By what could have been the limit: the microseconds of all launches if it were the only one."""
-        found: dict[str, float] = {}
+        """Microseconds of all launches by resource, each as if it were the only limit."""
+        total: dict[str, float] = {}
         for launch in self.launches:
             parts = {"launch": launch.time_us} if launch.estimate is None else launch.estimate.breakdown
             for name, amount in parts.items():
-                found[name] = found.get(name, 0.0) + amount
-        return found
+                total[name] = total.get(name, 0.0) + amount
+        return total
 
     @property
     def bound_by(self) -> str:
-        """What all launches together wait for most."""
+        """The limiting resource of all launches together."""
         breakdown = self.breakdown
         return max(breakdown, key=lambda name: breakdown[name], default="launch")
 
     @property
     def error(self) -> validation.KnownError | None:
-        """What is known of how far such times are from measured ones; None where nothing is."""
-        known = validation.find(self.gpu.key, self.source) if self.gpu.validated else None
-        return known.error(self.pattern, self.variant) if known is not None else None
+        """The known error of such modeled times compared with measured ones; None if it is unknown."""
+        errors = validation.find(self.gpu.key, self.source) if self.gpu.validated else None
+        return errors.error(self.pattern, self.variant) if errors is not None else None
 
     @property
     def machine_kernels(self) -> dict[tuple[str, str], MachineKernel]:
-        """What the assembler made of each kernel, by its file and its name; nothing where there is no assembler."""
+        """The assembler's output for each kernel, by its file and name; empty without an assembler."""
         return {(each.file, each.kernel): each.code for each in self.launches if each.code is not None}
 
     @property
@@ -90,7 +91,7 @@ class ModeledRun:
         return max(kernels, key=lambda launch: launch.time_us, default=None)
 
     def data(self) -> dict[str, Any]:
-        """Return it as JSON takes it. Occupancy, registers and blocks are those of the longest launch."""
+        """Return the figures as JSON data. Occupancy, registers and blocks are those of the longest launch."""
         error = self.error
         estimates = [launch.estimate for launch in self.launches if launch.estimate is not None]
         longest = self.longest
@@ -150,15 +151,15 @@ class ModeledRun:
         }
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return it as lines of a name and a text."""
+        """Return the figures as rows of a name and a text."""
         data = self.data()
         occupancy = data["occupancy"]
         error = self.error
         checked = "compared with a real one" if self.gpu.validated else "never compared with a real one"
-        sure = f", {error.words}" if error is not None else ""
+        accuracy = f", {error.words}" if error is not None else ""
         rows = [
             ("GPU", f"{self.gpu.name}, as described: {checked}"),
-            ("time", f"{_microseconds(self.time_us)} (modeled{sure})"),
+            ("time", f"{_microseconds(self.time_us)} (modeled{accuracy})"),
             ("launches", f"{len(self.launches)}"),
             ("bound by", self.bound_by),
             (
@@ -177,7 +178,7 @@ class ModeledRun:
         ]
         if not self.all_ran:
             rows.append(
-                ("values", "some launches were too long to be run here: later ones did not find what they left")
+                ("values", "some launches took too long to execute here; later launches did not read their results")
             )
         return rows
 
@@ -203,32 +204,32 @@ def model_pattern(
     inputs : mapping
     params : mapping
     gpu : str
-        A key, or a file that describes one.
+        Name of a description, or a file with one.
     sources : mapping or None
-        Kernel files' texts that replace the project's.
+        Kernel texts by file name that replace the project's.
     pattern : str
-        Whose variant it is, of which errors are known.
+        Name of the variant's pattern, by which the known error of the model is found.
     supposed : Supposed
-        What the GPU has otherwise.
+        Changes to the GPU's description.
 
     Raises
     ------
     InputError
-        There is no such GPU, or the variant does not take the inputs.
+        There is no such GPU, or the inputs are not valid for the variant.
     KernelError
-        The kernel does what the model does not follow, or there is no compiler.
+        The timing model does not support the kernel, or there is no compiler.
     """
-    described = supposed.of(find_gpu(gpu))
-    with closing(modeled_program(variant, inputs, params, ModelingEngine(described), sources)) as engine:
-        return ModeledRun(described, tuple(engine.launches), engine.source, engine.all_ran, pattern, variant.name)
+    description = supposed.of(find_gpu(gpu))
+    with closing(modeled_program(variant, inputs, params, ModelingEngine(description), sources)) as engine:
+        return ModeledRun(description, tuple(engine.launches), engine.source, engine.all_ran, pattern, variant.name)
 
 
 def modeled_program(
     variant: Variant, inputs: Inputs, params: Params, engine: ModelingEngine, sources: Mapping[str, str] | None = None
 ) -> ModelingEngine:
-    """Run a variant's host program on an engine that models; errors as of `model_pattern`."""
+    """Run a variant's host program on a modeling engine; raises the errors of `model_pattern`."""
     if variant.library:
-        raise InputError(f"{variant.title} is a library's routine, whose kernels are not here to be modeled.")
+        raise InputError(f"{variant.title} is a library routine, whose kernels are not available to the timing model.")
     if obstacle := variant.missing(engine.device) or variant.obstacle(inputs, params):
         raise InputError(obstacle)
     engine.sources.update(sources or {})
@@ -238,9 +239,11 @@ def modeled_program(
 
 
 def refuse_textures(launch: KernelLaunch) -> None:
-    """Raise KernelError where a launch of a file's kernel binds texture references."""
+    """Raise KernelError if a launch of a file's kernel binds texture references."""
     if launch.textures:
-        raise KernelError(f"{launch.kernel} reads texture references, which the model does not follow in files.")
+        raise KernelError(
+            f"{launch.kernel} reads texture references, which the timing model does not support in files."
+        )
 
 
 def model_kernel(
@@ -258,21 +261,21 @@ def model_kernel(
     constants: Mapping[str, Any] | None = None,
     supposed: Supposed = AS_DESCRIBED,
 ) -> ModeledRun:
-    """Model one launch of a kernel; parameters as of `gpu.kernel.simulate.simulate` and of `model_pattern`."""
-    described = supposed.of(find_gpu(gpu))
+    """Model one launch of a kernel; parameters as in `gpu.kernel.simulate.simulate` and `model_pattern`."""
+    description = supposed.of(find_gpu(gpu))
     bound = bound_launch(
-        file, text, kernel, grid, block, arguments, described,
+        file, text, kernel, grid, block, arguments, description,
         shared_bytes=shared_bytes, defines=defines, include_dirs=include_dirs, constants=constants,
     )  # fmt: skip
     estimate = bound.file.estimate(bound.name, bound.shape, bound.values)
     code = bound.file.machine_kernel(bound.name)
     launch = ModeledLaunch(kernel, bound.shape.grid, bound.shape.block, estimate.time_us, estimate, file.name, code)
-    return ModeledRun(described, (launch,), bound.file.source, all_ran=True)
+    return ModeledRun(description, (launch,), bound.file.source, all_ran=True)
 
 
 @dataclass(frozen=True, eq=False)
 class BoundLaunch:
-    """A launch of a kernel that is ready to be modeled: its file, its name there, its extents and its arguments."""
+    """A kernel launch that is ready to be modeled: file, kernel name, shape and argument values."""
 
     file: ModeledFile
     name: str
@@ -295,32 +298,32 @@ def bound_launch(
     constants: Mapping[str, Any] | None = None,
     lines: bool = False,
 ) -> BoundLaunch:
-    """Return a launch that is ready to be modeled; parameters as of `model_kernel`, `lines` as of `modeled_file`."""
-    known = host_launch(text, kernel, defines)
+    """Return a launch that is ready to be modeled; parameters as in `model_kernel`, `lines` as in `modeled_file`."""
+    file_launch = host_launch(text, kernel, defines)
     extents: list[tuple[int, int, int]] = []
-    for option, wanted, found in (("--grid", grid, known.grid), ("--block", block, known.block)):
-        chosen = found if wanted is None else wanted
+    for option, requested, default in (("--grid", grid, file_launch.grid), ("--block", block, file_launch.block)):
+        chosen = default if requested is None else requested
         if chosen is None:
-            raise known.missing(kernel, file.name, option)
+            raise file_launch.missing(kernel, file.name, option)
         extents.append(_three(chosen))
     if "@" in kernel:
-        raise InputError(f"{kernel} cannot be modeled: the model tells kernels by their names, not by their lines.")
+        raise InputError(f"{kernel} cannot be modeled: the timing model finds kernels by name, not by line.")
     macros = dict(defines or {})
     module = SimulatedModule(text, file, macros, include_dirs, tolerant=True)
     simulated = module.kernel(kernel)
-    shape = GridShape(extents[0], extents[1], (known.shared_bytes or 0) if shared_bytes is None else shared_bytes)
+    shape = GridShape(extents[0], extents[1], (file_launch.shared_bytes or 0) if shared_bytes is None else shared_bytes)
     simulated.check(shape.grid, shape.block, shape.shared_bytes)
     bound = bind(kernel, arguments, simulated.parameters)
     if any(isinstance(value, Texture) for value in bound.values):
-        raise KernelError(f"{kernel} takes a texture object, which the model does not follow in files.")
+        raise KernelError(f"{kernel} takes a texture object, which the timing model does not support in files.")
     keep = f"\nnamespace {{ [[maybe_unused]] void *kept_for_the_model() {{ return (void *){kernel}; }} }}\n"
-    whole = text + (keep if "<" in kernel else "")
+    full_text = text + (keep if "<" in kernel else "")
     folders = [file.resolve().parent, *include_dirs]
-    modeled = modeled_file(whole, gpu, macros, folders, file.name, module, lines=lines)
-    for name, given in (constants or {}).items():
+    modeled = modeled_file(full_text, gpu, macros, folders, file.name, module, lines=lines)
+    for name, value in (constants or {}).items():
         if name not in module.variables:
             raise KernelError(f"There is no variable {name!r} in {file.name}.")
-        modeled.set_variable(name, variable_of(name, given, module.variables[name]))
+        modeled.set_variable(name, variable_of(name, value, module.variables[name]))
     values = [value if isinstance(value, np.ndarray | np.generic) or value is None else None for value in bound.values]
     return BoundLaunch(modeled, re.sub(r"\s", "", kernel), shape, values)
 

@@ -1,4 +1,4 @@
-"""What the window asks of the timing model, carried out: figures as plain data, with what holds a run back in words."""
+"""Execute the window's requests to the timing model; return figures as plain data, with the limiting resource."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gpu.run.sized import opened
 
 _NAMES = {"memory": "DRAM", "last cache": "L2"}
 _ON_CHIP = "first cache and shared memory"
-"""L1 and shared memory are one unit: a cycle takes a line of the one or a pass of the other."""
+"""L1 and shared memory are one unit: in each cycle it processes an L1 line or a pass over shared memory."""
 
 
 def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
-    """Model a variant's host program; errors as of `gpu.run.model.model_pattern`."""
+    """Model a variant's host program; raises the errors of `gpu.run.model.model_pattern`."""
     pattern = find_pattern(request.pattern)
     variant = pattern.variant(request.variant)
     params = pattern.check(request.params)
@@ -48,7 +48,7 @@ def model_of_pattern(request: ModelPattern, tell: Tell) -> ModeledTime:
 
 
 def model_of_kernel(request: ModelKernel) -> ModeledTime:
-    """Model a launch of any kernel; errors as of `gpu.run.model.model_kernel`."""
+    """Model a launch of any kernel; raises the errors of `gpu.run.model.model_kernel`."""
     launch = request.launch
     refuse_textures(launch)
     run = model_kernel(
@@ -69,29 +69,40 @@ def model_of_kernel(request: ModelKernel) -> ModeledTime:
     return summary(run, operations, counted=True)
 
 
-_kept: dict[Hashable, Inputs] = {}
+_cached_inputs: dict[Hashable, Inputs] = {}
 
 
 def _inputs(pattern: Pattern, request: ModelPattern, params: Params) -> Inputs:
-    """Return what a variant runs on. The newest are kept: a ladder's variants are modeled one after the other."""
-    shown = tuple((name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in params.items())
-    given = tuple((name, handle.path) for name, handle in request.inputs.items())
-    key = pattern.name, shown, given, request.seed, request.side
-    if key not in _kept:
-        _kept.clear()
-        _kept[key] = pattern.inputs(opened(request.inputs, request.side), params, request.seed)
-    return _kept[key]
+    """Return a variant's inputs. The last ones are cached: a ladder's variants are modeled one after the other."""
+    values = tuple(
+        (name, value.tobytes() if isinstance(value, np.ndarray) else value) for name, value in params.items()
+    )
+    paths = tuple((name, handle.path) for name, handle in request.inputs.items())
+    key = pattern.name, values, paths, request.seed, request.side
+    if key not in _cached_inputs:
+        _cached_inputs.clear()
+        _cached_inputs[key] = pattern.inputs(opened(request.inputs, request.side), params, request.seed)
+    return _cached_inputs[key]
 
 
 def _operations(pattern: Pattern, variant: Variant, inputs: Inputs, request: ModelPattern, tell: Tell) -> float:
-    """Return the operations on data, as many for each element as are counted on a small part of the input."""
+    """Return the operations on data: those per element on a small part of the input, times the elements."""
     counts = count_pattern(pattern, variant, inputs, request.params, tell, sources=request.sources, seed=request.seed)
     elements = max((array.size for name, array in inputs.items() if name in ("image", "values", "text")), default=0)
     return counts.per_element(counts.operations) * elements
 
 
 def summary(run: ModeledRun, operations: float, *, counted: bool) -> ModeledTime:
-    """Return a run's figures as plain data."""
+    """Return a run's figures as plain data.
+
+    Parameters
+    ----------
+    run : ModeledRun
+    operations : float
+        Operations on data.
+    counted : bool
+        Whether `operations` was counted instead of declared.
+    """
     estimates = [launch.estimate for launch in run.launches if launch.estimate is not None]
     limits = dict.fromkeys(LIMITS, 0.0)
     for launch in run.launches:
@@ -141,19 +152,19 @@ def summary(run: ModeledRun, operations: float, *, counted: bool) -> ModeledTime
 
 
 def _limits(launch: ModeledLaunch, run: ModeledRun) -> dict[str, float]:
-    """Return a launch's limits by the names that are shown."""
+    """Return a launch's limits by their displayed names."""
     estimate = launch.estimate
     if estimate is None:
         return {"launch": launch.time_us}
-    found = {_NAMES.get(name, name): amount for name, amount in estimate.breakdown.items()}
-    on_chip = found.pop(_ON_CHIP, 0.0)
+    limits = {_NAMES.get(name, name): amount for name, amount in estimate.breakdown.items()}
+    on_chip = limits.pop(_ON_CHIP, 0.0)
     active = min(estimate.of_blocks, run.gpu.multiprocessors)
     shared = min(on_chip, estimate.shared_passes / max(active, 1) / run.gpu.clock_ghz / 1e3)
-    return {**found, "shared": shared, "L1": on_chip - shared}
+    return {**limits, "shared": shared, "L1": on_chip - shared}
 
 
 def _load_us(run: ModeledRun) -> float:
-    """Return how long a multiprocessor's warps wait for memory, one wave of blocks after the other, in all launches."""
+    """Return how long a multiprocessor's warps wait for memory in all launches, wave by wave."""
     total = 0.0
     for launch in run.launches:
         if (estimate := launch.estimate) is not None:
@@ -164,17 +175,17 @@ def _load_us(run: ModeledRun) -> float:
 
 
 def _kernels(launches: Sequence[ModeledLaunch]) -> tuple[KernelTime, ...]:
-    """Return launches of the same kernel in the same blocks as one, the longest first."""
-    alike: dict[tuple[str, tuple[int, ...]], list[ModeledLaunch]] = {}
+    """Return the launches grouped by kernel and block size, the longest group first."""
+    groups: dict[tuple[str, tuple[int, ...]], list[ModeledLaunch]] = {}
     for launch in launches:
         if launch.estimate is not None:
-            alike.setdefault((launch.kernel, launch.block), []).append(launch)
-    made = []
-    for (kernel, block), group in alike.items():
+            groups.setdefault((launch.kernel, launch.block), []).append(launch)
+    times = []
+    for (kernel, block), group in groups.items():
         first = max(group, key=lambda launch: launch.time_us)
         estimate = first.estimate
         assert estimate is not None
-        made.append(
+        times.append(
             KernelTime(
                 kernel,
                 first.grid,
@@ -189,4 +200,4 @@ def _kernels(launches: Sequence[ModeledLaunch]) -> tuple[KernelTime, ...]:
                 first.code.spilled_bytes if first.code is not None else 0,
             )
         )
-    return tuple(sorted(made, key=lambda each: -each.time_us))
+    return tuple(sorted(times, key=lambda each: -each.time_us))

@@ -1,4 +1,4 @@
-"""A run that was right, run again for its time: warm, as its first run pays for what no later one does."""
+"""Repeat a verified run for its time: warm, since the first run includes one-time costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpu.engines.base import Engine, PhaseTimes
 REPETITIONS = 9
 FEWEST = 3
 BUDGET_S = 1.0
-"""Seconds after which no further repetition begins; a run that took longer by itself is not repeated."""
+"""Seconds after which no repetition starts; a run that took longer than this is not repeated."""
 
 
 def repeat(
@@ -23,24 +23,24 @@ def repeat(
     ----------
     engine : Engine
     once : callable
-        Runs the host program to its end; what comes of it is not looked at.
+        Runs the host program to its end; the result is ignored.
     first : PhaseTimes
-        Of the run whose result was looked at: the only one where that took long.
+        Times of the verified run; returned alone if that took long.
     clock : callable
         Returns seconds.
 
     Returns
     -------
     list of PhaseTimes
-        Each launch timed apart.
+        Each launch timed separately.
     PhaseTimes or None
-        Of one more repetition whose launches follow each other, where there are several.
+        One more repetition without gaps between launches, if there are several.
     """
     if first.upload + first.kernel + first.download > 1e3 * BUDGET_S:
         return [first], None
-    begun = clock()
+    start = clock()
     warm: list[PhaseTimes] = []
-    while len(warm) < FEWEST or (len(warm) < REPETITIONS and clock() - begun < BUDGET_S):
+    while len(warm) < FEWEST or (len(warm) < REPETITIONS and clock() - start < BUDGET_S):
         engine.take_times()
         once()
         warm.append(engine.take_times())
@@ -55,7 +55,7 @@ def repeat(
 
 
 def phases_of(warm: list[PhaseTimes]) -> PhaseTimes:
-    """Return each phase's median."""
+    """Return the median of each phase."""
     return PhaseTimes(
         median(times.upload for times in warm),
         median(times.kernel for times in warm),

@@ -1,4 +1,4 @@
-"""What a request hands over, as what runs takes it: images of any size, made of one that is there."""
+"""Open a request's input arrays, and resize images by cutting or repeating them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gpu.messages.shared_arrays import SharedArray
 
 
 def opened(handed: Mapping[str, SharedArray], side: int) -> Inputs:
-    """Return the arrays that a request hands over, an image among them with so many rows and columns."""
+    """Open a request's arrays; a nonzero `side` makes an image square with that many rows and columns."""
     return of_side({name: handle.open() for name, handle in handed.items()}, side)
 
 
 def of_side(inputs: Inputs, side: int) -> Inputs:
-    """Return inputs whose image has so many rows and columns, cut or repeated; with 0, and without one, as they are."""
+    """Cut or repeat an image to `side` rows and columns; return inputs unchanged for side 0 or without an image."""
     if not side or "image" not in inputs:
         return inputs
     image = inputs["image"]

@@ -1,4 +1,4 @@
-"""When the warps of a run would issue on a GPU: one of its launches, on one multiprocessor."""
+"""Modeled timelines of warps: when they issue on one multiprocessor, for one launch of a run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gpu.timing.gpus import find_gpu
 
 
 def pattern_timelines(request: TimelinePattern) -> RunTimelines:
-    """Model a variant's host program, and keep the timelines of the launch that is asked for.
+    """Model a variant's host program; return the timelines of the requested launch, or of the longest.
 
     Raises
     ------
     InputError
-        Where inputs and parameters are not ones that the pattern takes, or there is no such GPU or launch.
+        The inputs or parameters are not valid for the pattern, or there is no such GPU or launch.
     KernelError
-        Where a kernel does not compile, or does what the model does not follow.
+        A kernel does not compile, or the timing model does not support it.
     """
     pattern = find_pattern(request.pattern)
     variant = pattern.variant(request.variant)
@@ -36,10 +36,10 @@ def pattern_timelines(request: TimelinePattern) -> RunTimelines:
     inputs = pattern.inputs(inputs, params, request.seed)
     if not variant.library:
         accept(pattern, variant, inputs, params)
-    wanted = LONGEST if request.launch is None else request.launch
-    with closing(modeled_program(variant, inputs, params, ModelingEngine(gpu, wanted), request.sources)) as engine:
+    chosen = LONGEST if request.launch is None else request.launch
+    with closing(modeled_program(variant, inputs, params, ModelingEngine(gpu, chosen), request.sources)) as engine:
         if engine.timelines is None:
-            raise InputError(f"{variant.title} launches no such kernel here: there is nothing to be timed.")
+            raise InputError(f"{variant.title} has no such kernel launch here, so there are no timelines.")
         launches = tuple(
             ListedLaunch(place, each.kernel, each.grid, each.block, each.time_us)
             for place, each in enumerate(engine.launches)
@@ -51,16 +51,16 @@ def pattern_timelines(request: TimelinePattern) -> RunTimelines:
 
 
 def kernel_timelines(launch: KernelLaunch, gpu: str) -> RunTimelines:
-    """Model a launch of any kernel, and keep its timelines; errors as of `gpu.run.model.model_kernel`."""
+    """Model a launch of any kernel; return its timelines. Raises the errors of `gpu.run.model.model_kernel`."""
     refuse_textures(launch)
-    described = find_gpu(gpu)
+    description = find_gpu(gpu)
     bound = bound_launch(
-        Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, described,
+        Path(launch.file), launch.text, launch.kernel, launch.grid, launch.block, launch.arguments, description,
         shared_bytes=launch.shared_bytes, defines=launch.defines, constants=launch.constants, lines=True,
         include_dirs=tuple(map(Path, launch.include_dirs)),
     )  # fmt: skip
-    found = bound.file.timelines(bound.name, bound.shape, bound.values)
-    listed = ListedLaunch(0, launch.kernel, bound.shape.grid, bound.shape.block, found.time_us)
+    timelines = bound.file.timelines(bound.name, bound.shape, bound.values)
+    listed = ListedLaunch(0, launch.kernel, bound.shape.grid, bound.shape.block, timelines.time_us)
     machine = bound.file.machine_kernel(bound.name)
     code = {} if machine is None else {(bound.file.name, bound.name): machine}
-    return RunTimelines(described.validated, (listed,), 0, found, line_codes(code))
+    return RunTimelines(description.validated, (listed,), 0, timelines, line_codes(code))

@@ -1,4 +1,4 @@
-"""Compare a result with its reference, a piece at a time so that large images need no further memory."""
+"""Compare a result with the reference result, in pieces, so that large images need little extra memory."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from gpu.messages.requests import Deviation
 Array = npt.NDArray[Any]
 
 CHUNK = 2**18
-"""Elements that are compared at a time."""
+"""Elements compared at a time."""
 
 
 def comparable(
     pattern: Pattern, variant: Variant, inputs: Inputs, params: Mapping[str, Any], outputs: Outputs
 ) -> tuple[Array, Array]:
-    """Return a variant's result, and what it should be, both as they are compared."""
-    ours = variant.comparable(params, outputs[pattern.result])
-    return ours, variant.comparable(params, pattern.reference(inputs, params))
+    """Return a variant's result and the reference result, both in the form in which they are compared."""
+    result = variant.comparable(params, outputs[pattern.result])
+    return result, variant.comparable(params, pattern.reference(inputs, params))
 
 
 def compare(result: Array, reference: Array, tolerance: float | Array | RoundingBound) -> tuple[Deviation, bool]:
-    """Compare a result with its reference.
+    """Compare a result with the reference result.
 
     Parameters
     ----------
@@ -39,27 +39,31 @@ def compare(result: Array, reference: Array, tolerance: float | Array | Rounding
     Returns
     -------
     deviation : Deviation
-        `max_abs`, and `max_rel`: the same divided by the reference's largest magnitude. Both are infinite where the
-        shapes differ or where either array holds a value that is not finite.
+        `max_abs`, and `max_rel`: `max_abs` divided by the reference's largest magnitude. Both are infinite if the
+        shapes differ or either array has a value that is not finite.
     verified : bool
-        Whether every element is within the tolerance.
+        Whether every element is within its tolerance.
     """
     worst = Deviation(np.inf, np.inf)
     if result.shape != reference.shape:
         return worst, False
     max_abs = scale = 0.0
     verified = True
-    of_each = (tolerance,) if isinstance(tolerance, np.ndarray) else ()
-    for ours, right, *allowed in _chunks(result, reference, *of_each):
-        exact = np.asarray(right, np.float64)
+    tolerances = (tolerance,) if isinstance(tolerance, np.ndarray) else ()
+    for part, reference_part, *tolerance_part in _chunks(result, reference, *tolerances):
+        exact = np.asarray(reference_part, np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
-            # An infinite or missing number on either side makes the sum so too, hence no separate passes for it.
-            off = np.abs(np.subtract(ours, exact, dtype=np.float64))
-        difference = float(off.max())
+            # An infinity or NaN on either side makes the difference infinite or NaN, so one pass is enough.
+            error = np.abs(np.subtract(part, exact, dtype=np.float64))
+        difference = float(error.max())
         if not np.isfinite(difference):
             return worst, False
-        most = tolerance.of(exact) if isinstance(tolerance, RoundingBound) else allowed[0] if allowed else tolerance
-        verified = verified and bool((off <= most).all())
+        limit: float | Array
+        if isinstance(tolerance, RoundingBound):
+            limit = tolerance.of(exact)
+        else:
+            limit = tolerance_part[0] if tolerance_part else tolerance
+        verified = verified and bool((error <= limit).all())
         max_abs = max(max_abs, difference)
         scale = max(scale, float(np.abs(exact).max()))
     max_rel = max_abs / scale if scale else (np.inf if max_abs else 0.0)
@@ -67,7 +71,7 @@ def compare(result: Array, reference: Array, tolerance: float | Array | Rounding
 
 
 def _chunks(*arrays: Array) -> Iterator[tuple[Array, ...]]:
-    """Yield matching pieces of arrays of the same shape, none of them empty."""
+    """Yield matching, non-empty pieces of arrays of the same shape."""
     if all(each.flags.c_contiguous for each in arrays):
         arrays = tuple(each.ravel() for each in arrays)
     rows, size = len(arrays[0]), arrays[0].size

@@ -1,7 +1,7 @@
-"""Which thread wrote an element of a run's result: it runs again on the simulator, its last launches block by block.
+"""Find the thread that wrote an element of a run's result: rerun on the simulator, then search the last launches.
 
-A block is found by machine code, which runs ever fewer blocks while the element's value changes among them; what that
-block's threads do is then watched in lockstep.
+Machine code narrows the search down to a block, by running ever fewer blocks while the element's value changes among
+them; that block's threads are then observed in lockstep.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from gpu.simulator.counting.writers import SeenWrite, Writers
 from gpu.stepping.recording import Recording
 
 SECONDS = 2.0
-"""How long the run may take, and how long the search: somebody waits."""
+"""Time limit of the rerun, and of the search: a user is waiting."""
 _MOST_OPERATIONS = 1e11
-"""Operations of a run that machine code here takes some seconds for: a longer one is not begun."""
+"""Operations that take machine code here several seconds; longer runs are not started."""
 
 
 class _OutOfTimeError(Exception):
-    """The search has had its time."""
+    """The time limit is exceeded."""
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What was seen of the writes to an element in one launch; `whole`: of all its blocks."""
+class _LaunchWrites:
+    """Writes to an element in one launch; `whole` tells whether all of its blocks were observed."""
 
     first: SeenWrite
     last: SeenWrite
@@ -51,43 +51,45 @@ class _Found:
 
 
 def find_writer(request: FindWriter, tell: Tell, seconds: float = SECONDS) -> WrittenElement:
-    """Return who wrote an element last.
+    """Return the last writer of an element.
 
     Parameters
     ----------
     request : FindWriter
     tell : callable
     seconds : float
-        How long the run may take, compilers left out, and how long the search.
+        Time limit of the rerun, without compiling, and of the search.
 
     Raises
     ------
     InputError
-        Where the run is not one that the pattern takes, or its result has no such element.
+        The run is not valid for the pattern, or its result has no such element.
     KernelError
-        Where a kernel does not compile, or fails while it runs.
+        A kernel does not compile or fails.
     """
     about = WrittenElement(request.output, request.element)
     with closing(RewindingEngine(request.device)) as engine:
         try:
             result = _run(engine, request, tell, seconds)
         except _OutOfTimeError:
-            return replace(about, unknown=f"It is not known: to run it again takes more than {seconds:g} s here.")
+            return replace(
+                about, unknown=f"The writer is unknown: to repeat the run takes more than {seconds:g} s here."
+            )
         about = replace(about, launches=engine.launches)
         origin = engine.origin(result, request.element)
         if origin is None:
-            return replace(about, unknown="No thread wrote it: the host program worked it out.")
-        tell(Progress(None, "looking for its thread"))
-        return _searched(engine, origin, about, time.monotonic() + seconds, seconds)
+            return replace(about, unknown="No thread wrote it: the host program computed it.")
+        tell(Progress(None, "searching for the thread"))
+        return _search_launches(engine, origin, about, time.monotonic() + seconds, seconds)
 
 
 def record_writer(request: StepWriter, tell: Tell) -> Recording:
-    """Return the recording of the block that wrote an element, at true size.
+    """Return the recording of the block that wrote an element, at the run's full size.
 
     Raises
     ------
     InputError, KernelError
-        As of `find_writer`.
+        As in `find_writer`.
     """
     writer = request.writer
     with (
@@ -98,7 +100,7 @@ def record_writer(request: StepWriter, tell: Tell) -> Recording:
         origin = engine.origin(result, request.find.element)
         launches = [each for each in engine.kept if isinstance(each, KeptLaunch) and each.number == writer.launch]
         if origin is None or not launches:
-            raise InputError("The launch that wrote it is not kept: it is one of too many.")
+            raise InputError("The launch that wrote it was not kept: there are too many launches.")
         (kept,) = launches
         tell(Progress(None, "recording its block"))
         rewound = Rewound(kept, lambda: None)
@@ -107,7 +109,7 @@ def record_writer(request: StepWriter, tell: Tell) -> Recording:
         module = tracing.build(kept.kernel.file, kept.kernel.defines)
         kernel = module.kernel(kept.kernel.name)
         for name, data in rewound.variables().items():
-            with suppress(KernelError):  # what lowering adds has a name of its own
+            with suppress(KernelError):  # lowering may add variables that the other module names differently
                 module.set_constant(name, data)
         buffers: dict[SimulatedBuffer, SimulatedBuffer] = {}
         for each in kept.arguments:
@@ -132,41 +134,41 @@ def record_writer(request: StepWriter, tell: Tell) -> Recording:
 
 
 def _run(engine: RewindingEngine, request: FindWriter, tell: Tell, seconds: float) -> np.ndarray[Any, Any]:
-    """Run the host program, and return its output."""
+    """Run the host program and return its output."""
     run = request.run
     pattern = find_pattern(run.pattern)
     variant = pattern.variant(run.variant)
     if variant.library:
-        raise InputError(f"No thread is known: {variant.library} is a library, which comes without its source.")
-    given = opened(run.inputs, run.side)
+        raise InputError(f"The thread is unknown: {variant.library} is a library without source code.")
+    arrays = opened(run.inputs, run.side)
     params = pattern.check(run.params)
-    inputs = pattern.inputs(given, params, run.seed)
+    inputs = pattern.inputs(arrays, params, run.seed)
     accept(pattern, variant, inputs, params)
     if pattern.cost(inputs, params).flops > _MOST_OPERATIONS:
         raise _OutOfTimeError
     engine.sources = dict(run.sources)
 
-    def told(progress: Progress) -> None:
+    def on_progress(progress: Progress) -> None:
         if engine.spent_s > seconds:
             raise _OutOfTimeError
         tell(progress)
 
-    outputs = drive(engine, variant, inputs, params, told)
+    outputs = drive(engine, variant, inputs, params, on_progress)
     result = outputs.get(request.output)
-    inside = result is not None and len(request.element) == result.ndim
+    has_rank = result is not None and len(request.element) == result.ndim
     if (
         result is None
-        or not inside
-        or not all(0 <= at < of for at, of in zip(request.element, result.shape, strict=True))
+        or not has_rank
+        or not all(0 <= index < size for index, size in zip(request.element, result.shape, strict=True))
     ):
         raise InputError(f"{request.output} of {pattern.title} has no element {request.element}.")
     return result
 
 
-def _searched(
+def _search_launches(
     engine: RewindingEngine, origin: Origin, about: WrittenElement, deadline: float, seconds: float
 ) -> WrittenElement:
-    """Look through the launches, the last one first."""
+    """Search the launches for the writer, the last launch first."""
 
     def on_progress() -> None:
         if time.monotonic() > deadline:
@@ -180,76 +182,82 @@ def _searched(
         if origin.buffer not in kept.arguments:
             continue
         try:
-            found = _in_launch(Rewound(kept, on_progress), origin, on_progress)
+            writes = _writes_in_launch(Rewound(kept, on_progress), origin, on_progress)
         except _OutOfTimeError:
-            who = "One thread alone runs" if kept.threads == 1 else "A block has too much to watch"
-            which = f"{kept.kernel.name}, launch {kept.number + 1} of {engine.launches}"
-            return replace(about, unknown=f"It is not found in {seconds:g} s. {who} in {which}.")
-        if found is not None:
+            reason = "A single thread runs" if kept.threads == 1 else "A block has too much work to observe"
+            launch = f"{kept.kernel.name}, launch {kept.number + 1} of {engine.launches}"
+            return replace(about, unknown=f"Not found in {seconds:g} s. {reason} in {launch}.")
+        if writes is not None:
             return replace(
                 about,
                 array=_name(kept, origin.buffer),
                 index=origin.start // origin.buffer.dtype.itemsize,
-                writer=_writer(found.last, kept, engine),
-                first=_writer(found.first, kept, engine),
-                writes=found.writes,
-                threads=found.threads,
-                blocks=found.blocks,
-                whole=found.whole,
+                writer=_writer(writes.last, kept, engine),
+                first=_writer(writes.first, kept, engine),
+                writes=writes.writes,
+                threads=writes.threads,
+                blocks=writes.blocks,
+                whole=writes.whole,
                 shape=origin.buffer.shape,
-                statements=found.statements,
+                statements=writes.statements,
             )
     if not engine.complete:
-        return replace(about, unknown="It is not found: there are too many launches to keep what all of them found.")
-    return replace(about, unknown="No thread wrote it: it is as the host program put it there.")
+        return replace(about, unknown="Not found: there are too many launches to keep the inputs of all of them.")
+    return replace(about, unknown="No thread wrote it: the host program put this value there.")
 
 
-def _in_launch(rewound: Rewound, origin: Origin, on_progress: Any) -> _Found | None:
-    """Return what a launch wrote to an element; None where it wrote nothing."""
+def _writes_in_launch(rewound: Rewound, origin: Origin, on_progress: Any) -> _LaunchWrites | None:
+    """Return a launch's writes to an element; None without any."""
     kept = rewound.kept
-    every = range(kept.blocks)
+    all_blocks = range(kept.blocks)
 
-    def watched(blocks: range) -> Writers:
+    def observe(blocks: range) -> Writers:
         watch = Writers(rewound.memory(origin.buffer), origin.start, origin.size, on_progress)
         rewound.watch(blocks, watch)
         return watch
 
     if not kept.compiled or kept.blocks == 1:
-        return _found(watched(every), len(every), whole=True)
+        return _summarize(observe(all_blocks), len(all_blocks), whole=True)
     start = rewound.save()
-    block = _first_to_change(rewound, origin)
-    one = _found(watched(range(block, block + 1)), 1, whole=False)
-    alone = one is not None and not one.last.atomic and _stays(rewound, origin, range(block + 1, kept.blocks))
-    if one is not None and alone:
-        return one
+    block = _first_changing_block(rewound, origin)
+    block_writes = _summarize(observe(range(block, block + 1)), 1, whole=False)
+    is_last = (
+        block_writes is not None
+        and not block_writes.last.atomic
+        and _is_unchanged_by(rewound, origin, range(block + 1, kept.blocks))
+    )
+    if block_writes is not None and is_last:
+        return block_writes
     rewound.restore(start)
     try:
-        return _found(watched(every), len(every), whole=True)
+        return _summarize(observe(all_blocks), len(all_blocks), whole=True)
     except _OutOfTimeError:
-        if one is None:
+        if block_writes is None:
             raise
-        return one
+        return block_writes
 
 
-def _found(watch: Writers, blocks: int, *, whole: bool) -> _Found | None:
+def _summarize(watch: Writers, blocks: int, *, whole: bool) -> _LaunchWrites | None:
     if watch.first is None or watch.last is None:
         return None
-    return _Found(watch.first, watch.last, watch.writes, watch.threads, watch.blocks, whole, watch.statements // blocks)
+    return _LaunchWrites(
+        watch.first, watch.last, watch.writes, watch.threads, watch.blocks, whole, watch.statements // blocks
+    )
 
 
-def _held(rewound: Rewound, origin: Origin) -> bytes:
+def _element_bytes(rewound: Rewound, origin: Origin) -> bytes:
     return rewound.memory(origin.buffer)[origin.start : origin.start + origin.size].tobytes()
 
 
-def _first_to_change(rewound: Rewound, origin: Origin) -> int:
-    """Return the first block that changes an element, and leave all as it is before that block; else the last one."""
-    before = _held(rewound, origin)
+def _first_changing_block(rewound: Rewound, origin: Origin) -> int:
+    """Return the first block that changes an element, else the last one; leave the memory as before that block."""
+    before = _element_bytes(rewound, origin)
     low, high = 0, rewound.kept.blocks
     while high - low > 1:
         middle = (low + high) // 2
         saved = rewound.save()
         rewound.run(range(low, middle))
-        if _held(rewound, origin) == before:
+        if _element_bytes(rewound, origin) == before:
             low = middle
         else:
             high = middle
@@ -257,22 +265,22 @@ def _first_to_change(rewound: Rewound, origin: Origin) -> int:
     return low
 
 
-def _stays(rewound: Rewound, origin: Origin, blocks: range) -> bool:
-    """Whether an element is the same after some more blocks."""
-    before = _held(rewound, origin)
+def _is_unchanged_by(rewound: Rewound, origin: Origin, blocks: range) -> bool:
+    """Return whether an element is unchanged after further blocks."""
+    before = _element_bytes(rewound, origin)
     rewound.run(blocks)
-    return _held(rewound, origin) == before
+    return _element_bytes(rewound, origin) == before
 
 
 def _name(kept: KeptLaunch, buffer: SimulatedBuffer) -> str:
-    """Return what a kernel calls a buffer: the first parameter that points to it, as recordings have it."""
+    """Return a kernel's name of a buffer: the first parameter that points to it, as in recordings."""
     return kept.kernel.plain.lockstep.parameters[kept.arguments.index(buffer)][0]
 
 
 def _writer(seen: SeenWrite, kept: KeptLaunch, engine: RewindingEngine) -> Writer:
     file, line = seen.position.file, seen.position.line
     text = ""
-    with suppress(KernelError):  # a header from elsewhere has no text
+    with suppress(KernelError):  # the text of a header from elsewhere is not available
         lines = kernel_text(file, engine.sources).splitlines()
         text = lines[line - 1].strip() if line <= len(lines) else ""
     return Writer(

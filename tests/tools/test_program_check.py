@@ -88,7 +88,7 @@ def test_the_page_counts_what_ran():
     assert "from the 100" in text
     assert "Right: `adam`." in text
     assert "no verdict for these arguments: `ace`." in text
-    assert "7 more of the sample did not run: the time for it was up." in text
+    assert "7 more of the sample did not run within the time limit." in text
     assert "| Rodinia | 1 | 3 | 2 | 66.7 % |" in text
     assert r"| a.cu | `h\<float>` | a.cu:3:1: not this |" in text
     without = program_check.page(Findings(), "2026-11-22")

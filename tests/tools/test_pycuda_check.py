@@ -35,7 +35,7 @@ def test_the_page_counts_what_ran(tmp_path):
     assert "`test_a.py` one: kernel.cu failed" in text
     assert "Of 4 examples 1 run to their end" in text
     assert "- `d.py` No module" in text
-    why = "needs the file of a matrix, and pymetis (IndexError: list index out of range)"
+    why = "needs a matrix file, and pymetis (IndexError: list index out of range)"
     assert f"- `e.py` x\n- `from-wiki/sparse_solve.py` {why}\n" in text
 
 

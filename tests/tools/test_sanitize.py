@@ -40,11 +40,11 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("said", "ended", "code", "told"),
     [
-        (CLEAN, 0, 0, "20 runs, 20 without a word, 0 with one that has no excuse"),
-        (RACE, 9, 1, "20 runs, 0 without a word, 20 with one that has no excuse"),
-        (BLIND, 9, 0, "softmax naive, racecheck: excused, only memcheck looks into kernels that launch kernels"),
+        (CLEAN, 0, 0, "20 runs, 20 clean, 0 with reports that are not excused"),
+        (RACE, 9, 1, "20 runs, 0 clean, 20 with reports that are not excused"),
+        (BLIND, 9, 0, "softmax naive, racecheck: excused, only memcheck supports kernels that launch kernels"),
         ("It could not start.", 1, 1, "softmax naive, memcheck: It could not start."),
-        (CLEAN, 1, 1, "20 runs, 0 without a word, 20 with one that has no excuse"),
+        (CLEAN, 1, 1, "20 runs, 0 clean, 20 with reports that are not excused"),
     ],
 )
 def test_each_word_without_an_excuse_is_a_failure(
@@ -58,7 +58,9 @@ def test_each_word_without_an_excuse_is_a_failure(
 
 def test_a_variant_that_is_wrong_by_design_may_be_found_out() -> None:
     (volatile,) = (each for each in find_pattern("reduction").variants if each.cautionary)
-    seen = sanitize.Watched("reduction", volatile.name, "racecheck", False, "RACECHECK SUMMARY: 10 hazards displayed")
+    seen = sanitize.SanitizerRun(
+        "reduction", volatile.name, "racecheck", False, "RACECHECK SUMMARY: 10 hazards displayed"
+    )
     assert sanitize.excuse(volatile, seen) == "wrong by design"
 
 

@@ -1,4 +1,4 @@
-"""What several devices are measured on: inputs that are made on them, and how a result is known to be right."""
+"""Cases of the benchmark of several devices: inputs generated on the devices, and checks of the results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gpu.patterns import find_pattern
 from gpu.run import verify
 
 WINDOW = 64
-"""So many elements of either end of a part of a result are looked at as they are."""
+"""Elements of either end of a part of a result that are compared exactly."""
 
 _MOST = 2**30
-"""Elements of a chunk: kernels count them by 32 bits, and go some beyond."""
+"""Most elements of a chunk: kernels use 32-bit indices, which can exceed the last element a little."""
 
 _MOST_KEYS = 2**29
 _STEPS = 4
@@ -28,7 +28,7 @@ _MASK = 2**64 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class MadeInput:
-    """An input of which every worker makes its rows on its device, as `value_of` has them.
+    """An input whose rows each worker generates on its device; `value_of` gives the same values.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class MadeInput:
         A row's shape.
     dtype : str
     bits : int
-        An element is so many bits of a number that looks random.
+        Bits of a pseudorandom number that are an element.
     salt : int
-        From which place on they are.
+        Index of the first element in the sequence of pseudorandom numbers.
     """
 
     rows: int
@@ -50,22 +50,22 @@ class MadeInput:
 
     @property
     def each(self) -> int:
-        """How many elements a row has."""
+        """Elements per row."""
         return math.prod(self.row)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """What is known of a result.
+    """Known properties of a result.
 
     Parameters
     ----------
     parts : tuple of PartFacts
-        Of one that stays on the devices, in order.
+        Parts of a result that stays on the devices, in order.
     arrays : mapping of str to array
-        Of one that is brought here.
+        A result that is gathered.
     total : int
-        The sum of the input, each element as so many bits.
+        Sum of the input's elements as unsigned integers.
     """
 
     parts: tuple[PartFacts, ...]
@@ -74,7 +74,7 @@ class CaseResult:
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """Numbers that hardly another result has, however it is divided."""
+        """A hash of the result that does not depend on its division into parts."""
         start = total = placed = 0
         for part in self.parts:
             total, placed = total + part.total, placed + part.placed + start * part.total
@@ -89,26 +89,25 @@ class ClusterCase:
     Parameters
     ----------
     name, work : str
-        What a size is given by, and what the table calls it.
+        Name for `--size`, and title in the table.
     pattern, variant : str
     params : mapping
     divided, beside : mapping of str to MadeInput
-        Inputs that are made on devices, as the pattern's program divides them.
+        Inputs generated on the devices: those that the pattern's program divides into chunks, and its second inputs.
     blank : mapping of str to (tuple of int, str)
-        Inputs whose values nobody reads: a row's shape, and the type.
+        Inputs whose values are never read: a row's shape, and the type.
     given : mapping of str to array
-        Inputs that are made here and read by workers.
+        Inputs generated in this process and read by workers.
     whole : mapping of str to array
         Inputs that every chunk has.
     chunks : int
-        The fewest.
+        The fewest chunks.
     steps : int
-        Of time; 0 where none passes.
-    stays : tuple of str
-        Outputs that stay on the devices; `comes` are brought here.
-    comes : tuple of str
+        Time steps; 0 for patterns without time.
+    stays, comes : tuple of str
+        Outputs that stay on the devices, and outputs that are gathered.
     right : callable
-        Whether a result is what it should be, as far as can be seen of it here.
+        Returns whether a result is correct, as far as its known properties show.
     """
 
     name: str
@@ -129,12 +128,12 @@ class ClusterCase:
 
     @property
     def rows(self) -> int:
-        """How many rows there are to divide."""
+        """Rows to divide."""
         return next((each.rows for each in self.divided.values()), 0) or len(next(iter(self.given.values())))
 
 
 def value_of(made: MadeInput, places: Array) -> Array:
-    """Return the elements at some places of an input, as the devices make them."""
+    """Return elements of an input by their indices, as the devices generate them."""
     bits = (places + made.salt).astype(np.uint32)
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         bits = (bits ^ bits >> np.uint32(shift)) * np.uint32(factor)
@@ -143,13 +142,13 @@ def value_of(made: MadeInput, places: Array) -> Array:
 
 
 def size_text(size: int) -> str:
-    """Return a number as people say it: a power of two as one."""
+    """Return a number as text, a large power of two as such."""
     power = size.bit_length() - 1
     return f"2^{power}" if size == 2**power and power > 13 else str(size)
 
 
 def reduction(n: int) -> ClusterCase:
-    """Return the sum of n elements."""
+    """Return the case of the sum of n elements."""
 
     def right(result: CaseResult) -> bool:
         return int(result.arrays["result"][0]) == _wrapped(result.total)
@@ -168,7 +167,7 @@ def reduction(n: int) -> ClusterCase:
 
 
 def scan(n: int) -> ClusterCase:
-    """Return the scan of n elements."""
+    """Return the case of the scan of n elements."""
     made = MadeInput(rows=n, row=(), dtype="int32", bits=32)
 
     def right(result: CaseResult) -> bool:
@@ -176,7 +175,7 @@ def scan(n: int) -> ClusterCase:
         for part in result.parts:
             first, last = end, end + part.count
             end = last
-            # Each element is the one before and one of the input more, from a part's end to the next one's beginning.
+            # Neighboring results differ by one element of the input, also across the border of two parts.
             for seen, start in ((np.append(before, part.head), first), (part.tail, last - part.tail.size + 1)):
                 steps = np.diff(seen.view(np.uint32)).view(np.int32)
                 if not np.array_equal(steps, value_of(made, np.arange(start, start + steps.size))):
@@ -198,7 +197,7 @@ def scan(n: int) -> ClusterCase:
 
 
 def sort(n: int) -> ClusterCase:
-    """Return the sort of n keys."""
+    """Return the case of sorting n keys."""
 
     def right(result: CaseResult) -> bool:
         ends = [(part.head[0], part.tail[-1]) for part in result.parts if part.count]
@@ -221,7 +220,7 @@ def sort(n: int) -> ClusterCase:
 
 
 def histogram(n: int) -> ClusterCase:
-    """Return the histogram of about n pixels."""
+    """Return the case of the histogram of about n pixels."""
     height, width = _sides(n)
 
     def right(result: CaseResult) -> bool:
@@ -243,7 +242,7 @@ def histogram(n: int) -> ClusterCase:
 
 
 def convolution(n: int) -> ClusterCase:
-    """Return the convolution of about n pixels."""
+    """Return the case of the convolution of about n pixels."""
     height, width = _sides(n)
     made = MadeInput(rows=height, row=(width,), dtype="float32", bits=8)
     pattern = find_pattern("convolution")
@@ -252,20 +251,21 @@ def convolution(n: int) -> ClusterCase:
     reach = pattern.distributed.halo(params)
 
     def filtered(row: int, first: int, last: int) -> Array:
-        """Return some columns of a row of the result, by the reference."""
+        """Return columns of a row of the reference result."""
         rows = slice(max(row - reach, 0), min(row + reach + 1, height))
         columns = slice(max(first - reach, 0), min(last + reach, width))
         places = np.arange(rows.start, rows.stop)[:, np.newaxis] * width + np.arange(columns.start, columns.stop)
         image = {"image": value_of(made, places), "maxval": np.array(255)}
-        found: Array = pattern.reference(image, params)
-        return found[row - rows.start, first - columns.start : last - columns.start]
+        reference: Array = pattern.reference(image, params)
+        return reference[row - rows.start, first - columns.start : last - columns.start]
 
     def right(result: CaseResult) -> bool:
-        allowed, row = 255 * 1e-5, 0
+        tolerance, row = 255 * 1e-5, 0
         for part in result.parts:
-            seen, end = min(WINDOW, width), row + part.count // width
-            off = part.head[:seen] - filtered(row, 0, seen), part.tail[-seen:] - filtered(end - 1, width - seen, width)
-            if not np.abs(off).max() <= allowed:
+            count, end = min(WINDOW, width), row + part.count // width
+            head, tail = filtered(row, 0, count), filtered(end - 1, width - count, width)
+            errors = part.head[:count] - head, part.tail[-count:] - tail
+            if not np.abs(errors).max() <= tolerance:
                 return False
             row = end
         return row == height
@@ -285,8 +285,8 @@ def convolution(n: int) -> ClusterCase:
 
 
 def matmul(side: int) -> ClusterCase:
-    """Return the product of matrices with so many rows and columns."""
-    # Whole numbers so small that every sum of products is exact, in whichever order.
+    """Return the case of the product of square matrices with `side` rows."""
+    # The elements are integers so small that every sum of products is exact in any order.
     a, b = (MadeInput(rows=side, row=(side,), dtype="float32", bits=3, salt=salt) for salt in (0, 3 * side * side))
 
     def row_of(row: int, columns: Array) -> Array:
@@ -297,9 +297,9 @@ def matmul(side: int) -> ClusterCase:
     def right(result: CaseResult) -> bool:
         row = 0
         for part in result.parts:
-            seen, end = min(WINDOW, side), row + part.count // side
-            first, last = row_of(row, np.arange(seen)), row_of(end - 1, np.arange(side - seen, side))
-            if not (np.array_equal(part.head[:seen], first) and np.array_equal(part.tail[-seen:], last)):
+            count, end = min(WINDOW, side), row + part.count // side
+            first, last = row_of(row, np.arange(count)), row_of(end - 1, np.arange(side - count, side))
+            if not (np.array_equal(part.head[:count], first) and np.array_equal(part.tail[-count:], last)):
                 return False
             row = end
         return row == side
@@ -319,15 +319,15 @@ def matmul(side: int) -> ClusterCase:
 
 
 def nbody(bodies: int, seed: int = 1) -> ClusterCase:
-    """Return steps of so many bodies."""
+    """Return the case of time steps of a number of bodies."""
     pattern = find_pattern("nbody")
     params = pattern.check({"preset": "plummer", "bodies": bodies, "steps": _STEPS})
     inputs = pattern.inputs({}, params, seed)
 
     def right(result: CaseResult) -> bool:
         variant = pattern.variant("split")
-        ours, exact = verify.comparable(pattern, variant, inputs, params, result.arrays)
-        return verify.compare(ours, exact, pattern.tolerance(inputs, params))[1]
+        computed, reference = verify.comparable(pattern, variant, inputs, params, result.arrays)
+        return verify.compare(computed, reference, pattern.tolerance(inputs, params))[1]
 
     return ClusterCase(
         name="nbody",
@@ -343,15 +343,15 @@ def nbody(bodies: int, seed: int = 1) -> ClusterCase:
 
 
 CASES: Mapping[str, Callable[[int], ClusterCase]] = {
-    made.__name__: made for made in (nbody, matmul, sort, scan, reduction, histogram, convolution)
+    case.__name__: case for case in (nbody, matmul, sort, scan, reduction, histogram, convolution)
 }
-"""By names: a size -> the case."""
+"""By name: a function of a size that returns the case."""
 
 
 def same(results: Sequence[CaseResult]) -> bool:
-    """Whether results are one and the same, bit for bit where they are whole numbers."""
-    whole = [each for each in results if each.parts]
-    return len({each.identity for each in whole}) <= 1
+    """Return whether results are equal, bit for bit where they consist of integers."""
+    with_parts = [each for each in results if each.parts]
+    return len({each.identity for each in with_parts}) <= 1
 
 
 def _wrapped(total: int) -> int:
@@ -359,6 +359,6 @@ def _wrapped(total: int) -> int:
 
 
 def _sides(n: int) -> tuple[int, int]:
-    """Return height and width of an image of so many pixels, or a few less."""
+    """Return height and width of an image of n pixels, or a few less."""
     width = 2 ** ((n.bit_length() - 1) // 2)
     return n // width, width

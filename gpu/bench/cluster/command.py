@@ -1,4 +1,4 @@
-"""`python main.py bench cluster`: several devices beside one, in the same run."""
+"""The command `bench cluster`: several devices compared with one, in the same run."""
 
 from __future__ import annotations
 
@@ -22,127 +22,131 @@ from gpu.errors import InputError, LockstepError
 _MOST = 5
 
 _METHOD = """\
-Each pattern runs on one worker and on all, in one run, by the same program: its own steps, and what they exchange. Data
-lies on the devices: inputs are made there, results stay there, but for n-body, which brings bodies to the devices and
-back within its time. *By the clock* is from the first task's submission to the last one's result, Dask included; *on
-the devices* is what the device that is busy for longest spends in kernels and with copies from other devices. More than
-2^30 elements, or 2^29 keys, are several chunks on one device too. One device scans each chunk from where the one before
-ended, and so reads and writes every element once, as a scan that looks back over all of them would; of several, all but
-the last one read theirs once more before, for the totals (*reduce chunk*). By that traffic two are at most 1.33 times
-as fast as one, four 2.67 times. Results are compared between one worker and all, bit for bit but for n-body, and with
-what they should be where that is cheap: sums, order, the ends of each part. The last columns say how what was exchanged
-went."""
+Each pattern runs on one worker and on all, in one run, by the same program: its own steps and their exchanges. Data
+are on the devices: inputs are generated there and results stay there, except for n-body, whose time includes the
+transfers of the bodies. *By the clock* is from the submission of the first Dask task to the result of the last one;
+*on the devices* is the time that the busiest device spends in kernels and with copies from other devices. More than
+2^30 elements, or 2^29 keys, are several chunks on one device too. One device scans each chunk from the end of the one
+before, and so reads and writes every element once, as a single-pass scan does; of several devices, all but the last
+read theirs once more before, for the totals (*reduce chunk*). By that traffic the speedup of two devices is at most
+1.33, of four 2.67. Results are compared between one worker and all, bit for bit except for n-body, and with
+properties that are cheap to check: sums, order, the ends of each part. The last columns show how data were
+exchanged."""
 
-_BESIDE = """\
-A run that fits one device, from the request until its result is compared, without Dask, and on a cluster that is open.
+_ABOUT_OVERHEAD = """\
+Times of a run that fits one device, until its result is compared: without Dask, and on an open cluster.
 """
 
-_FROM_DISK = """\
-An image that is read from a disk in chunks, after the system was asked to keep nothing of it. What the disk reads is
-what all workers read together, and nothing else. Filtered, it is written as another image on the same disk, which has
-to do both: beside that stands what the disk copies, the same chunks read and written with nothing between, and no
-filter is faster. What is written counts when the disk has it."""
+_ABOUT_DISK = """\
+An image is read from a disk in chunks, after the system was asked to drop it from its cache. *What the disk reads* is
+the rate at which all workers read together, and do nothing else. The filtered image is written to the same disk, so its
+rate is compared with *what the disk copies*: the same chunks read and written without a filter, an upper bound. A write
+is complete when the data is on the disk."""
 
 
 def run(
     asked: Asked, sizes: Mapping[str, int], repetitions: int, page: Path, folder: Path, engine: str = "auto"
 ) -> int:
-    """Measure on a cluster, print as it comes, and write the page's sections; return 1 where a result is wrong.
+    """Measure on a cluster, print the results as they come, and write the page's sections.
 
-    What simulators take is printed, and written nowhere.
+    Times of simulators are printed but not written to the page.
 
     Parameters
     ----------
     asked : Asked
+        The cluster.
     sizes : mapping of str to int
-        By names of `gpu.bench.cluster.sizes.NAMES`, others than are taken by themselves; what is 0 is left out.
+        Sizes other than the defaults, by names of `gpu.bench.cluster.sizes.NAMES`; 0 skips a benchmark.
     repetitions : int
     page : Path
     folder : Path
-        Where the image lies that is read from a disk.
+        Folder on a disk for the streamed image.
     engine : str
-        Which the workers have.
+        Engine of the workers.
+
+    Returns
+    -------
+    int
+        1 if a result is wrong or a benchmark failed, else 0.
     """
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.")
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with opened(asked, engine) as cluster:
-        ready = time.perf_counter() - begun
-        started = f"Its workers are ready {ready:.1f} s after it is asked for, Dask being imported."
+        startup_s = time.perf_counter() - start
+        startup = f"Its workers are ready after {startup_s:.1f} s, not counting the import of Dask."
         simulated = cluster.workers[0].device.engine != "cuda"
         if devices_of(cluster.workers) < len(cluster.workers):
             raise InputError(
-                f"There are {devices_text(cluster)}: what workers that share a GPU gain says nothing of several GPUs."
+                f"There are {devices_text(cluster)}: workers that share a GPU do not show the speedup of several GPUs."
             )
-        name = devices_text(cluster) + (", simulated: their times are no GPU's" if simulated else "")
-        print(f"{name}. {started}", flush=True)
-        wanted = {**(SIMULATED if simulated else ON_GPUS), **sizes}
+        name = devices_text(cluster) + (", simulated: their times are not a GPU's" if simulated else "")
+        print(f"{name}. {startup}", flush=True)
+        chosen_sizes = {**(SIMULATED if simulated else ON_GPUS), **sizes}
         rows: list[ClusterRow] = []
-        spent: list[OverheadRow] = []
-        read: list[DiskRow] = []
+        overhead_rows: list[OverheadRow] = []
+        disk_rows: list[DiskRow] = []
         failed: list[str] = []
 
         def fail(case: ClusterCase, error: LockstepError) -> None:
             failed.append(f"{case.work}: {error.message}")
             print(failed[-1], flush=True)
 
-        cases = [CASES[each](wanted[each]) for each in CASES if wanted[each]]
+        cases = [CASES[each](chosen_sizes[each]) for each in CASES if chosen_sizes[each]]
         for row in measure.measure(cluster, cases, min(repetitions, _MOST), fail):
             rows.append(row)
-            print(_told(row, rows), flush=True)
-        if wanted[OVERHEAD]:
+            print(" | ".join(_cells(row, rows)), flush=True)
+        if chosen_sizes[OVERHEAD]:
             kind = cluster.workers[0].device.engine
-            for beside in overhead.measure(cluster, overhead.works(wanted[OVERHEAD]), min(repetitions, _MOST), kind):
-                spent.append(beside)
-                print(" | ".join(_overhead_cells(beside)), flush=True)
-        if wanted[DISK]:
-            for each in disk.measure(cluster, wanted[DISK], folder):
-                read.append(each)
-                print(" | ".join(_disk_cells(each, read)), flush=True)
+            works = overhead.works(chosen_sizes[OVERHEAD])
+            for overhead_row in overhead.measure(cluster, works, min(repetitions, _MOST), kind):
+                overhead_rows.append(overhead_row)
+                print(" | ".join(_overhead_cells(overhead_row)), flush=True)
+        if chosen_sizes[DISK]:
+            for disk_row in disk.measure(cluster, chosen_sizes[DISK], folder):
+                disk_rows.append(disk_row)
+                print(" | ".join(_disk_cells(disk_row, disk_rows)), flush=True)
     if not simulated:
-        # A section is replaced as a whole: what was not measured this time stays where it is.
-        if rows or spent or failed:
-            document.write_section(page, "Several devices", name, "\n\n".join(_page(rows, spent, started, failed)))
-        if read:
-            document.write_section(page, "Streamed from a disk", name, _disk_page(read))
-    verified = [each.right for each in rows] + [each.right for each in spent] + [each.right for each in read]
-    return 0 if all(verified) and not failed else 1
-
-
-def _told(row: ClusterRow, rows: Sequence[ClusterRow]) -> str:
-    return " | ".join(_cells(row, rows))
+        # A section is replaced as a whole, so it is kept if none of its benchmarks ran.
+        if rows or overhead_rows or failed:
+            sections = _page(rows, overhead_rows, startup, failed)
+            document.write_section(page, "Several devices", name, "\n\n".join(sections))
+        if disk_rows:
+            document.write_section(page, "Streamed from a disk", name, _disk_page(disk_rows))
+    verdicts = [row.right for row in rows] + [row.right for row in overhead_rows] + [row.right for row in disk_rows]
+    return 0 if all(verdicts) and not failed else 1
 
 
 def _page(
     rows: Sequence[ClusterRow],
-    spent: Sequence[OverheadRow],
-    started: str,
+    overhead_rows: Sequence[OverheadRow],
+    startup: str,
     failed: Sequence[str],
 ) -> Iterator[str]:
     if rows:
         yield _METHOD
-        head = ("work", "devices", "ms by the clock", "speed-up", "ms on the devices", "speed-up", "its steps, ms")
+        head = ("work", "devices", "ms by the clock", "speedup", "ms on the devices", "speedup", "its steps, ms")
         moved = ("ms to and from the host", "from device", "by sockets", "")
         yield _table((*head, *moved), [_cells(row, rows) for row in rows])
     if failed:
         yield "\n".join(f"- {each}" for each in failed)
-    if spent:
-        yield _BESIDE + started
+    if overhead_rows:
+        yield _ABOUT_OVERHEAD + startup
         head = ("work", "plain, s", "one worker, s", "all workers, s", "more on one, s", "more on all, s", "")
-        yield _table(head, [_overhead_cells(row) for row in spent])
+        yield _table(head, [_overhead_cells(row) for row in overhead_rows])
 
 
-def _disk_page(read: Sequence[DiskRow]) -> str:
+def _disk_page(disk_rows: Sequence[DiskRow]) -> str:
     shares = ("of what the disk reads", "of what it copies")
-    head = ("what", "read", "written", "s", "GB/s read", *shares, "most in a worker's memory", "")
-    return f"{_FROM_DISK}\n\n{_table(head, [_disk_cells(row, read) for row in read])}"
+    head = ("operation", "read", "written", "s", "GB/s read", *shares, "most in a worker's memory", "")
+    return f"{_ABOUT_DISK}\n\n{_table(head, [_disk_cells(row, disk_rows) for row in disk_rows])}"
 
 
 def _cells(row: ClusterRow, rows: Sequence[ClusterRow]) -> tuple[str, ...]:
     one = next(each for each in rows if each.work == row.work)
     steps = ", ".join(f"{step} {ms:.3g}" for step, ms in row.steps.items() if ms)
     if row.time_steps:
-        steps += f"; {row.wall / row.time_steps:.4g} a step of time by the clock"
+        steps += f"; {row.wall / row.time_steps:.4g} per time step by the clock"
     return (
         row.work,
         str(row.workers),
@@ -177,9 +181,9 @@ def _disk_cells(row: DiskRow, rows: Sequence[DiskRow]) -> tuple[str, ...]:
     )
 
 
-def _share(row: DiskRow, rows: Sequence[DiskRow], of: str) -> str:
-    most = max((each.rate for each in rows if each.what == of), default=0.0)
-    return f"{row.rate / most:.0%}" if most else ""
+def _share(row: DiskRow, rows: Sequence[DiskRow], operation: str) -> str:
+    best_rate = max((each.rate for each in rows if each.what == operation), default=0.0)
+    return f"{row.rate / best_rate:.0%}" if best_rate else ""
 
 
 def _verdict(right: bool) -> str:

@@ -1,4 +1,4 @@
-"""An engine whose input lies on its device already, and whose result stays there: what is timed is what is between."""
+"""An engine whose inputs are on its device already and whose results stay there, so that only the work is timed."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _C_TYPES = {"int32": "int", "uint8": "unsigned char", "float32": "float"}
 
 @dataclass(frozen=True)
 class PartFacts:
-    """What is known of some elements, as numbers of 32 bits, without bringing them here.
+    """Properties of a sequence of elements as 32-bit numbers, computed on the device.
 
     Parameters
     ----------
     count : int
     total, placed : int
-        Their sum, and that of each times its place, modulo 2^64.
+        Sum of the elements, and of each multiplied by its index, modulo 2^64.
     falls : int
-        How often one is less than the one before.
+        Number of elements less than the one before.
     head, tail : array
-        The first ones, and the last ones.
+        The first and the last elements.
     """
 
     count: int
@@ -61,31 +61,31 @@ class PartFacts:
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes that came from other devices without passing through this process, and the milliseconds of that."""
+    """Bytes copied from other devices without passing through this process, and the milliseconds of that."""
 
     nbytes: int = 0
     ms: float = 0.0
 
 
 @dataclass(frozen=True)
-class _Held:
+class _DeviceArray:
     array: Array
     buffer: Any
 
 
 class HeldEngine:
-    """Stands before another engine. Host arrays stand for what lies on the device, and are hardly ever read.
+    """Wraps another engine. Host arrays are placeholders for data on the device, and are hardly ever read.
 
     Parameters
     ----------
     inner : Engine
     in_task : callable
-        Whether a download is asked for by a task. What is sent to another worker is brought here as it is.
+        Returns whether a Dask task requests the download. Data sent to another worker are downloaded unchanged.
 
     Attributes
     ----------
     stays_from : int
-        What a task makes of so many bytes is not brought here but stays, until `let_go`.
+        Results of Dask tasks of at least this many bytes stay on the device, until `let_go`.
     """
 
     def __init__(self, inner: Engine, in_task: Callable[[], bool]) -> None:
@@ -98,43 +98,53 @@ class HeldEngine:
         self.on_compiling: Callable[[str], None] = lambda name: None
         self.apart, inner.apart = False, False
         self.stays_from = 2**62
-        self._held: dict[str, _Held] = {}
+        self._generated: dict[str, _DeviceArray] = {}
         self._results: list[tuple[Array, Buffer]] = []
         self._freed: list[Buffer] = []
         self._moved = Moved()
 
     def make(self, key: str, shape: Sequence[int], dtype: str, bits: int, first: int) -> int:
-        """Make elements on the device, for whoever uploads what `stand_in` returns for the key; return their sum.
+        """Generate elements on the device; return their sum.
 
-        Whoever has them changes none of them.
+        They are used by the uploads of `stand_in(key)`, whose callers must not change them.
+
+        Parameters
+        ----------
+        key : str
+        shape : sequence of int
+        dtype : str
+        bits : int
+            Bits per element.
+        first : int
+            Index of the first element among all elements.
         """
         buffer, count = self.inner.allocate(shape, dtype), math.prod(shape)
         place = np.uint32(first % 2**32)
         self._launch("made_elements", buffer.dtype, count, buffer, place, np.uint32(count), bits=bits)
-        self._held[key] = _Held(np.empty(shape, dtype), buffer)
+        self._generated[key] = _DeviceArray(np.empty(shape, dtype), buffer)
         return self._sums(buffer, 0, count)[0]
 
     def begin(self) -> None:
-        """Be the engine that tasks of this process find their input by."""
+        """Register this engine as the one where Dask tasks of this process find their inputs."""
         _engines[:] = [self]
 
     def stand_in(self, key: str) -> Array:
-        """Return an array as large as what was made, of which nothing is filled in."""
-        return self._held[key].array
+        """Return the placeholder array of generated data, with their size and undefined values."""
+        return self._generated[key].array
 
     def forget(self) -> None:
-        """Free what was made."""
-        for each in self._held.values():
+        """Free the generated data."""
+        for each in self._generated.values():
             self.inner.free(each.buffer)
-        self._held.clear()
+        self._generated.clear()
 
     def take_moved(self) -> Moved:
-        """Return what came from other devices since the last call."""
+        """Return the copies from other devices since the last call."""
         moved, self._moved = self._moved, Moved()
         return moved
 
     def facts_of(self, result: Array, window: int) -> PartFacts:
-        """Look at a result that stays on the device, with so many elements of either end as they are."""
+        """Return properties of a result on the device, with up to `window` elements of either end."""
         array, buffer = next(each for each in self._results if np.may_share_memory(each[0], result))
         begin = (result.ctypes.data - array.ctypes.data) // array.itemsize
         ends = [self._window(buffer, begin, result.size, window, last=last) for last in (False, True)]
@@ -142,7 +152,7 @@ class HeldEngine:
 
     def _sums(self, buffer: Buffer, begin: int, count: int) -> tuple[int, int, int]:
         sums = self.inner.upload(np.zeros(3, np.uint64))
-        # Of floats the bits are as good as numbers.
+        # The bits of floats can be summed like integers.
         dtype = np.dtype(np.int32) if buffer.dtype.kind == "f" else buffer.dtype
         self._launch("made_facts", dtype, count, buffer, np.uint64(begin), np.uint32(count), sums)
         total, placed, falls = self.inner.download(sums).tolist()
@@ -150,7 +160,7 @@ class HeldEngine:
         return total, placed, falls
 
     def let_go(self) -> None:
-        """Give back what stayed, where nobody else has it."""
+        """Free the results that stayed on the device and that their owners have freed."""
         for buffer in self._freed:
             self.inner.free(buffer)
         self._freed.clear()
@@ -180,12 +190,12 @@ class HeldEngine:
         return self.inner.allocate(shape, dtype)
 
     def upload(self, values: Array) -> Buffer:
-        for each in self._held.values():
+        for each in self._generated.values():
             if values.nbytes == each.array.nbytes and values.ctypes.data == each.array.ctypes.data:
-                # One object for all who have it: who frees it late, when it is forgotten, frees nothing.
+                # All uploads share one object, so that `free` recognizes it even after `forget`.
                 each.buffer.shape = values.shape
-                found: Buffer = each.buffer
-                return found
+                buffer: Buffer = each.buffer
+                return buffer
         return self.inner.upload(values)
 
     def download(self, buffer: Buffer, count: int | None = None) -> Array:
@@ -199,7 +209,7 @@ class HeldEngine:
         self.inner.fill(buffer, value)
 
     def free(self, buffer: Buffer) -> None:
-        if any(buffer is each.buffer for each in self._held.values()):
+        if any(buffer is each.buffer for each in self._generated.values()):
             return
         if any(buffer is each for _, each in self._results):
             self._freed.append(buffer)
@@ -228,7 +238,7 @@ class HeldEngine:
 
 
 class HeldSharingEngine(HeldEngine):
-    """The same, before an engine whose buffers other processes can copy."""
+    """`HeldEngine` for an engine whose buffers other processes can copy."""
 
     def share(self, buffer: Buffer) -> bytes:
         assert isinstance(self.inner, SharingEngine)
@@ -236,28 +246,28 @@ class HeldSharingEngine(HeldEngine):
 
     def copy_shared(self, handle: bytes, shape: Sequence[int], dtype: npt.DTypeLike) -> Buffer:
         assert isinstance(self.inner, SharingEngine)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         buffer = self.inner.copy_shared(handle, shape, dtype)
-        took, size = time.perf_counter() - begun, math.prod(shape) * np.dtype(dtype).itemsize
-        self._moved = Moved(self._moved.nbytes + size, self._moved.ms + 1e3 * took)
+        seconds, size = time.perf_counter() - start, math.prod(shape) * np.dtype(dtype).itemsize
+        self._moved = Moved(self._moved.nbytes + size, self._moved.ms + 1e3 * seconds)
         return buffer
 
 
 @dataclass(frozen=True)
 class OnDevice:
-    """Where a chunk's input comes from that was made under a key on the worker's device."""
+    """Source of a chunk's input that was generated under a key on the worker's device."""
 
     key: str
 
     def read(self, start: int, stop: int) -> Array:
-        """Return what stands for it; all of it, whatever is asked for."""
+        """Return the placeholder of the whole input, regardless of the range."""
         (engine,) = _engines
         return engine.stand_in(self.key)
 
 
 @dataclass(frozen=True)
 class BlankRows:
-    """What a chunk has whose values nobody reads."""
+    """Source of an input whose values are never read."""
 
     row: tuple[int, ...]
     dtype: str
@@ -267,17 +277,17 @@ class BlankRows:
 
 
 _engines: list[HeldEngine] = []
-"""This process's, which a worker has one of."""
+"""The engine of this process; a worker has exactly one."""
 
 
 def stand_before(inner: Engine) -> HeldEngine:
-    """Return an engine of a worker that stands before another."""
+    """Return a `HeldEngine` that wraps a worker's engine."""
     kind = HeldSharingEngine if isinstance(inner, SharingEngine) else HeldEngine
     return kind(inner, in_task)
 
 
 def step_aside(engine: Engine) -> Engine:
-    """Return the engine that one stood before."""
+    """Close a wrapping engine; return the one inside."""
     assert isinstance(engine, HeldEngine)
     engine.close()
     return engine.inner

@@ -1,10 +1,10 @@
-// What the benchmark of several devices fills their memory with, and what it knows a result by. An element is made of its
-// place among all, so that no memory but the devices' ever holds all of them, and anybody can say what stands where.
+// Inputs of the benchmark of several devices, generated in device memory, and properties that identify a result. An
+// element is a hash of its index among all elements, so that the host never holds all of them and can compute any of them.
 //
-// kernel         idea
-// made_elements  an element is the highest BITS bits of its place, mixed
-// made_window    some of many
-// made_facts     sums that tell two results apart, and in how many places the order falls
+// kernel         purpose
+// made_elements  each element is the highest BITS bits of the hash of its index
+// made_window    copy a range of elements
+// made_facts     sums that identify a result, and the number of descents
 
 #ifndef VALUE
 #define VALUE int
@@ -13,7 +13,7 @@
 #define BITS 32
 #endif
 
-// Of 32 bits each stands for another 32: the last step of MurmurHash3 (Austin Appleby, public domain).
+// A bijection of 32-bit numbers: the last step of MurmurHash3 (Austin Appleby, public domain).
 __device__ unsigned int mixed(unsigned int bits) {
     bits = (bits ^ bits >> 16) * 0x85ebca6bu;
     bits = (bits ^ bits >> 13) * 0xc2b2ae35u;
@@ -31,7 +31,8 @@ extern "C" __global__ void made_window(const VALUE *in, unsigned long long first
     for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) out[i] = in[first + i];
 }
 
-// `facts` holds the sum of all, that of each times its place, and how often an element is less than the one before.
+// `facts`: the sum of all elements, the sum of each multiplied by its index, and the number of elements less than the one
+// before.
 extern "C" __global__ void made_facts(const VALUE *values, unsigned long long begin, unsigned int n,
                                       unsigned long long *facts) {
     unsigned long long sum = 0, placed = 0, falls = 0;

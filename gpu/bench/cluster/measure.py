@@ -1,4 +1,4 @@
-"""Each pattern on one of a cluster's workers and on all of them: its steps with their exchanges, and nothing else."""
+"""Measure each pattern on one worker of a cluster and on all: only its steps and their exchanges."""
 
 from __future__ import annotations
 
@@ -34,25 +34,26 @@ _LONG_S = 4.0
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A case on some workers.
+    """Times of a case on a number of workers.
 
     Parameters
     ----------
     work : str
     workers : int
     wall_ms : tuple of float
-        Of each repetition, by the clock: from the first task's submission until the last one's result.
+        Of each repetition, from the submission of the first Dask task to the result of the last one.
     device_ms : tuple of float
-        Of the device that was busy for longest: its kernels, and what it copied from other devices.
+        Of each repetition, for the busiest device: its kernels, and its copies from other devices.
     steps : mapping of str to float
-        Milliseconds of the kernels of each step, of the device that was busy for longest with it.
+        Milliseconds of the kernels of each step, for the worker that spent the most on it.
     transfer_ms : float
-        To and from the host.
+        Transfers to and from the host.
     device_bytes, socket_bytes : int
-        What workers took of each other from device to device, and through Dask's connections.
+        Exchanged between workers from device to device, and through Dask's connections.
     right : bool
+        Whether the result is correct.
     time_steps : int
-        Of bodies that move; 0 where none do.
+        Time steps of a simulation of bodies; 0 for other patterns.
     """
 
     work: str
@@ -83,26 +84,26 @@ def measure(
     repetitions: int,
     fail: Callable[[ClusterCase, LockstepError], None],
 ) -> Iterator[ClusterRow]:
-    """Measure cases on the first worker, and on all; yield a row for each, those of a case after each other.
+    """Measure cases on the first worker, and on all; yield their rows, case by case.
 
-    What cannot be run, as where a device has no room for it, is told of by `fail`, and the others go on.
+    A case that cannot run, for example because a device has too little memory, is passed to `fail`.
     """
     counts = dict.fromkeys((1, len(cluster.workers)))
-    with _held(cluster), TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
+    with _resident_data(cluster), TemporaryDirectory(dir=cluster.shared or None, ignore_cleanup_errors=True) as folder:
         for case in cases:
             try:
-                found = [_on(cluster.first(count), case, repetitions, Path(folder)) for count in counts]
+                runs = [_measure_on(cluster.first(count), case, repetitions, Path(folder)) for count in counts]
             except LockstepError as error:
                 fail(case, error)
                 continue
-            agree = same([result for _, result in found])
-            for row, result in found:
-                yield replace(row, right=agree and case.right(result))
+            results_agree = same([result for _, result in runs])
+            for row, result in runs:
+                yield replace(row, right=results_agree and case.right(result))
 
 
 @contextmanager
-def _held(cluster: Cluster) -> Iterator[None]:
-    """Have data lie on workers' devices before it is asked for, and results stay there."""
+def _resident_data(cluster: Cluster) -> Iterator[None]:
+    """Wrap the workers' engines so that inputs are on the devices before they are used, and results stay there."""
     cluster.on_each(exchange_engine, stand_before)
     try:
         yield
@@ -112,7 +113,7 @@ def _held(cluster: Cluster) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Timed:
-    """A repetition, and what each worker copied from other devices meanwhile."""
+    """A repetition, and what each worker copied from other devices during it."""
 
     done: DistributedRun
     moved: Sequence[Moved]
@@ -125,30 +126,30 @@ class _Timed:
         return max(ms + moved.ms for ms, moved in zip(kernels.values(), self.moved, strict=True))
 
 
-def _on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> tuple[ClusterRow, CaseResult]:
+def _measure_on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> tuple[ClusterRow, CaseResult]:
     count = len(cluster.workers)
     cluster.on_each(with_engine, _begin)
     try:
         prepared = _Prepared(cluster, case, -(-case.chunks // count) * count, folder)
-        result = prepared.checked()  # which makes everything warm, too
+        result = prepared.checked()  # also the warm-up
         runs: list[_Timed] = []
-        begun = time.monotonic()
-        while len(runs) < repetitions and (len(runs) < _FEWEST or time.monotonic() - begun < _LONG_S):
+        start = time.monotonic()
+        while len(runs) < repetitions and (len(runs) < _FEWEST or time.monotonic() - start < _LONG_S):
             runs.append(prepared.timed())
     finally:
         cluster.on_each(with_engine, _end)
-    # What is told of in full is the repetition in the middle.
-    middle = sorted(runs, key=lambda each: each.done.wall_s)[len(runs) // 2]
-    done, by_device = middle.done, sum(each.nbytes for each in middle.moved)
+    # The details are those of the median repetition.
+    median = sorted(runs, key=lambda each: each.done.wall_s)[len(runs) // 2]
+    run, by_device = median.done, sum(each.nbytes for each in median.moved)
     row = ClusterRow(
         case.work,
         count,
         tuple(1e3 * each.done.wall_s for each in runs),
         tuple(each.device_ms for each in runs),
-        {step: done.times_of(step).kernel for step in dict.fromkeys(each.step for each in done.tasks)},
-        done.times.upload + done.times.download,
+        {step: run.times_of(step).kernel for step in dict.fromkeys(each.step for each in run.tasks)},
+        run.times.upload + run.times.download,
         by_device,
-        done.exchanged_bytes - by_device,
+        run.exchanged_bytes - by_device,
         False,
         case.steps,
     )
@@ -156,7 +157,7 @@ def _on(cluster: Cluster, case: ClusterCase, repetitions: int, folder: Path) -> 
 
 
 class _Prepared:
-    """A case whose input lies on the devices of its workers."""
+    """A case whose input is on the devices of its workers."""
 
     def __init__(self, cluster: Cluster, case: ClusterCase, chunks: int, folder: Path) -> None:
         self._cluster = cluster
@@ -167,89 +168,92 @@ class _Prepared:
         files = {name: written(values, folder, name) for name, values in case.given.items()}
         lengths = lengths_of(case.rows, (chunks,), chunks, self._program.together(self._params))
         halo, stop = self._program.halo(self._params), 0
-        self._cut = []
+        self._chunks = []
         for place, length in enumerate(lengths):
             start, stop = stop, stop + length
             before, after = min(halo, start), min(halo, case.rows - stop)
             rows, home = (start - before, stop + after), home_of(cluster, place, len(lengths))
-            read = {
-                **{name: self._made(home, f"{name} {place}", made, *rows) for name, made in case.divided.items()},
+            sources = {
+                **{name: self._generate(home, f"{name} {place}", made, *rows) for name, made in case.divided.items()},
                 **{name: Excerpt(BlankRows(row, dtype), *rows) for name, (row, dtype) in case.blank.items()},
                 **{name: Excerpt(file, *rows) for name, file in files.items()},
             }
-            self._cut.append(Chunk(read, case.whole, place, start, stop, before, after))
-        self._beside = {name: self._cut_beside(name, made, len(lengths)) for name, made in case.beside.items()}
+            self._chunks.append(Chunk(sources, case.whole, place, start, stop, before, after))
+        self._second_inputs = {
+            name: self._second_chunks(name, made, len(lengths)) for name, made in case.beside.items()
+        }
         self._total = sum(cluster.client.gather(self._sums))
         self._smallest = min(lengths) * max((4 * made.each for made in case.divided.values()), default=0)
 
-    def _cut_beside(self, name: str, made: MadeInput, chunks: int) -> list[Chunk]:
-        cut, stop = [], 0
+    def _second_chunks(self, name: str, made: MadeInput, chunks: int) -> list[Chunk]:
+        parts, stop = [], 0
         for place, length in enumerate(equal_lengths(made.rows, chunks)):
             start, stop = stop, stop + length
-            read = {name: self._made(home_of(self._cluster, place, chunks), f"{name} {place}", made, start, stop)}
-            cut.append(Chunk(read, {}, place, start, stop))
-        return cut
+            home = home_of(self._cluster, place, chunks)
+            sources = {name: self._generate(home, f"{name} {place}", made, start, stop)}
+            parts.append(Chunk(sources, {}, place, start, stop))
+        return parts
 
-    def _made(self, home: str, key: str, made: MadeInput, start: int, stop: int) -> Excerpt:
-        """Have a worker make some rows on its device; return where its tasks find them."""
+    def _generate(self, home: str, key: str, made: MadeInput, start: int, stop: int) -> Excerpt:
+        """Generate rows on a worker's device; return the source where its Dask tasks find them."""
         values = (stop - start, *made.row), made.dtype, made.bits, made.salt + start * made.each
         submit = self._cluster.client.submit
         self._sums.append(submit(with_engine, _make, key, *values, workers=[home], pure=False))
         return Excerpt(OnDevice(key), start, stop)
 
     def checked(self) -> CaseResult:
-        """Run it, and look at what comes of it where that is."""
+        """Run the case; return the properties of its result."""
         stays = look_at if self._case.divided else let_go
-        _, found = self._run(stays)
-        parts = [each for name in self._case.stays for each in found[name]] if self._case.divided else []
+        _, results = self._run(stays)
+        parts = [each for name in self._case.stays for each in results[name]] if self._case.divided else []
         return CaseResult(
             parts=tuple(_facts(each) for each in parts),
-            arrays={name: np.concatenate(found[name]) for name in self._case.comes},
+            arrays={name: np.concatenate(results[name]) for name in self._case.comes},
             total=self._total,
         )
 
     def timed(self) -> _Timed:
-        """Run it, and look at nothing."""
+        """Run the case without examining its result; return the times."""
         self._cluster.on_each(with_engine, _moved)
-        done, _ = self._run(let_go)
-        return _Timed(done, self._cluster.on_each(with_engine, _moved))
+        run, _ = self._run(let_go)
+        return _Timed(run, self._cluster.on_each(with_engine, _moved))
 
     def _run(self, stays: Step) -> tuple[DistributedRun, dict[str, list[Any]]]:
         case, cluster = self._case, self._cluster
         cluster.on_each(with_engine, _stays_from, self._smallest // 2 if case.divided and case.stays else 2**62)
-        tasks = RunTasks(cluster, case.pattern, case.variant, self._params, {}, self._cut, self._beside)
+        tasks = RunTasks(cluster, case.pattern, case.variant, self._params, {}, self._chunks, self._second_inputs)
         try:
-            begun = time.perf_counter()
-            planned = self._program.plan(tasks)
-            wanted = {name: [_named(part) for part in planned[name].parts] for name in (*case.stays, *case.comes)}
+            start = time.perf_counter()
+            plan = self._program.plan(tasks)
+            outputs = {name: [_named(part) for part in plan[name].parts] for name in (*case.stays, *case.comes)}
             for name in case.stays:
-                wanted[name] = [part.followed(stays) for part in wanted[name]]
-            found = iter(tasks.wait([part for parts in wanted.values() for part in parts], _quiet))
-            wall_s = time.perf_counter() - begun
+                outputs[name] = [part.followed(stays) for part in outputs[name]]
+            results = iter(tasks.wait([part for parts in outputs.values() for part in parts], _quiet))
+            wall_s = time.perf_counter() - start
         finally:
             tasks.close()
-        done = DistributedRun(cluster.workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, 0)
-        return done, {name: [next(found) for _ in parts] for name, parts in wanted.items()}
+        run = DistributedRun(cluster.workers, tuple(tasks.news.records), tuple(tasks.news.lost), wall_s, 0)
+        return run, {name: [next(results) for _ in parts] for name, parts in outputs.items()}
 
 
 def look_at(worker: OnWorker, part: Array) -> dict[str, Array]:
-    """Say what is known of a part of a result that stays on its device, and give it back."""
+    """Return the properties of a part of a result on its device, and free it."""
     engine = _held_engine(worker.engine)
     facts = engine.facts_of(part, WINDOW)
     engine.let_go()
-    # A sum of 64 bits is no float64.
+    # float64 cannot represent a 64-bit sum, so each property is an array.
     return {name: np.array(value) for name, value in vars(facts).items()}
 
 
 def let_go(worker: OnWorker, part: Array) -> Array:
-    """Give back a part of a result that stays on its device."""
+    """Free a part of a result on its device."""
     _held_engine(worker.engine).let_go()
     return np.zeros(1)
 
 
-def _facts(told: Mapping[str, Any]) -> PartFacts:
-    numbers = {name: int(value) for name, value in told.items() if not value.ndim}
-    return PartFacts(**numbers, head=told["head"], tail=told["tail"])
+def _facts(properties: Mapping[str, Any]) -> PartFacts:
+    numbers = {name: int(value) for name, value in properties.items() if not value.ndim}
+    return PartFacts(**numbers, head=properties["head"], tail=properties["tail"])
 
 
 def _held_engine(engine: Engine) -> HeldEngine:
@@ -281,6 +285,6 @@ def _quiet(progress: Progress) -> None:
     pass
 
 
-def _named(made: Any) -> Named:
-    assert isinstance(made, Named)
-    return made
+def _named(part: Any) -> Named:
+    assert isinstance(part, Named)
+    return part

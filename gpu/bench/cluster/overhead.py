@@ -1,4 +1,4 @@
-"""What a run costs on a cluster that fits one device: beside the same run without Dask, from request to verdict."""
+"""Overhead of a cluster for runs that fit one device: the same run with and without Dask, verification included."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gpu.run.execute import run_pattern
 
 @dataclass(frozen=True)
 class OverheadRow:
-    """A run that fits one device.
+    """Times of a run that fits one device.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ class OverheadRow:
     one_s, all_s : float
         Seconds on a cluster's first worker, and on all.
     right : bool
+        Whether all results are correct.
     """
 
     work: str
@@ -45,11 +46,11 @@ class OverheadRow:
 
 
 OverheadWork = tuple[str, str, Mapping[str, Any], Inputs]
-"""A pattern, a variant, values of parameters, inputs where the pattern does not make them."""
+"""Pattern, variant, parameters, and inputs that the pattern does not generate."""
 
 
 def works(n: int) -> tuple[OverheadWork, ...]:
-    """Return what is run, of about n elements."""
+    """Return the runs to measure, with about n elements each."""
     side = int(n**0.5)
     image = np.random.default_rng(n).integers(0, 256, (side, side), np.uint8)
     return (
@@ -61,13 +62,13 @@ def works(n: int) -> tuple[OverheadWork, ...]:
 
 
 def measure(cluster: Cluster, given: Sequence[OverheadWork], repetitions: int, kind: str) -> Iterator[OverheadRow]:
-    """Run works on an engine of a kind in this process, and on the cluster; yield a row for each."""
+    """Run works on an engine of a kind in this process, and on the cluster; yield their rows."""
     with closing(engines.create(kind)) as engine:
         for name, variant, params, inputs in given:
             pattern = find_pattern(name)
-            checked = pattern.check(params)
-            made = pattern.inputs(inputs, checked, 1)
-            yield _row(cluster, engine, pattern, pattern.variant(variant), made, checked, repetitions)
+            all_params = pattern.check(params)
+            arrays = pattern.inputs(inputs, all_params, 1)
+            yield _row(cluster, engine, pattern, pattern.variant(variant), arrays, all_params, repetitions)
 
 
 def _row(
@@ -79,36 +80,37 @@ def _row(
     params: Params,
     repetitions: int,
 ) -> OverheadRow:
-    right: list[bool] = []
+    verdicts: list[bool] = []
 
-    def plain() -> None:
+    def run_plain() -> None:
         outcome = run_pattern(engine, pattern, variant, inputs, params, _quiet, with_reference=False)
-        ours, exact = verify.comparable(pattern, variant, inputs, params, outcome.outputs)
+        result, reference = verify.comparable(pattern, variant, inputs, params, outcome.outputs)
         if isinstance(pattern.presentation, ArrayPresentation):
-            present_error(ours, exact)
-        right.append(verify.compare(ours, exact, pattern.tolerance(inputs, params))[1])
+            present_error(result, reference)
+        verdicts.append(verify.compare(result, reference, pattern.tolerance(inputs, params))[1])
 
-    def on(workers: int) -> Callable[[], None]:
+    def runner_on(workers: int) -> Callable[[], None]:
         def run() -> None:
             part = cluster.first(workers)
             outcome, _ = run_distributed(part, pattern, variant, inputs, params, _quiet)
-            right.append(bool(outcome.report.verified))
+            verdicts.append(bool(outcome.report.verified))
 
         return run
 
     elements = next(iter(inputs.values())).size
-    plain_s, one_s, all_s = (_seconds(each, repetitions) for each in (plain, on(1), on(len(cluster.workers))))
-    return OverheadRow(f"{pattern.title}, {elements} elements", plain_s, one_s, all_s, all(right))
+    runs = (run_plain, runner_on(1), runner_on(len(cluster.workers)))
+    plain_s, one_s, all_s = (_seconds(each, repetitions) for each in runs)
+    return OverheadRow(f"{pattern.title}, {elements} elements", plain_s, one_s, all_s, all(verdicts))
 
 
 def _seconds(run: Callable[[], None], repetitions: int) -> float:
-    """Return the median, after one that compiles."""
+    """Return the median of the repetitions, after one run that compiles."""
     run()
     times = []
     for _ in range(repetitions):
-        begun = time.perf_counter()
+        start = time.perf_counter()
         run()
-        times.append(time.perf_counter() - begun)
+        times.append(time.perf_counter() - start)
     return statistics.median(times)
 
 

@@ -1,4 +1,4 @@
-"""How large what `bench cluster` measures is, and how somebody asks for another size; to say so takes no Dask."""
+"""Default sizes of `bench cluster` and the parser of `--size`, which do not need Dask."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _SIZE = re.compile(r"([a-z]+)=(?:(\d{1,12})|2\^(\d{1,2}))", re.ASCII)
 
 
 def size_of(text: str) -> tuple[str, int]:
-    """Return a name and a size, as `--size` takes them: sort=2^31, matmul=8192, disk=0."""
-    found = _SIZE.fullmatch(text)
-    if found is None or found[1] not in NAMES:
-        raise argparse.ArgumentTypeError(f"NAME=N or NAME=2^K is wanted, not {text[:40]!r}; names: {', '.join(NAMES)}")
-    return found[1], int(found[2]) if found[2] else 2 ** int(found[3])
+    """Parse a name and a size of `--size`: sort=2^31, matmul=8192, disk=0."""
+    match = _SIZE.fullmatch(text)
+    if match is None or match[1] not in NAMES:
+        raise argparse.ArgumentTypeError(f"expected NAME=N or NAME=2^K, not {text[:40]!r}; names: {', '.join(NAMES)}")
+    return match[1], int(match[2]) if match[2] else 2 ** int(match[3])

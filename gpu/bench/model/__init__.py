@@ -1,1 +1,1 @@
-"""The timing model beside a GPU: what both are asked, what the GPU answers, how far the model is from that."""
+"""Benchmark of the timing model: measured times of a GPU, modeled times, and their differences."""

@@ -1,4 +1,4 @@
-"""`python main.py bench model` and `bench device`: a GPU measured, and the timing model beside it."""
+"""The commands `bench model` and `bench device`: measure a GPU, and compare the timing model with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu.bench.model.measured import MeasuredTimes, load
 
 
 def measure_launches(path: Path, seed: int, repetitions: int) -> int:
-    """Measure every case on the GPU that is here, and write the times as data."""
+    """Measure every case on this machine's GPU, and write the times to a file."""
     from gpu import engines
     from gpu.bench.model import measure
 
@@ -27,28 +27,30 @@ def measure_launches(path: Path, seed: int, repetitions: int) -> int:
 
 
 def compare_with(path: Path, page: Path, gpu: str | None, data: Path | None = None, *, nvcc: bool = True) -> int:
-    """Model what was measured and is kept as data, print both, write the page's section, and the cases as data."""
+    """Model the measured cases of a file, print both times, and write the page's section and the validation data."""
     from gpu.bench import document
     from gpu.bench.model import compare
     from gpu.timing import validation
     from gpu.timing.gpus import find_gpu
 
     times = load(path)
-    described = find_gpu(gpu or times.gpu)
+    gpu_description = find_gpu(gpu or times.gpu)
     rows = []
-    for row in compare.compare(times, described, nvcc=nvcc):
+    for row in compare.compare(times, gpu_description, nvcc=nvcc):
         rows.append(row)
         modeled = f"{row.modeled_us:12.2f} us {row.ratio:6.2f}" if row.modeled_us is not None else row.remark
         print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.measured_us:12.2f} us {modeled}", flush=True)
     if nvcc:
-        name, body = f"Timing model on {described.key}", compare.tables(rows, described.name, times.remark)
+        name = f"Timing model on {gpu_description.key}"
+        body = compare.tables(rows, gpu_description.name, times.remark)
     else:
-        name, body = f"Timing model without nvcc on {described.key}", compare.without_nvcc(rows, times.remark)
+        name = f"Timing model without nvcc on {gpu_description.key}"
+        body = compare.without_nvcc(rows, times.remark)
     document.write_section(page, name, times.gpu, body)
-    known = [row for row in rows if row.modeled_us is not None]
-    if known:
-        found = compare.validation_of(known, described.key, times.gpu)
-        validation.write(data or validation.path_of(found.gpu, found.source), found)
+    modeled_rows = [row for row in rows if row.modeled_us is not None]
+    if modeled_rows:
+        result = compare.validation_of(modeled_rows, gpu_description.key, times.gpu)
+        validation.write(data or validation.path_of(result.gpu, result.source), result)
     return 0
 
 
@@ -58,20 +60,21 @@ def count_with(profile: Path, counted: Path, page: Path, gpu: str | None) -> int
     from gpu.bench.model import counters
     from gpu.timing.gpus import find_gpu
 
-    profiled, seen = load(profile), counters.read(counted)
-    described = find_gpu(gpu or profiled.gpu)
+    profiled, launches = load(profile), counters.read(counted)
+    gpu_description = find_gpu(gpu or profiled.gpu)
     rows = []
-    for row in counters.compare(profiled, seen, described):
+    for row in counters.compare(profiled, launches, gpu_description):
         rows.append(row)
         ratios = (row.ratio(counter) for counter in counters.COUNTERS)
         figures = " ".join(f"{ratio:6.2f}" if ratio is not None else " " * 6 for ratio in ratios)
         print(f"{row.of:<16} {row.who:<20} {row.work:<56} {row.launch.kernel:<28} {figures}", flush=True)
-    document.write_section(page, f"Timing model's counters on {described.key}", profiled.gpu, counters.tables(rows))
+    section = f"Timing model's counters on {gpu_description.key}"
+    document.write_section(page, section, profiled.gpu, counters.tables(rows))
     return 0
 
 
 def profile_launches(path: Path, seed: int) -> int:
-    """Launch a part of the cases once under a profiler that looks on, and write which launches it saw, in order."""
+    """Launch some cases once under a profiler, and write the profiled launches to a file, in order."""
     import pycuda.driver as cuda
 
     from gpu import engines
@@ -88,7 +91,7 @@ def profile_launches(path: Path, seed: int) -> int:
 
 
 def measure_device(path: Path) -> int:
-    """Measure what the GPU that is here is made of, and write its description."""
+    """Measure the properties of this machine's GPU, and write its description."""
     from gpu.bench.model import microbenchmarks
 
     microbenchmarks.measure(path)

@@ -1,4 +1,4 @@
-"""The timing model's counts beside Nsight Compute's, launch by launch."""
+"""Compare the timing model's counts with Nsight Compute's, launch by launch."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from gpu.timing.launch import LaunchEstimate
 _LARGEST = 64 << 20
 _CLOSE = 0.15
 _FEWEST = 0.05
-"""Which share of wavefronts is not worth a comparison: loads and stores that meet count as bank conflicts, too."""
+"""Share of wavefronts below which bank conflicts are not compared: other collisions of accesses count as conflicts."""
 
 _ABOUT = """\
-What the model counts of a launch beside what Nsight Compute counts of it: warp instructions (`smsp__inst_executed`),
+The timing model's counts of each launch, compared with Nsight Compute's: warp instructions (`smsp__inst_executed`),
 sectors of the L2 cache (`lts__t_sectors_op_read`, `_write`, `_atom` and `_red`), bytes that DRAM reads and writes, and
-wavefronts that bank conflicts add (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`), where they are more than a
-twentieth of all. The figures are the model's count as a share of the other. Before each launch Nsight Compute empties
-the caches."""
+the wavefronts added by bank conflicts (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`), if they are more than a
+twentieth of all. The figures are the model's count as a share of the profiler's. Nsight Compute flushes the caches
+before each launch."""
 
 
 @dataclass(frozen=True)
 class ProfiledCounter:
-    """A quantity that both count.
+    """A quantity that the profiler and the timing model both count.
 
     Parameters
     ----------
     name : str
-        In tables.
+        Column of the tables.
     metrics : tuple of str
-        Nsight Compute's, of which it is the sum.
+        Nsight Compute's metrics, whose sum is the count.
     modeled : callable
-        The model's.
+        Returns the model's count.
     part_of : str
-        A metric of which it is to be more than a small share for one of both; "" where it is compared in any case.
+        Metric of which one of the counts must exceed a small share to be compared; "" to compare always.
     """
 
     name: str
@@ -77,12 +77,12 @@ COUNTERS = (
 
 @dataclass(frozen=True)
 class ProfiledLaunch:
-    """A launch as a profiler saw it, with the metrics that it counted, and as it was modeled.
+    """A launch as profiled, with its metrics, and as modeled.
 
     Parameters
     ----------
     of, who, work : str
-        The case, as `MeasuredCase` has it.
+        The case, as in `MeasuredCase`.
     metrics : mapping of str to float
     launch : ModeledLaunch
     """
@@ -94,117 +94,118 @@ class ProfiledLaunch:
     launch: ModeledLaunch
 
     def ratio(self, counter: ProfiledCounter) -> float | None:
-        """Return the model's count as a share of the profiler's; None where there is nothing to compare."""
+        """Return the model's count as a share of the profiler's; None if they cannot be compared."""
         if self.launch.estimate is None or any(name not in self.metrics for name in counter.metrics):
             return None
         counted, modeled = sum(self.metrics[name] for name in counter.metrics), counter.modeled(self.launch.estimate)
-        few = _FEWEST * self.metrics.get(counter.part_of, 0.0)
-        return modeled / counted if counted and max(counted, modeled) > few else None
+        least = _FEWEST * self.metrics.get(counter.part_of, 0.0)
+        return modeled / counted if counted and max(counted, modeled) > least else None
 
 
 def read(path: Path) -> list[tuple[str, dict[str, float]]]:
-    """Return the launches that Nsight Compute lists in a CSV file, in order: kernels, and their metrics.
+    """Read Nsight Compute's CSV file; return the launches in order, each a kernel with its metrics.
 
     Raises
     ------
     InputError
-        It is no such file.
+        The file has another format.
     """
     text = opening.read_bytes(path, _LARGEST).decode("utf-8", "replace")
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("==")]
     rows = csv.DictReader(io.StringIO("".join(lines)))
-    found: dict[str, tuple[str, dict[str, float]]] = {}
+    launches: dict[str, tuple[str, dict[str, float]]] = {}
     for row in rows:
         try:
-            metrics = found.setdefault(row["ID"], (row["Kernel Name"], {}))[1]
+            metrics = launches.setdefault(row["ID"], (row["Kernel Name"], {}))[1]
             name, value = row["Metric Name"], row["Metric Value"].replace(",", "")
         except (KeyError, AttributeError):
-            raise InputError(f"{path} is not what Nsight Compute writes with --csv.") from None
+            raise InputError(f"{path} is not Nsight Compute's output with --csv.") from None
         try:
             metrics[name] = float(value)
         except ValueError:
-            continue  # what could not be counted is named so
-    if not found:
-        raise InputError(f"{path} is not what Nsight Compute writes with --csv.")
-    return list(found.values())
+            continue  # a metric that could not be counted has a text as its value
+    if not launches:
+        raise InputError(f"{path} is not Nsight Compute's output with --csv.")
+    return list(launches.values())
 
 
 def paired(
     profiled: MeasuredTimes, counted: Sequence[tuple[str, Mapping[str, float]]]
 ) -> dict[tuple[str, str, str], list[tuple[str, Mapping[str, float]]]]:
-    """Return by case the launches that were profiled, in order; what else the profiler saw is left out.
+    """Return the profiled launches by case, in order, without other launches that the profiler saw.
 
     Raises
     ------
     InputError
-        The two are not of one run.
+        The two are from different runs.
     """
     place = 0
-    found: dict[tuple[str, str, str], list[tuple[str, Mapping[str, float]]]] = {}
+    launches: dict[tuple[str, str, str], list[tuple[str, Mapping[str, float]]]] = {}
     for case in profiled.cases:
         for launch in case.launches:
             while place < len(counted) and counted[place][0] != launch.kernel:
                 place += 1
             if place == len(counted):
-                raise InputError(f"The profiler's list has no {launch.kernel} of {case.work} where it should come.")
-            found.setdefault((case.of, case.who, case.work), []).append(counted[place])
+                raise InputError(f"The profiler's list has no {launch.kernel} of {case.work} where it is expected.")
+            launches.setdefault((case.of, case.who, case.work), []).append(counted[place])
             place += 1
-    return found
+    return launches
 
 
 def compare(
     profiled: MeasuredTimes, counted: Sequence[tuple[str, Mapping[str, float]]], gpu: GpuDescription
 ) -> Iterator[ProfiledLaunch]:
-    """Model every launch that was profiled, and yield both."""
-    seen = paired(profiled, counted)
+    """Model every profiled launch, and yield it with its metrics."""
+    launches = paired(profiled, counted)
     for pattern, case, variant, inputs, params in variants(profiled.seed, profiled=True):
         key = (pattern.name, variant.name, case.work)
-        if key not in seen:
+        if key not in launches:
             continue
         engine = ModelingEngine(gpu)
         try:
             for _ in variant.run(engine, inputs, params):
                 pass
-            yield from _together(key, seen[key], engine.launches)
+            yield from _matched(key, launches[key], engine.launches)
         except LockstepError:
-            continue  # the table of times says why
+            continue  # the table of times contains the reason
         finally:
             engine.close()
     for foreign in elsewhere.all_cases():
         key = (foreign.file, foreign.kernel, foreign.size)
-        if key not in seen:
+        if key not in launches:
             continue
         engine = ModelingEngine(gpu)
         engine.sources.update(elsewhere.sources())
         try:
             foreign.launch(engine, foreign.make(np.random.default_rng(profiled.seed)))
-            yield from _together(key, seen[key], engine.launches)
+            yield from _matched(key, launches[key], engine.launches)
         except LockstepError:
             continue
         finally:
             engine.close()
 
 
-def _together(
-    key: tuple[str, str, str], seen: Sequence[tuple[str, Mapping[str, float]]], launches: Sequence[ModeledLaunch]
+def _matched(
+    key: tuple[str, str, str], profiled: Sequence[tuple[str, Mapping[str, float]]], launches: Sequence[ModeledLaunch]
 ) -> Iterator[ProfiledLaunch]:
-    """Yield the launches of a case that a profiler saw: of each kernel the first ones."""
-    modeled = {name: [each for each in launches if each.kernel == name] for name, _ in seen}
-    for name, metrics in seen:
+    """Yield the profiled launches of a case with the first modeled launches of the same kernels."""
+    modeled = {name: [each for each in launches if each.kernel == name] for name, _ in profiled}
+    for name, metrics in profiled:
         if modeled[name]:
             yield ProfiledLaunch(*key, metrics, modeled[name].pop(0))
 
 
 def tables(rows: Sequence[ProfiledLaunch]) -> str:
-    """Return how far the counts are apart, as Markdown."""
-    own = dict.fromkeys(row.of for row in rows if not row.of.endswith(".cu"))
+    """Return the differences between the counts as Markdown tables."""
+    patterns = dict.fromkeys(row.of for row in rows if not row.of.endswith(".cu"))
     groups: list[tuple[str, list[ProfiledLaunch]]] = [
-        (f"{name}{', held out' if name in HELD_OUT else ''}", [row for row in rows if row.of == name]) for name in own
+        (f"{name}{', held out' if name in HELD_OUT else ''}", [row for row in rows if row.of == name])
+        for name in patterns
     ]
     groups += [
-        ("all of ours", [row for row in rows if row.of in own]),
+        ("all of ours", [row for row in rows if row.of in patterns]),
         ("ours, held out", [row for row in rows if is_held_out(row.of, row.work)]),
-        ("from elsewhere, held out", [row for row in rows if row.of not in own]),
+        ("foreign, held out", [row for row in rows if row.of not in patterns]),
     ]
     names = [counter.name for counter in COUNTERS]
     lines = [

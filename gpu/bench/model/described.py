@@ -1,4 +1,4 @@
-"""What was measured of a GPU, as a description that the timing model takes."""
+"""Convert the measured properties of a GPU into a description for the timing model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from gpu.errors import InputError
 
 _ADDRESS_CYCLES = 4.2
-"""Of a step of a chain through memory: the address, which is no part of the memory's latency."""
+"""Cycles of each step of a pointer chain that compute the address and are not the memory's latency."""
 
 _SHARED_SIZES = {
     75: (32, 64),
@@ -18,38 +18,38 @@ _SHARED_SIZES = {
     89: (8, 16, 32, 64, 100),
     90: (8, 16, 32, 64, 100, 132, 164, 196, 228),
 }
-"""In KiB, by compute capability: CUDA C++ Programming Guide."""
+"""Shared memory sizes in KiB by compute capability, from the CUDA C++ Programming Guide."""
 
 _TENSOR_LANES = {75: 512, 80: 1024, 86: 256, 87: 1024, 89: 256, 90: 1288}
-"""By compute capability, from data sheets: nothing here measures tensor cores."""
+"""By compute capability, from data sheets: tensor cores are not measured here."""
 
 _FIRST_CACHE_KIB = {75: 96, 80: 192, 86: 128, 87: 192, 89: 128, 90: 256}
 
 
 def description(gpu: str, figures: Mapping[str, float]) -> str:
-    """Return a description, as TOML.
+    """Return a GPU description as TOML.
 
     Parameters
     ----------
     gpu : str
-        The driver's name of it.
+        The driver's name of the GPU.
     figures : mapping of str to float
-        What `microbenchmarks` measured.
+        Measurements of `microbenchmarks`.
 
     Raises
     ------
     InputError
-        A figure is missing, or the GPU is of a kind that is not known.
+        A figure is missing, or the GPU's compute capability is not supported.
     """
 
     def figure(name: str) -> float:
         if name not in figures:
-            raise InputError(f"Nothing was measured of {name!r}.")
+            raise InputError(f"There is no measurement of {name!r}.")
         return figures[name]
 
     capability = int(figure("attribute capability"))
     if capability not in _SHARED_SIZES:
-        raise InputError(f"GPUs of compute capability {capability / 10} are not known to the model.")
+        raise InputError(f"The timing model does not support GPUs of compute capability {capability / 10}.")
     clock = figure("clock GHz")
     memory = min(value for name, value in figures.items() if name.startswith("latency memory"))
     last = min(value for name, value in figures.items() if name.startswith("latency last cache"))
@@ -57,7 +57,7 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         value for name, value in figures.items() if name.startswith("last cache read") and "multiprocessor" not in name
     )
     blocks = "launch of 262144 blocks of 256 us"
-    same, apart, of_lanes = (
+    same, different, lane = (
         next(value for name, value in figures.items() if name.startswith(f"global atomics adding {place} of 16777216"))
         for place in ("one word", "anywhere", "a word a warp")
     )
@@ -67,7 +67,7 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("capability", f'"{capability // 10}.{capability % 10}"', driver),
         ("multiprocessors", f"{figure('attribute multiprocessor_count'):.0f}", driver),
         ("schedulers", "4", guide),
-        ("clock_ghz", f"{clock:.3f}", "measured: cycles beside nanoseconds"),
+        ("clock_ghz", f"{clock:.3f}", "measured: cycles per nanosecond"),
         ("warps", f"{figure('attribute max_threads_per_multiprocessor') / 32:.0f}", driver),
         ("blocks", f"{figure('attribute max_blocks_per_multiprocessor'):.0f}", driver),
         ("registers", f"{figure('attribute max_registers_per_multiprocessor'):.0f}", driver),
@@ -87,7 +87,7 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("arithmetic_cycles", f"{figure('latency ffma cycles'):.1f}", measured),
         ("double_cycles", f"{figure('latency dfma cycles'):.1f}", measured),
         ("special_cycles", f"{figure('latency rsqrt cycles'):.1f}", measured),
-        ("tensor_cycles", "17", "assumed: of a step, as papers measure on A100"),
+        ("tensor_cycles", "17", "assumed: per step, as papers measure on A100"),
         ("shared_cycles", f"{figure('latency shared cycles'):.0f}", measured),
         (
             "first_cache_cycles",
@@ -106,18 +106,18 @@ def description(gpu: str, figures: Mapping[str, float]) -> str:
         ("copy_gb_s", f"{figure('memory copied GB/s'):.0f}", measured),
         ("last_cache_mp_gb_s", f"{figure('last cache read by one multiprocessor GB/s'):.1f}", measured),
         ("memory_mp_gb_s", f"{figure('memory read by one multiprocessor GB/s'):.1f}", measured),
-        ("random_gb_s", f"{figure('random sectors of 1024 MB GB/s'):.0f}", "measured: a sector here and there"),
+        ("random_gb_s", f"{figure('random sectors of 1024 MB GB/s'):.0f}", "measured: sectors at random addresses"),
         ("atomic_same_ns", f"{same:.3f}", measured),
-        ("atomic_ns", f"{apart:.4f}", measured),
-        ("atomic_lane_ns", f"{of_lanes:.4f}", measured),
+        ("atomic_ns", f"{different:.4f}", measured),
+        ("atomic_lane_ns", f"{lane:.4f}", measured),
         ("launch_us", f"{figure('launch of 1 blocks of 32 us'):.2f}", measured),
         ("block_ns", f"{figure(blocks) * 1e3 / 262144:.3f}", "measured: 262144 blocks of 256 threads"),
     ]
-    lines = [f"# {gpu}, as `python main.py bench device` measured it.", f'name = "{gpu}"', "validated = false"]
+    lines = [f"# {gpu}, measured by `python main.py bench device`.", f'name = "{gpu}"', "validated = false"]
     lines += [f'{name} = {{ value = {value}, source = "{source}" }}' for name, value, source in rows]
     return "\n".join(lines) + "\n"
 
 
 def _lanes(rate: float) -> int:
-    """Return the power of two that is nearest to a measured rate."""
+    """Return the power of two nearest to a measured rate."""
     return max(1, int(2 ** round(math.log2(rate))))

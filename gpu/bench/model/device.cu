@@ -1,5 +1,5 @@
-// What a GPU is made of, measured: a latency by a chain in which each step waits for the one before, a rate by as many
-// independent steps as fit. KIND says which step, WIDE how many of them a thread has under way.
+// Microbenchmarks of a GPU: a latency by a chain in which each step depends on the one before, a rate by as many
+// independent steps as fit. KIND selects the step, WIDE how many of them each thread has in flight.
 #ifndef KIND
 #define KIND 0
 #endif
@@ -72,7 +72,7 @@ __device__ __forceinline__ Value step(Value x, Value a, Value b) {
 #endif
 }
 
-// Each warp's first and last cycle; `ends` keeps the values alive.
+// Writes each warp's first and last cycle; `ends` keeps the values alive.
 extern "C" __global__ void chain(long long *cycles, float *ends, float a, float b, int rounds) {
     Value values[WIDE];
     for (int w = 0; w < WIDE; ++w) values[w] = (Value)(threadIdx.x + w);
@@ -94,7 +94,7 @@ extern "C" __global__ void chain(long long *cycles, float *ends, float a, float 
     if (threadIdx.x % 32 == 0) cycles[2 * warp] = start, cycles[2 * warp + 1] = end;
 }
 
-// One thread follows a list through memory, `warm` steps before the clock starts.
+// One thread follows a linked list through memory, `warm` steps before the clock starts.
 extern "C" __global__ void follow_cached(const unsigned int *next, unsigned int *ends, long long *cycles, int warm,
                                          int steps) {
     unsigned int place = 0;
@@ -135,7 +135,7 @@ extern "C" __global__ void follow_shared(unsigned int *ends, long long *cycles, 
     cycles[0] = start, cycles[1] = end;
 }
 
-// A warp's lanes `stride` words apart: so many lanes in each bank.
+// The lanes of a warp access words `stride` apart: that is also the number of lanes per bank.
 extern "C" __global__ void shared_loads(unsigned int *ends, long long *cycles, int stride, int rounds) {
     __shared__ unsigned int words[4096];
     for (int i = threadIdx.x; i < 4096; i += blockDim.x) words[i] = 0;
@@ -181,7 +181,7 @@ __device__ unsigned int mixed(unsigned int x) {
     return x ^ (x >> 16);
 }
 
-// Where a thread's next atomic goes: all to one word, lanes to neighbors, lanes of a warp to one word, or anywhere below
+// The address of a thread's next atomic: one word for all, neighboring words, one word per warp, or any word below
 // `words`.
 __device__ unsigned int place_of(int kind, unsigned int thread, int round, unsigned int words) {
     if (kind == 0) return 0;
@@ -229,7 +229,7 @@ extern "C" __global__ void atomics_global_float(float *counts, int kind, unsigne
     }
 }
 
-// One thread adds again and again and waits for what was there.
+// One thread repeats an atomic addition and waits for its result each time.
 extern "C" __global__ void follow_atomic(unsigned int *word, long long *cycles, int steps) {
     unsigned int before = 0;
     long long start = clock64();
@@ -298,7 +298,7 @@ extern "C" __global__ void copy_vectors(const uint4 *from, uint4 *to, size_t cou
         to[i] = from[i];
 }
 
-// Each lane a sector of its own, anywhere below `sectors`.
+// Each lane reads a sector at a random position below `sectors`.
 extern "C" __global__ void read_sectors(const unsigned int *from, unsigned int *nowhere, unsigned int sectors,
                                         int rounds) {
     unsigned int found = 0, thread = blockIdx.x * blockDim.x + threadIdx.x;
@@ -308,7 +308,7 @@ extern "C" __global__ void read_sectors(const unsigned int *from, unsigned int *
     if (found) *nowhere = found;
 }
 
-// Words that stay in the first cache: a block reads its own again and again.
+// Words that stay in the first cache: each block reads its own words repeatedly.
 extern "C" __global__ void read_first_cache(const unsigned int *from, unsigned int *ends, long long *cycles, int stride,
                                             int rounds) {
     unsigned int sum = 0;
@@ -330,7 +330,7 @@ extern "C" __global__ void read_first_cache(const unsigned int *from, unsigned i
     if (threadIdx.x % 32 == 0) cycles[2 * warp] = start, cycles[2 * warp + 1] = end;
 }
 
-// Cycles beside nanoseconds.
+// Cycles and nanoseconds of the same interval.
 extern "C" __global__ void clock_rate(long long *cycles, float *ends, int rounds) {
     unsigned long long before, after;
     float x = threadIdx.x;

@@ -1,4 +1,4 @@
-"""Kernels that are not ours, as tutorials and samples have them: the model is tried on them and never tuned to them."""
+"""Foreign kernels, from tutorials and samples: the timing model is tested on them and never tuned to them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FOLDER = Path(__file__).with_name("elsewhere")
 
 _BLOCK = 256
 _CHANGED = ("sort_block", "search_level")
-"""Kernels that find other work in what they left."""
+"""Kernels whose results change the work of the next launch."""
 
 _NEIGHBORS = 16
-"""Entries of a sparse row, on average."""
+"""Average entries of a sparse row."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class ElsewhereCase:
     Parameters
     ----------
     file : str
-        Under `FOLDER`.
+        File name in `FOLDER`.
     kernel : str
     size : str
-        What it is launched on, for tables.
+        Size of its input, for tables.
     grid, block : tuple of int
         Blocks and threads in x, y and z.
     make : callable
-        A random generator -> the arguments: arrays and NumPy's scalars.
+        Returns the arguments, arrays and NumPy scalars, given a random generator.
     anew : bool
-        Whether what it leaves in its arrays changes what the next launch does.
+        Whether its results change the work of the next launch, so that inputs are uploaded again.
     """
 
     file: str
@@ -49,27 +49,27 @@ class ElsewhereCase:
     anew: bool = False
 
     def launch(self, engine: Engine, arguments: tuple[Array | np.generic, ...]) -> list[Buffer]:
-        """Build, upload and launch on an engine that has `sources`; return the buffers, the caller's to free."""
+        """Build, upload and launch on an engine that has `sources`; return the buffers, which the caller frees."""
         kernel = engine.build(self.file).kernel(self.kernel)
         buffers: list[Buffer] = []
-        given: list[Argument] = []
+        kernel_arguments: list[Argument] = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):
                 buffers.append(engine.upload(argument))
-                given.append(buffers[-1])
+                kernel_arguments.append(buffers[-1])
             else:
-                given.append(argument)
-        engine.launch(kernel, self.grid, self.block, *given)
+                kernel_arguments.append(argument)
+        engine.launch(kernel, self.grid, self.block, *kernel_arguments)
         return buffers
 
 
 def sources() -> dict[str, str]:
-    """Return the files' texts by their names, for an engine that builds from them."""
+    """Return the files' texts by name, for an engine that builds from them."""
     return {path.name: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.cu"))}
 
 
 def all_cases() -> Iterator[ElsewhereCase]:
-    """Yield every kernel at three sizes: within the last cache, about as large as it, and past it."""
+    """Yield every kernel at three sizes: smaller than the last cache, about as large, and larger."""
     for power in (18, 22, 26):
         yield from _memory(1 << power)
         yield from _sums(1 << power)
@@ -117,18 +117,18 @@ def _memory(n: int) -> Iterator[ElsewhereCase]:
     def case(kernel: str, extents: Any, *arguments: _Maker) -> ElsewhereCase:
         return _case("memory.cu", kernel, f"{n}", extents, *arguments)
 
-    whole, count = _threads(n), np.int32(n)
-    yield case("vector_add", whole, _floats(n), _floats(n), _zeros(n), count)
+    extents_of_n, count = _threads(n), np.int32(n)
+    yield case("vector_add", extents_of_n, _floats(n), _floats(n), _zeros(n), count)
     yield case("saxpy", ((1024, 1, 1), (_BLOCK, 1, 1)), np.float32(2), _floats(n), _zeros(n), count)
     yield case("copy_vectors", _threads(n // 4), _floats(n), _zeros(n), np.int32(n // 4))
     yield case("copy_strided", _threads(n // 8), _floats(n), _zeros(n // 8), np.int32(n // 8), np.int32(8))
-    yield case("gather", whole, _places(n), _floats(n), _zeros(n), count)
-    yield case("scatter", whole, _places(n), _floats(n), _zeros(n), count)
+    yield case("gather", extents_of_n, _places(n), _floats(n), _zeros(n), count)
+    yield case("scatter", extents_of_n, _places(n), _floats(n), _zeros(n), count)
     yield case("follow", _threads(8192, 64), _places(n), _zeros(8192, np.int32), np.int32(64), count)
     yield case("move_particles", _threads(n // 8), _floats(n // 8 * 7), np.float32(0.01), np.int32(n // 8))
     half, doubles = n // 2, _zeros(n // 2, np.float64)
     yield case("daxpy", _threads(half), np.float64(2), doubles, doubles, np.int32(half))
-    yield case("gray", whole, _below(256, 3 * n, np.uint8), _zeros(n, np.uint8), count)
+    yield case("gray", extents_of_n, _below(256, 3 * n, np.uint8), _zeros(n, np.uint8), count)
 
 
 def _sums(n: int) -> Iterator[ElsewhereCase]:
@@ -141,11 +141,11 @@ def _sums(n: int) -> Iterator[ElsewhereCase]:
     yield case("count_letters", fixed, _below(64, n, np.uint8), _zeros(64, np.uint32), count)
     for bins in (16, 65536):
         counts = _zeros(bins, np.uint32)
-        made = _case(
+        globally = _case(
             "sums.cu", "count_globally", f"{n}, {bins} bins", _threads(n), _below(1 << 31, n, np.uint32), counts,
             np.int32(bins), count,
         )  # fmt: skip
-        yield made
+        yield globally
     yield case("scan_block", _threads(n), _floats(n), _zeros(n))
     yield case("sort_block", _threads(n), _below(1 << 31, n, np.uint32))
     yield case("walsh_hadamard", _threads(n // 2), _floats(n))
@@ -155,19 +155,19 @@ def _arithmetic(n: int) -> Iterator[ElsewhereCase]:
     def case(kernel: str, extents: Any, *arguments: _Maker) -> ElsewhereCase:
         return _case("arithmetic.cu", kernel, f"{n}", extents, *arguments)
 
-    whole, count = _threads(n), np.int32(n)
+    extents_of_n, count = _threads(n), np.int32(n)
     side = round(n**0.5)
     tiles = ((-(-side // 16), -(-side // 16), 1), (16, 16, 1))
     yield case(
-        "black_scholes", whole, _floats(n), _floats(n), _floats(n), _zeros(n), _zeros(n), np.float32(0.02),
+        "black_scholes", extents_of_n, _floats(n), _floats(n), _floats(n), _zeros(n), _zeros(n), np.float32(0.02),
         np.float32(0.3), count,
     )  # fmt: skip
     yield case("mandelbrot", tiles, _zeros(n, np.int32), np.int32(side), np.int32(side), np.int32(256))
-    yield case("monte_carlo", whole, _zeros(1, np.uint32), np.int32(64), np.uint32(7))
-    yield case("horner", whole, _floats(n), _zeros(n), np.int32(64), count)
-    yield case("multiply_add_four", whole, _floats(n), np.int32(128))
-    yield case("waves", whole, _floats(n), _zeros(n), count)
-    yield case("collatz", whole, _zeros(n, np.int32), count)
+    yield case("monte_carlo", extents_of_n, _zeros(1, np.uint32), np.int32(64), np.uint32(7))
+    yield case("horner", extents_of_n, _floats(n), _zeros(n), np.int32(64), count)
+    yield case("multiply_add_four", extents_of_n, _floats(n), np.int32(128))
+    yield case("waves", extents_of_n, _floats(n), _zeros(n), count)
+    yield case("collatz", extents_of_n, _zeros(n, np.int32), count)
 
 
 def _sparse(rows: int) -> Iterator[ElsewhereCase]:

@@ -1,4 +1,4 @@
-"""Run every variant and every kernel from elsewhere on the GPU, and say what each launch took."""
+"""Measure every launch of every variant and of every foreign kernel on the GPU."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ from gpu.errors import LockstepError
 from gpu.patterns import all_patterns
 
 _MOST_PROFILED = 2
-"""Launches of one kernel in a case, under a profiler."""
+"""Most launches of one kernel in a case that are profiled."""
 _MOST_TRIES = 3
 
 
 class LaunchRecorder(RecordingEngine):
-    """Remembers what each launch was, beside the launch.
+    """Records a description of each launch along with the launch.
 
     Parameters
     ----------
     inner : CudaEngine
     around : callable or None
-        (what it is, the launch): makes the launch, for whom a profiler looks on; None just makes it.
+        Called with the description and a function that launches, for example to start and stop a profiler; None to
+        just launch.
     """
 
     def __init__(self, inner: Any, around: Callable[[MeasuredLaunch, Callable[[], None]], None] | None = None) -> None:
         super().__init__(inner)
         self.what: list[MeasuredLaunch] = []
         self._around = around
-        self._known: dict[tuple[Any, ...], MeasuredLaunch] = {}
+        self._descriptions: dict[tuple[Any, ...], MeasuredLaunch] = {}
 
     def fill(self, buffer: Buffer, value: float) -> None:
         super().fill(buffer, value)
@@ -51,8 +52,8 @@ class LaunchRecorder(RecordingEngine):
         self.what.append(MeasuredLaunch("fill", (size, 1, 1), (1, 1, 1), 0, 1, 0.0))
 
     def launch(self, kernel: Kernel, grid: Extent, block: Extent, *arguments: Argument, shared_bytes: int = 0) -> None:
-        what = self._describe(kernel, grid, block, shared_bytes)
-        self.what.append(what)
+        description = self._describe(kernel, grid, block, shared_bytes)
+        self.what.append(description)
 
         def launch() -> None:
             super(LaunchRecorder, self).launch(kernel, grid, block, *arguments, shared_bytes=shared_bytes)
@@ -60,28 +61,28 @@ class LaunchRecorder(RecordingEngine):
         if self._around is None:
             launch()
         else:
-            self._around(what, launch)
+            self._around(description, launch)
 
     def _describe(self, kernel: Any, grid: Extent, block: Extent, shared_bytes: int) -> MeasuredLaunch:
         from gpu.engines.occupancy import residency
 
         image: bytes = getattr(kernel, "image", b"")
         key = (kernel.name, image, tuple(grid), tuple(block), shared_bytes)
-        if key not in self._known:
-            found: tuple[int, ...] = ()
+        if key not in self._descriptions:
+            resources: tuple[int, ...] = ()
             if image:
                 with suppress(LockstepError):
                     threads = int(np.prod(block))
                     driver = residency(image, kernel.name, threads, shared_bytes)
-                    found = driver.registers, driver.shared_bytes, driver.local_bytes, driver.blocks
-            self._known[key] = MeasuredLaunch(
-                kernel.name, tuple(map(int, grid)), tuple(map(int, block)), int(shared_bytes), 1, 0.0, *found
+                    resources = driver.registers, driver.shared_bytes, driver.local_bytes, driver.blocks
+            self._descriptions[key] = MeasuredLaunch(
+                kernel.name, tuple(map(int, grid)), tuple(map(int, block)), int(shared_bytes), 1, 0.0, *resources
             )
-        return self._known[key]
+        return self._descriptions[key]
 
 
 def measure(engine: Engine, seed: int, repetitions: int) -> Iterator[MeasuredCase]:
-    """Yield what each case took, as it is measured."""
+    """Measure each case, and yield its times."""
     for pattern, case, variant, inputs, params in variants(seed):
         recorder = LaunchRecorder(engine)
         try:
@@ -92,7 +93,7 @@ def measure(engine: Engine, seed: int, repetitions: int) -> Iterator[MeasuredCas
             continue
         finally:
             recorder.finish()
-        yield summed(pattern.name, variant.name, case.work, _together(recorder, times))
+        yield summed(pattern.name, variant.name, case.work, _with_times(recorder, times))
     engine.sources.update(elsewhere.sources())
     for foreign in elsewhere.all_cases():
         recorder = LaunchRecorder(engine)
@@ -101,14 +102,14 @@ def measure(engine: Engine, seed: int, repetitions: int) -> Iterator[MeasuredCas
         for buffer in buffers:
             recorder.free(buffer)
         recorder.finish()
-        yield summed(foreign.file, foreign.kernel, foreign.size, _together(recorder, times))
+        yield summed(foreign.file, foreign.kernel, foreign.size, _with_times(recorder, times))
 
 
 def steady_times(recorder: RecordingEngine, repetitions: int, *, anew: bool) -> list[tuple[float, ...]]:
-    """Return the milliseconds of each launch, of all of them again where the host was disturbed.
+    """Return the milliseconds of each launch; measure again if the host was disturbed.
 
-    Whoever else runs on the host makes launches late, which is measured with them. Of some tries that is the best which
-    takes least; where half of the repetitions are near the fastest, no other is made.
+    Other work on the host delays launches, which adds to their times. Measuring stops once half of the repetitions are
+    close to the fastest; otherwise the try with the smallest median is returned.
     """
     best: list[tuple[float, ...]] = []
     least = math.inf
@@ -124,23 +125,23 @@ def steady_times(recorder: RecordingEngine, repetitions: int, *, anew: bool) -> 
 
 
 def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable[[], None]) -> Iterator[MeasuredCase]:
-    """Run a part of the cases once, some launches of each kernel between `start` and `stop`, and yield those launches.
+    """Run some of the cases once, with some launches of each kernel between `start` and `stop`; yield those launches.
 
-    A profiler that looks on only there lists them in this order.
+    A profiler that is active only between the two lists the launches in this order.
     """
-    seen: list[MeasuredLaunch] = []
+    profiled: list[MeasuredLaunch] = []
 
-    def around(what: MeasuredLaunch, launch: Callable[[], None]) -> None:
-        if sum(each.kernel == what.kernel for each in seen) >= _MOST_PROFILED:
+    def around(description: MeasuredLaunch, launch: Callable[[], None]) -> None:
+        if sum(each.kernel == description.kernel for each in profiled) >= _MOST_PROFILED:
             launch()
             return
-        seen.append(what)
+        profiled.append(description)
         start()
         launch()
         stop()
 
     for pattern, case, variant, inputs, params in variants(seed, profiled=True):
-        seen.clear()
+        profiled.clear()
         recorder = LaunchRecorder(engine, around)
         try:
             _run(variant, recorder, inputs, params)
@@ -148,27 +149,27 @@ def profile(engine: Engine, seed: int, start: Callable[[], None], stop: Callable
             print(f"{case.work} {variant.name}: {error}", flush=True)
         finally:
             recorder.finish()
-        yield MeasuredCase(pattern.name, variant.name, case.work, 0.0, (0.0, 0.0), tuple(seen))
+        yield MeasuredCase(pattern.name, variant.name, case.work, 0.0, (0.0, 0.0), tuple(profiled))
     engine.sources.update(elsewhere.sources())
     sizes: dict[str, int] = {}
     for foreign in elsewhere.all_cases():
         sizes[foreign.kernel] = sizes.get(foreign.kernel, 0) + 1
         if sizes[foreign.kernel] != 2:
             continue
-        seen.clear()
+        profiled.clear()
         recorder = LaunchRecorder(engine, around)
         for buffer in foreign.launch(recorder, foreign.make(np.random.default_rng(seed))):
             recorder.free(buffer)
         recorder.finish()
-        yield MeasuredCase(foreign.file, foreign.kernel, foreign.size, 0.0, (0.0, 0.0), tuple(seen))
+        yield MeasuredCase(foreign.file, foreign.kernel, foreign.size, 0.0, (0.0, 0.0), tuple(profiled))
 
 
-def _together(recorder: LaunchRecorder, times: Sequence[tuple[float, ...]]) -> list[OneLaunch]:
-    return [OneLaunch(what, own) for what, own in zip(recorder.what, times, strict=True)]
+def _with_times(recorder: LaunchRecorder, times: Sequence[tuple[float, ...]]) -> list[OneLaunch]:
+    return [OneLaunch(launch, own_times) for launch, own_times in zip(recorder.what, times, strict=True)]
 
 
 def variants(seed: int, *, profiled: bool = False) -> Iterator[tuple[Pattern, Case, Variant, Inputs, Params]]:
-    """Yield every variant with every case that it takes; where `profiled`, two cases of each pattern."""
+    """Yield every variant with every case that it supports; if `profiled`, with two cases per pattern."""
     for pattern in all_patterns().values():
         for number, case in enumerate(pattern.benchmark.timed):
             if profiled and number not in (1, 2):
@@ -187,7 +188,7 @@ def _run(variant: Variant, engine: Any, inputs: Inputs, params: Params) -> None:
 
 
 class _BuildRecorder(NullEngine):
-    """Remembers what a host program builds."""
+    """Records the modules that a host program builds."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__()
@@ -195,19 +196,19 @@ class _BuildRecorder(NullEngine):
         self.built: dict[tuple[Any, ...], tuple[str, dict[str, int | str]]] = {}
 
     def build(self, file: str, defines: Mapping[str, int | str] | None = None) -> NullModule:
-        given = dict(defines or {})
-        self.built[file, *sorted(given.items())] = file, given
+        macros = dict(defines or {})
+        self.built[file, *sorted(macros.items())] = file, macros
         return NullModule()
 
 
 def prepare(engine: Any, seed: int) -> int:
-    """Compile all that will be launched, side by side, into the compiler's cache; return how many modules that are."""
+    """Compile all modules in parallel into the compiler's cache; return their number."""
     recorder = _BuildRecorder(engine)
     for _, _, variant, inputs, params in variants(seed):
         with suppress(LockstepError, ArithmeticError, LookupError, ValueError):
             _run(variant, recorder, inputs, params)
     engine.sources.update(elsewhere.sources())
-    built = [*recorder.built.values(), *((file, {}) for file in engine.sources)]
+    builds = [*recorder.built.values(), *((file, {}) for file in engine.sources)]
     with warnings.catch_warnings(action="ignore"), ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda each: engine.compile_ahead(*each), built))
-    return len(built)
+        list(pool.map(lambda each: engine.compile_ahead(*each), builds))
+    return len(builds)

@@ -1,4 +1,4 @@
-"""What a GPU takes for each launch: run there, kept as data, and compared with the model anywhere."""
+"""Measured times of launches on a GPU, kept as data for comparison with the timing model."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from gpu.files.text import read_text
 FORMAT = 1
 
 STEADY = 1.15
-"""How many times what the fastest repetition took a case's median may be: where it is more, the host was disturbed."""
+"""Largest ratio of a case's median time to its fastest; above it, the host disturbed the measurement."""
 
 
 @dataclass(frozen=True)
 class MeasuredLaunch:
-    """Launches of one kernel with the same extents, all of a host program's.
+    """Launches of one kernel with the same extents, in one host program.
 
     Parameters
     ----------
     kernel : str
-        Its name; "fill" for a buffer that is filled.
+        The kernel's name; "fill" for a buffer that is filled.
     grid, block : tuple of int
     shared_bytes : int
         Dynamic shared memory.
     launches : int
     time_us : float
-        Of all of them together, the sum of medians.
+        Sum of the medians of all launches.
     registers, static_shared_bytes, local_bytes, blocks : int
-        As `gpu.engines.occupancy.Residency`; 0 where the driver was not asked.
+        As in `gpu.engines.occupancy.Residency`; 0 if the driver was not queried.
     """
 
     kernel: str
@@ -52,22 +52,22 @@ class MeasuredLaunch:
 
 @dataclass(frozen=True)
 class MeasuredCase:
-    """A variant of a pattern, or a kernel from elsewhere, at one size.
+    """A variant of a pattern, or a foreign kernel, at one size.
 
     Parameters
     ----------
     of : str
-        The pattern's name, or the file of a kernel from elsewhere.
+        Name of the pattern, or file of a foreign kernel.
     who : str
-        The variant's name, or the kernel's.
+        Name of the variant or of the kernel.
     work : str
-        What it was run on.
+        Description of its input.
     time_us : float
         All launches of the host program together.
     spread_us : tuple of float
         The fastest and the slowest repetition.
     launches : tuple of MeasuredLaunch
-        In the order in which each is first launched.
+        In the order of their first launches.
     """
 
     of: str
@@ -79,13 +79,13 @@ class MeasuredCase:
 
     @property
     def disturbed(self) -> bool:
-        """Whether the host made launches late."""
+        """Whether the host delayed launches."""
         return self.time_us > STEADY * self.spread_us[0]
 
 
 @dataclass(frozen=True)
 class MeasuredTimes:
-    """All that was measured on one GPU, with the seed of its inputs."""
+    """All measurements on one GPU, with the seed of their inputs."""
 
     gpu: str
     seed: int
@@ -93,30 +93,30 @@ class MeasuredTimes:
 
     @property
     def remark(self) -> str:
-        """Return in a sentence how many of them were disturbed; "" where none was."""
+        """A sentence with the number of disturbed cases; "" without any."""
         count = sum(case.disturbed for case in self.cases)
         if not count:
             return ""
         return (
-            f"Of the {len(self.cases)} cases {count} {'was' if count == 1 else 'were'} disturbed while measured: half "
-            f"of the repetitions took {STEADY - 1:.0%} more than the fastest. They are counted as they were measured."
+            f"{count} of the {len(self.cases)} cases {'was' if count == 1 else 'were'} disturbed while measured: half "
+            f"of the repetitions took {STEADY - 1:.0%} more than the fastest. The figures include them as measured."
         )
 
     def save(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write the measurements as JSON."""
         with opening.replacing(path) as file:
             file.write(json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode())
 
 
 def load(path: Path) -> MeasuredTimes:
-    """Read what `save` wrote; InputError where the file is something else."""
+    """Read a file that `save` wrote; raise InputError for any other file."""
     try:
         data = json.loads(read_text(path))
         if data.pop("format") != FORMAT:
-            raise ValueError("of another format")
+            raise ValueError("unknown format")
         return MeasuredTimes(data["gpu"], int(data["seed"]), tuple(map(_case, data["cases"])))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} holds no measured times: {error}.") from None
+        raise InputError(f"{path} does not contain measured times: {error}.") from None
 
 
 def _case(data: Mapping[str, Any]) -> MeasuredCase:
@@ -129,24 +129,24 @@ def _case(data: Mapping[str, Any]) -> MeasuredCase:
 
 @dataclass(frozen=True)
 class OneLaunch:
-    """A launch as it was made, with what it took in each repetition."""
+    """A launch with its times in all repetitions."""
 
     what: MeasuredLaunch
     times_ms: tuple[float, ...]
 
 
 def summed(of: str, who: str, work: str, launches: Sequence[OneLaunch]) -> MeasuredCase:
-    """Put the launches of a host program together, those that are alike into one."""
-    alike: dict[MeasuredLaunch, list[float]] = {}
+    """Combine the launches of a host program into a case, with equal launches as one group."""
+    times_by_launch: dict[MeasuredLaunch, list[float]] = {}
     for launch in launches:
-        alike.setdefault(launch.what, []).append(1e3 * statistics.median(launch.times_ms))
-    groups = tuple(_group(what, times) for what, times in alike.items())
+        times_by_launch.setdefault(launch.what, []).append(1e3 * statistics.median(launch.times_ms))
+    groups = tuple(_group(launch, times) for launch, times in times_by_launch.items())
     totals = [1e3 * math.fsum(times) for times in zip(*(launch.times_ms for launch in launches), strict=True)]
     return MeasuredCase(of, who, work, statistics.median(totals), (min(totals), max(totals)), groups)
 
 
-def _group(what: MeasuredLaunch, times_us: Sequence[float]) -> MeasuredLaunch:
-    return MeasuredLaunch(**{**asdict(what), "launches": len(times_us), "time_us": math.fsum(times_us)})
+def _group(launch: MeasuredLaunch, times_us: Sequence[float]) -> MeasuredLaunch:
+    return MeasuredLaunch(**{**asdict(launch), "launches": len(times_us), "time_us": math.fsum(times_us)})
 
 
 def counted_launches(cases: Sequence[MeasuredCase]) -> Iterator[tuple[MeasuredCase, MeasuredLaunch]]:

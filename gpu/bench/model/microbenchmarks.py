@@ -1,4 +1,4 @@
-"""Measure what a GPU is made of: latencies, rates, bandwidths, what atomics, barriers and launches cost."""
+"""Measure a GPU: latencies, rates, bandwidths, and the cost of atomics, barriers and launches."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ STEPS = {
     10: "shfl", 11: "ballot", 12: "popc", 13: "redux", 14: "match", 15: "idiv", 16: "fdiv", 17: "fsqrt", 18: "convert",
     19: "imnmx", 20: "expf",
 }  # fmt: skip
-"""What KIND stands for in `device.cu`."""
+"""Names of the values of KIND in `device.cu`."""
 
 Figures = dict[str, float]
 
 
 class _Bench:
-    """The engine, and what every kernel writes its cycles to."""
+    """The engine, and the buffers to which every kernel writes."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
@@ -53,35 +53,35 @@ class _Bench:
         return float(statistics.median(times[1:]))
 
     def spans(self, blocks: int, warps: int) -> npt.NDArray[np.int64]:
-        """Return the cycles of each block of the last launch, from its first warp's start to its last one's end."""
+        """Return the cycles of each block of the last launch, from its first warp's start to its last warp's end."""
         counted = self.engine.download(self.cycles)[: 2 * blocks * warps].reshape(blocks, warps, 2)
         spans: npt.NDArray[np.int64] = counted[:, :, 1].max(axis=1) - counted[:, :, 0].min(axis=1)
         return spans
 
     def cycles_of(self, kernel: Any, grid: int, block: int, *arguments: Any, shared: int = 0) -> float:
-        """Return the median cycles of a launch's blocks, of two launches' second."""
+        """Return the median cycles of a launch's blocks, after one launch to warm up."""
         for _ in range(2):
             self.engine.launch(kernel, (grid, 1, 1), (block, 1, 1), *arguments, shared_bytes=shared)
         return float(np.median(self.spans(grid, max(1, block // 32))))
 
 
 def measure(path: Path) -> None:
-    """Measure all of it, print it, and write a description; into a .json file the figures themselves."""
+    """Measure and print everything, and write a description; a .json file gets the figures instead."""
     from gpu import engines
 
     engine: Any = engines.create("cuda")
     engine.sources[_FILE] = Path(__file__).with_name(_FILE).read_text("utf-8")
-    found: Figures = {}
+    figures: Figures = {}
     try:
         bench = _Bench(engine)
         _compile_ahead(engine)
         for part in (_attributes, _clock, _arithmetic, _shared, _caches, _atomics, _barriers, _bandwidth, _launches):
             for name, figure in part(bench):
-                found[name] = figure
+                figures[name] = figure
                 print(f"{name:<44} {figure:14.3f}", flush=True)
-        kept = json.dumps({"gpu": engine.device.name, "figures": found}, indent=1)
+        data = json.dumps({"gpu": engine.device.name, "figures": figures}, indent=1)
         with opening.replacing(path) as file:
-            file.write((kept if path.suffix == ".json" else description(engine.device.name, found)).encode())
+            file.write((data if path.suffix == ".json" else description(engine.device.name, figures)).encode())
     finally:
         engine.close()
 
@@ -122,8 +122,8 @@ def _clock(bench: _Bench) -> Iterator[tuple[str, float]]:
 def _arithmetic(bench: _Bench) -> Iterator[tuple[str, float]]:
     arguments = (bench.cycles, bench.ends, np.float32(1.0), np.float32(1.0), np.int32(_ROUNDS))
     for kind, name in STEPS.items():
-        alone = bench.cycles_of(bench.kernel("chain", KIND=kind, WIDE=1), 1, 32, *arguments)
-        yield f"latency {name} cycles", alone / (_STEPS * _ROUNDS)
+        single = bench.cycles_of(bench.kernel("chain", KIND=kind, WIDE=1), 1, 32, *arguments)
+        yield f"latency {name} cycles", single / (_STEPS * _ROUNDS)
         full = bench.cycles_of(bench.kernel("chain", KIND=kind, WIDE=4), bench.multiprocessors, 1024, *arguments)
         yield f"rate {name} lanes per cycle", 4 * 1024 * _STEPS * _ROUNDS / full
 
@@ -137,8 +137,8 @@ def _shared(bench: _Bench) -> Iterator[tuple[str, float]]:
         arguments: tuple[Any, ...] = (bench.ends, bench.cycles, np.int32(stride), np.int32(_ROUNDS))
         full = bench.cycles_of(loads, bench.multiprocessors, 1024, *arguments)
         yield f"shared {stride} lanes a bank, cycles a request", full / (32 * 16 * _ROUNDS)
-        alone = bench.cycles_of(loads, 1, 32, *arguments)
-        yield f"shared {stride} lanes a bank, one warp, cycles a request", alone / (16 * _ROUNDS)
+        single = bench.cycles_of(loads, 1, 32, *arguments)
+        yield f"shared {stride} lanes a bank, one warp, cycles a request", single / (16 * _ROUNDS)
     arguments = (bench.ends, bench.cycles, np.int32(_ROUNDS))
     full = bench.cycles_of(bench.kernel("shared_vectors"), bench.multiprocessors, 1024, *arguments)
     yield "shared 16 bytes a lane, cycles a request", full / (32 * 16 * _ROUNDS)
@@ -148,7 +148,7 @@ def _shared(bench: _Bench) -> Iterator[tuple[str, float]]:
 
 
 def _ring(words: int, stride: int, seed: int = 7) -> npt.NDArray[np.uint32]:
-    """Return a list that leads through every `stride`-th word in a random order, and back."""
+    """Return a linked list through every `stride`-th word in random order, which ends where it begins."""
     order = np.random.default_rng(seed).permutation(words // stride).astype(np.int64) * stride
     order = np.concatenate(([0], order[order != 0]))
     ring = np.zeros(words, np.uint32)
@@ -160,9 +160,9 @@ def _caches(bench: _Bench) -> Iterator[tuple[str, float]]:
     def latency(name: str, words: int, stride: int, warm: int, steps: int) -> float:
         ring = bench.engine.upload(_ring(words, stride))
         arguments = (ring, bench.ends, bench.cycles, np.int32(warm), np.int32(steps))
-        found = bench.cycles_of(bench.kernel(name), 1, 1, *arguments) / steps
+        cycles = bench.cycles_of(bench.kernel(name), 1, 1, *arguments) / steps
         bench.engine.free(ring)
-        return found
+        return cycles
 
     yield "latency first cache cycles", latency("follow_cached", 4096, 32, 256, 4096)
     for megabytes in (1, 8, 24):
@@ -198,18 +198,18 @@ def _atomics(bench: _Bench) -> Iterator[tuple[str, float]]:
     for kind, place in _PLACES.items():
         for words in (_SMALL, 256) if kind == 3 else (_SMALL,):
             for returning in (0, 1):
-                given: tuple[Any, ...] = (
+                arguments: tuple[Any, ...] = (
                     counts, np.int32(kind), np.uint32(words), np.int32(rounds), np.int32(returning)
                 )  # fmt: skip
-                time = bench.time_us(kernel, blocks, block, *given)
-                said = "returning" if returning else "adding"
-                yield f"global atomics {said} {place} of {words}, ns each", 1e3 * time / operations
+                time = bench.time_us(kernel, blocks, block, *arguments)
+                operation = "returning" if returning else "adding"
+                yield f"global atomics {operation} {place} of {words}, ns each", 1e3 * time / operations
     time = bench.time_us(
         bench.kernel("atomics_global_float"), blocks, block, counts, np.int32(0), np.uint32(1), np.int32(rounds)
     )
     yield "global float atomics one word, ns each", 1e3 * time / operations
-    given = (counts, np.int32(3), np.uint32(_SMALL), np.int32(rounds))
-    time = bench.time_us(bench.kernel("atomics_global_float"), blocks, block, *given)
+    arguments = (counts, np.int32(3), np.uint32(_SMALL), np.int32(rounds))
+    time = bench.time_us(bench.kernel("atomics_global_float"), blocks, block, *arguments)
     yield "global float atomics anywhere, ns each", 1e3 * time / operations
     cycles = bench.cycles_of(bench.kernel("follow_atomic"), 1, 1, counts, bench.cycles, np.int32(1000))
     yield "latency global atomic cycles", cycles / 1000
@@ -217,8 +217,8 @@ def _atomics(bench: _Bench) -> Iterator[tuple[str, float]]:
     kernel = bench.kernel("atomics_shared")
     for kind, place in _PLACES.items():
         for words in (256, 4096):
-            given = (bench.ends, bench.cycles, np.int32(kind), np.int32(words), np.int32(_ROUNDS))
-            full = bench.cycles_of(kernel, bench.multiprocessors, 1024, *given, shared=4 * words)
+            arguments = (bench.ends, bench.cycles, np.int32(kind), np.int32(words), np.int32(_ROUNDS))
+            full = bench.cycles_of(kernel, bench.multiprocessors, 1024, *arguments, shared=4 * words)
             yield f"shared atomics {place} of {words}, cycles a request", full / (32 * _ROUNDS)
 
 
@@ -246,23 +246,23 @@ def _bandwidth(bench: _Bench) -> Iterator[tuple[str, float]]:
     yield "memory read by words GB/s", rate("read_words", full, 1024, _LARGE, from_, bench.ends, words, np.int32(1))
     for warps in (1, 4, 8, 16, 32):
         size = _LARGE // 4
-        given: tuple[Any, ...] = (from_, bench.ends, np.uint64(size // 4), np.int32(1))
-        figure = rate("read_words", bench.multiprocessors, 32 * warps, size, *given)
+        arguments: tuple[Any, ...] = (from_, bench.ends, np.uint64(size // 4), np.int32(1))
+        figure = rate("read_words", bench.multiprocessors, 32 * warps, size, *arguments)
         yield f"memory read by words, {warps} warps a multiprocessor, GB/s", figure
     for megabytes in (8, 16, 24, 32, 40):
         size, rounds = megabytes << 20, 40
-        given = (from_, bench.ends, np.uint64(size // 16), np.int32(rounds))
-        yield f"last cache read {megabytes} MB GB/s", rate("read_vectors", full, 1024, size * rounds, *given)
+        arguments = (from_, bench.ends, np.uint64(size // 16), np.int32(rounds))
+        yield f"last cache read {megabytes} MB GB/s", rate("read_vectors", full, 1024, size * rounds, *arguments)
     size, rounds = 1 << 20, 20
-    given = (from_, bench.ends, np.uint64(size // 16), np.int32(rounds))
-    yield "last cache read by one multiprocessor GB/s", rate("read_vectors", 1, 1024, size * rounds, *given)
-    given = (from_, bench.ends, np.uint64((1 << 24) // 16), np.int32(1))
-    yield "memory read by one multiprocessor GB/s", rate("read_vectors", 1, 1024, 1 << 24, *given)
+    arguments = (from_, bench.ends, np.uint64(size // 16), np.int32(rounds))
+    yield "last cache read by one multiprocessor GB/s", rate("read_vectors", 1, 1024, size * rounds, *arguments)
+    arguments = (from_, bench.ends, np.uint64((1 << 24) // 16), np.int32(1))
+    yield "memory read by one multiprocessor GB/s", rate("read_vectors", 1, 1024, 1 << 24, *arguments)
     threads, rounds = full * 1024, 64
     half = 1 << (int(dict(_attributes(bench))["attribute l2_cache_size"]) // 2).bit_length() - 1
     for size, where in ((half, "the last cache"), *((size, f"{size >> 20} MB") for size in (1 << 28, _LARGE))):
-        given = (from_, bench.ends, np.uint32(size // 32), np.int32(rounds))
-        figure = 32 * threads * rounds / bench.time_us(bench.kernel("read_sectors"), full, 1024, *given) / 1e3
+        arguments = (from_, bench.ends, np.uint32(size // 32), np.int32(rounds))
+        figure = 32 * threads * rounds / bench.time_us(bench.kernel("read_sectors"), full, 1024, *arguments) / 1e3
         yield f"random sectors of {where} GB/s", figure
     bench.engine.free(from_)
     bench.engine.free(to)

@@ -1,1 +1,1 @@
-"""Whole programs that use a GPU, run for the window in a process of their own."""
+"""Whole programs that use a GPU, run for the window in separate processes."""

@@ -1,4 +1,4 @@
-"""How long a program's launches would take on a GPU that is described, modeled as they are made."""
+"""Modeled times of a program's launches on a described GPU, computed as they happen."""
 
 from __future__ import annotations
 
@@ -17,55 +17,55 @@ from gpu.timing.kernels import ModeledFile, modeled_file
 from gpu.timing.ptx.running import GridShape
 
 SECONDS = 3.0
-"""By the clock, that modeling may take of a run; launches after that have no modeled time."""
+"""Seconds by the clock for modeling in a run; later launches have no modeled time."""
 
 Extents = tuple[int, int, int]
 
 
 class LaunchModeler:
-    """Models launches; those of the same kernel in the same shape are modeled once.
+    """Models launches; launches of the same kernel and shape are modeled once.
 
     Parameters
     ----------
     gpu : str
-        A key, as of `gpu.timing.gpus.find_gpu`.
+        A key as in `gpu.timing.gpus.find_gpu`.
     """
 
     def __init__(self, gpu: str) -> None:
         self._gpu = find_gpu(gpu)
         self._files: dict[int, tuple[SimulatedModule, ModeledFile]] = {}
-        self._known: dict[tuple[int, str, GridShape], float | None] = {}
+        self._times: dict[tuple[int, str, GridShape], float | None] = {}
         self._spent = 0.0
 
     def __call__(
         self, module: SimulatedModule, kernel: str, grid: Extents, block: Extents, shared: int, values: Sequence[Any]
     ) -> float | None:
-        """Return the microseconds of a launch that is about to be made; None where the model does not follow it."""
+        """Return the microseconds of a launch before it runs; None if the timing model does not support it."""
         shape = GridShape(grid, block, shared)
         key = id(module), kernel, shape
-        if key not in self._known:
+        if key not in self._times:
             if self._spent > SECONDS:
                 return None
-            begun = time.monotonic()
+            start = time.monotonic()
             try:
-                self._known[key] = self._estimate(module, kernel, shape, values)
+                self._times[key] = self._estimate(module, kernel, shape, values)
             except (LockstepError, ArithmeticError, IndexError, KeyError, TypeError, ValueError):
-                self._known[key] = None  # a program is run all the same
-            self._spent += time.monotonic() - begun
-        return self._known[key]
+                self._times[key] = None  # an error of the model must not stop the program
+            self._spent += time.monotonic() - start
+        return self._times[key]
 
     def _estimate(self, module: SimulatedModule, kernel: str, shape: GridShape, values: Sequence[Any]) -> float:
         if id(module) not in self._files:
-            # The module is kept: its number would be another's.
+            # Keep a reference to the module, or another one could get the same id.
             self._files[id(module)] = module, modeled_file("", self._gpu, {}, (), kernel, module, nvcc=False)
         _, file = self._files[id(module)]
         for name, data in module.values().items():
             file.set_variable(name, data)
-        return file.estimate(kernel, shape, [_given(value) for value in values]).time_us
+        return file.estimate(kernel, shape, [_model_argument(value) for value in values]).time_us
 
 
-def _given(value: Any) -> Any:
-    """Return a launch's argument as the model takes it."""
+def _model_argument(value: Any) -> Any:
+    """Return a launch's argument in the form that the timing model needs."""
     if not isinstance(value, PointerValue):
         return value
     memory = value.memory

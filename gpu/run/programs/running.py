@@ -1,4 +1,4 @@
-"""Runs a program in a child of this process, and tells of its output and its launches as they come."""
+"""Run a program in a child process; report its output and launches as they arrive."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from gpu.run.programs.told import Teller
 
 _ROOT = Path(__file__).parents[3]
 SLOW_S = 1.0
-"""Seconds that a launch takes before it is told which one is under way."""
+"""Seconds until a launch is reported as still running."""
 _LOOK_S = 0.05
-"""Seconds between two looks at what has come."""
+"""Seconds between two polls of the child's output and news."""
 MOST_AT_ONCE = 1 << 15
-"""Characters of output that are told in one look; where it is more in the long run, the newest."""
+"""Characters of output that are reported per poll; if there is more in the long run, the newest are reported."""
 MOST_WAITING = 1 << 20
-"""Characters of output that wait to be told before what is in the middle is left out."""
+"""Characters of output that may wait to be reported; beyond this the oldest are dropped."""
 _PAUSE_S = 0.002
-"""Seconds after so much output that a program which floods it leaves others some time."""
+"""Seconds to sleep after a full chunk, so that a program that floods its output leaves others some time."""
 _CHUNK = 1 << 16
 _LAST_S = 0.5
-"""Seconds that output is waited for after the end: a child of the program's may hold it open."""
+"""Seconds to wait for output after the program's end: a child of the program may still hold its output open."""
 
 
 def run_program(request: RunProgram, tell: Callable[[Progress], None]) -> ProgramEnd:
-    """Run a program; return how it ended.
+    """Run a program; return its exit code, number of launches and duration.
 
     Raises
     ------
     EngineUnavailableError
-        PyCUDA's Python files, or a C++ compiler, are not here.
+        PyCUDA's Python files, or a C++ compiler, are not installed.
     CompileError
-        What the C++ compiler rejects.
+        The C++ compiler rejects the program.
     InputError
-        The program cannot be run here.
+        The program cannot be run on this machine.
     """
     _check_possible(request.program.is_script)
     folder = Path(request.folder)
-    asked = {
+    child_request = {
         "path": request.program.path,
         "text": request.program.text,
         "words": request.program.words,
@@ -64,8 +64,8 @@ def run_program(request: RunProgram, tell: Callable[[Progress], None]) -> Progra
         "only": request.only,
         "gpu": request.gpu,
     }
-    (folder / ASKED).write_text(json.dumps(asked), encoding="utf-8")
-    begun = time.monotonic()
+    (folder / ASKED).write_text(json.dumps(child_request), encoding="utf-8")
+    start = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "gpu.run.programs.child", str(folder)],
         cwd=_ROOT,
@@ -79,16 +79,16 @@ def run_program(request: RunProgram, tell: Callable[[Progress], None]) -> Progra
         process.kill()
         process.wait()
     with suppress(FileNotFoundError):
-        said = json.loads((folder / FAILED).read_text(encoding="utf-8"))
-        if not said["compile"]:
-            raise InputError(said["message"], advice=said["advice"], detail=said["detail"])
+        failure = json.loads((folder / FAILED).read_text(encoding="utf-8"))
+        if not failure["compile"]:
+            raise InputError(failure["message"], advice=failure["advice"], detail=failure["detail"])
         raise CompileError(
-            said["message"],
-            advice=said["advice"],
-            detail=said["detail"],
-            position=_place(said["detail"], Path(request.program.path).name),
+            failure["message"],
+            advice=failure["advice"],
+            detail=failure["detail"],
+            position=_place(failure["detail"], Path(request.program.path).name),
         )
-    return ProgramEnd(process.returncode, launches, time.monotonic() - begun)
+    return ProgramEnd(process.returncode, launches, time.monotonic() - start)
 
 
 def _check_possible(is_script: bool) -> None:
@@ -102,22 +102,22 @@ def _check_possible(is_script: bool) -> None:
 
     if not hasattr(os, "fork"):
         raise InputError(
-            "A program's host code runs on Linux and macOS.",
-            advice="On Windows run it in WSL; its kernels run alone.",
+            "The host code of a program runs on Linux and macOS only.",
+            advice="On Windows, use WSL; single kernels run here.",
         )
     compiler()
 
 
 def _place(log: str, name: str) -> SourcePosition | None:
-    """Return where the first error of a compiler's log is, if it is in the program's file."""
-    found = re.search(rf"^(?:.*/)?{re.escape(name)}:(\d+):(?:(\d+):)? (?:fatal )?error: ", log, re.MULTILINE)
-    return SourcePosition(name, int(found[1]), int(found[2] or 0)) if found else None
+    """Return the position of the first error in a compiler's log, if it is in the program's file."""
+    match = re.search(rf"^(?:.*/)?{re.escape(name)}:(\d+):(?:(\d+):)? (?:fatal )?error: ", log, re.MULTILINE)
+    return SourcePosition(name, int(match[1]), int(match[2] or 0)) if match else None
 
 
 def _follow(
     process: subprocess.Popen[bytes], request: RunProgram, folder: Path, tell: Callable[[Progress], None]
 ) -> int:
-    """Tell what comes until the program has ended; return how many launches there were."""
+    """Report output and launches until the program has ended; return the number of launches."""
     assert process.stdout is not None
     output = _Output(process.stdout)
     journal, teller = Journal(), Teller(request.program)
@@ -134,41 +134,41 @@ def _follow(
             new = file.read()
             read += len(new)
             rest += new
-        taken, _ = take_down(journal, rest)
-        rest = rest[taken:]
-        said, launches = output.taken(), teller.news(journal)
+        consumed, _ = take_down(journal, rest)
+        rest = rest[consumed:]
+        text, launches = output.next_text(), teller.news(journal)
         under_way = slow.news(len(journal.entries))
-        if said or launches or under_way:
-            tell(ProgramNews(output=said, launches=launches, under_way=under_way))
-        if ended_at is not None and output.empty and (output.closed or time.monotonic() > ended_at + _LAST_S):
+        if text or launches or under_way:
+            tell(ProgramNews(output=text, launches=launches, under_way=under_way))
+        if ended_at is not None and output.is_empty and (output.closed or time.monotonic() > ended_at + _LAST_S):
             return len(journal.entries)
         if ended_at is not None:
             time.sleep(_LOOK_S / 5)
 
 
 class _SlowLaunch:
-    """The launch that is under way, once it has been for a while: it may be one that never ends."""
+    """The running launch, reported once it has run for a while, since it may never end."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / UNDER_WAY
-        self._seen = self._told = ""
+        self._seen = self._reported = ""
         self._since = 0.0
 
     def news(self, ended: int) -> str:
-        """Return which it is, when that is to be told; `ended` is how many launches have ended."""
+        """Return the running launch when it is to be reported, else ""; `ended` is the number of finished launches."""
         with suppress(OSError):
             seen = self._file.read_text(encoding="utf-8")
             if seen != self._seen:
                 self._seen, self._since = seen, time.monotonic()
         slow = self._seen.startswith(f"launch {ended + 1}:") and time.monotonic() - self._since > SLOW_S
-        if not slow or self._seen == self._told:
+        if not slow or self._seen == self._reported:
             return ""
-        self._told = self._seen
-        return self._told
+        self._reported = self._seen
+        return self._reported
 
 
 class _Output:
-    """What a program writes, read on a thread of its own, so that it never waits for long."""
+    """Output of a program, read on a separate thread, so that the program never blocks for long."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -179,16 +179,16 @@ class _Output:
         threading.Thread(target=self._read, daemon=True).start()
 
     @property
-    def empty(self) -> bool:
-        """Whether all that was read is told."""
+    def is_empty(self) -> bool:
+        """Whether all output that was read has been reported."""
         return not self._waiting
 
-    def taken(self) -> str:
-        """Return what is to be told next."""
+    def next_text(self) -> str:
+        """Return the text to report next."""
         with self._lock:
-            said, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
+            text, self._waiting = self._waiting[:MOST_AT_ONCE], self._waiting[MOST_AT_ONCE:]
             left_out, self._left_out = self._left_out, 0
-        return f"\n… {left_out:,} characters are left out here …\n{said}" if left_out else said
+        return f"\n… {left_out:,} characters omitted here …\n{text}" if left_out else text
 
     def _read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -204,6 +204,6 @@ class _Output:
         with self._lock:
             self._waiting += text
             if (over := len(self._waiting) - MOST_WAITING) > 0:
-                # The newest is what somebody wants to see of a flood.
+                # Of a flood of output, the newest part is the most useful.
                 self._waiting = self._waiting[over:]
                 self._left_out += over

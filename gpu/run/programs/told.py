@@ -1,4 +1,4 @@
-"""What is told of a program's launches: findings in words, at the lines of the file that the program is in."""
+"""Convert a program's launches into messages, with findings at the lines of the program's file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gpu.run.count import summed
 from gpu.simulator.checkers.report import diagnostics_of
 
 _GENERATED = "kernel.cu"
-"""What PyCUDA calls the text of a module."""
+"""PyCUDA's name of a module's text."""
 _PLACE = re.compile(r"\bkernel\.cu:(\d+)")
 _MOST_LINES = 4000
-"""Of a text, that are looked for in the program's file."""
+"""Lines of a text that are searched for in the program's file."""
 
 
 class Teller:
-    """Tells of the launches of one run.
+    """Converts the launches of one run.
 
     Parameters
     ----------
@@ -34,23 +34,23 @@ class Teller:
 
     def __init__(self, program: WholeProgram) -> None:
         self._program = program
-        self._told = 0
+        self._reported = 0
         self._lines: dict[int, Mapping[int, int]] = {}
 
     def news(self, journal: Journal) -> tuple[ProgramLaunch, ...]:
-        """Return the launches that were taken down since the last call."""
+        """Return the launches that were added to the journal since the last call."""
         new = tuple(
             self._launch(number, entry, journal.texts[entry.text])
-            for number, entry in enumerate(journal.entries[self._told :], self._told + 1)
+            for number, entry in enumerate(journal.entries[self._reported :], self._reported + 1)
         )
-        self._told = len(journal.entries)
+        self._reported = len(journal.entries)
         return new
 
     def _launch(self, number: int, entry: LaunchEntry, text: str) -> ProgramLaunch:
         threads = math.prod(entry.grid) * math.prod(entry.block)
         file = Path(_GENERATED if self._program.is_script else self._program.path)
-        found = diagnostics_of(entry.findings, text, file) if entry.findings else ()
-        lines = self._lines_of(entry.text, text) if found and self._program.is_script else None
+        diagnostics = diagnostics_of(entry.findings, text, file) if entry.findings else ()
+        lines = self._script_lines(entry.text, text) if diagnostics and self._program.is_script else None
         return ProgramLaunch(
             number,
             entry.kernel,
@@ -60,14 +60,14 @@ class Teller:
             entry.shared_bytes,
             entry.simulated_ms,
             self._mistakes(lines, mistakes_of(entry.findings, str(file))),
-            found,
-            self._placed(lines, found),
+            diagnostics,
+            self._at_script_lines(lines, diagnostics),
             RunCounts(f"{threads} threads", 1, "launch", 0, **summed(entry.counts)) if entry.counts else None,
             str(entry.trace) if entry.trace is not None and entry.trace.is_file() else "",
             entry.modeled_us,
         )
 
-    def _lines_of(self, number: int, text: str) -> Mapping[int, int]:
+    def _script_lines(self, number: int, text: str) -> Mapping[int, int]:
         if number not in self._lines:
             self._lines[number] = lines_within(text, self._program.text)
         return self._lines[number]
@@ -78,26 +78,28 @@ class Teller:
             return mistakes
         return tuple(Mistake(each.kind, tuple(lines[at] for at in each.lines if at in lines)) for each in mistakes)
 
-    def _placed(self, lines: Mapping[int, int] | None, found: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    def _at_script_lines(
+        self, lines: Mapping[int, int] | None, diagnostics: tuple[Diagnostic, ...]
+    ) -> tuple[Diagnostic, ...]:
         if lines is None:
-            return found
+            return diagnostics
         name = Path(self._program.path).name
 
-        def here(place: re.Match[str]) -> str:
+        def place_in_script(place: re.Match[str]) -> str:
             line = lines.get(int(place[1]))
             return place[0] if line is None else f"{name}:{line}"
 
         return tuple(
-            replace(each, line=lines[each.line], message=_PLACE.sub(here, each.message))
-            for each in found
+            replace(each, line=lines[each.line], message=_PLACE.sub(place_in_script, each.message))
+            for each in diagnostics
             if each.line in lines
         )
 
 
 def lines_within(text: str, script: str) -> dict[int, int]:
-    """Return by the number of a line of a kernel's text the line of the script that it was written in, both from 1.
+    """Map line numbers of a kernel's text to those of the script that contains it, both from 1.
 
-    A script may put its kernels together from pieces; what stands in it as it was compiled is found.
+    A script may assemble its kernels from pieces; only lines that the script contains as compiled are mapped.
     """
     compiled, written = text.split("\n")[:_MOST_LINES], script.split("\n")[:_MOST_LINES]
     blocks = SequenceMatcher(None, compiled, written, autojunk=False).get_matching_blocks()

@@ -180,7 +180,10 @@ def test_the_page_says_how_long_the_window_takes_to_open(tmp_path, monkeypatch) 
     def refuse(repetitions: int):
         raise RuntimeError("no Qt")
 
-    for open_window, told in ((openings, "701 ms of computing in its process; wanted: 800"), (refuse, "failed: no Qt")):
+    for open_window, told in (
+        (openings, "701 ms of computing in its process; goal: at most 800"),
+        (refuse, "failed: no Qt"),
+    ):
         page = tmp_path / "page.md"
         arguments = ["bench", "simulator", "--document", str(page)]
         assert cli.main(arguments, NO_WINDOW._replace(openings=open_window)) == 0
@@ -199,7 +202,7 @@ def test_a_wrong_variant_fails_the_command(tmp_path, monkeypatch) -> None:
 
 def test_no_repetitions_are_refused(capsys) -> None:
     assert cli.main(["bench", "simulator", "--repetitions", "0"], NO_WINDOW) == 2
-    assert "--repetitions is a whole number from 1" in capsys.readouterr().err
+    assert "--repetitions must be a whole number from 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("pattern", all_patterns().values(), ids=lambda pattern: pattern.name)

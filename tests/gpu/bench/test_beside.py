@@ -40,7 +40,7 @@ def test_losses_are_in_the_table_and_in_its_summary():
     curves = beside.curves_of([SUMS], ROWS)
     assert "| sums | 2^10 | **Peak** | 2.0000 | 500 GB/s | Library | 1.0000 | 0.50 x |" in beside.table(curves)
     assert beside.summary(curves) == (
-        "- sums: as fast or faster at 1 of 2 sizes, 1.00 x in the geometric mean, least 0.50 x at 2^10 elements."
+        "- sums: as fast or faster at 1 of 2 sizes, 1.00 x in the geometric mean, worst 0.50 x at 2^10 elements."
     )
 
 
@@ -104,4 +104,4 @@ def test_the_command_writes_the_page_and_its_drawing(tmp_path, monkeypatch, caps
 
 def test_it_goes_with_the_gpu_alone(capsys):
     assert cli.main(["bench", "simulator", "--beside"], NO_WINDOW) == 2
-    assert "--beside goes with `bench gpu`" in capsys.readouterr().err
+    assert "--beside requires `bench gpu`" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def test_a_profilers_list_is_read_launch_by_launch(tmp_path) -> None:
 def test_another_file_is_no_profilers_list(tmp_path, text) -> None:
     path = tmp_path / "counters.csv"
     path.write_text(text, "utf-8")
-    with pytest.raises(InputError, match="is not what Nsight Compute writes"):
+    with pytest.raises(InputError, match="is not Nsight Compute's output"):
         counters.read(path)
 
 
@@ -109,4 +109,4 @@ def test_the_command_writes_the_section(monkeypatch, tmp_path, capsys) -> None:
     assert "| reduction | 1 |  |  | 100%, 0." in page.read_text("utf-8")
     capsys.readouterr()
     assert cli.main(["bench", "model", *files[2:], "--document", str(page)], NO_WINDOW) != 0
-    assert "--counters goes with --profile" in capsys.readouterr().err
+    assert "--counters requires --profile" in capsys.readouterr().err

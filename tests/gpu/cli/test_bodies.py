@@ -39,7 +39,7 @@ def test_bodies_go_from_a_preset_through_steps_to_a_file(command: Any, tmp_path:
     assert table["verified"] == "yes"
     assert table["steps"] == "3, to time 0.03"
     assert "GFLOP/s" in table["kernels"]
-    assert table["drift"].endswith("of the energy at the beginning")
+    assert table["drift"].endswith("of the initial energy")
     assert table["saved"] == str(target)
     bodies = read_bodies(target)
     first = generate("plummer", 40, 0)

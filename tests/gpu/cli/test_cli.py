@@ -96,7 +96,7 @@ def test_run_of_an_array_makes_it_from_the_parameters_and_the_seed(command):
     assert table["verified"] == "yes"
     assert " Melement/s  to simulate on this CPU" in table["simulated"]
     assert "throughput" not in table
-    assert table["moved"].endswith("bytes an element; the least is 4.00  counted with n = 1000")
+    assert table["moved"].endswith("bytes an element; minimum traffic 4.00  counted with n = 1000")
     assert table["lanes"].endswith(" of 32")
     assert done.out.index("moved") < done.out.index("simulated  ")
     assert "measured" not in done.out
@@ -143,7 +143,7 @@ def test_help_of_an_array_pattern_offers_kinds_and_files(command):
     text = command("run", "reduction", "--help").out
     assert "--input random|signed|ones|ramp|alternating|sausage|typed|FILE" in text
     assert text.count("\n  --input ") == 1
-    assert "where the result goes: .npy or .csv" in text
+    assert "file for the result: .npy or .csv" in text
 
 
 def test_no_command_opens_the_window(command):
@@ -216,7 +216,7 @@ def test_run_prints_text_with_units_and_where_numbers_come_from(command, small: 
     for phase in ("upload", "kernel", "download"):
         assert table[phase].endswith(" ms  to simulate on this CPU")
     assert " Mpixel/s  to simulate on this CPU, kernel time alone" in table["simulated"]
-    assert "against a reference on the CPU" in table["error"]
+    assert "against a reference result computed on the CPU" in table["error"]
     assert table["verified"] == "yes"
 
 
@@ -310,7 +310,7 @@ def test_list_names_everything_that_is_declared(command):
 def test_list_says_what_textbooks_say_of_any_number_of_elements(command):
     shown = command("list", "--textbook", "1000000")
     assert shown.code == 0
-    line = "the textbook: 999999 operations in 20 steps, 50000 at once, 500000 at most"
+    line = "textbook: 999999 operations in 20 steps, parallelism 50000, peak 500000"
     assert line in shown.out
     data = {each["name"]: each for each in json.loads(command("list", "--textbook", "16", "--json").out)}
     books = {each["name"]: each["textbook"] for each in data["sort"]["variants"]}
@@ -338,7 +338,7 @@ def test_list_and_run_say_where_a_library_cannot_be_called(command, monkeypatch:
     assert done.code == 2
     assert done.err == (
         "lockstep: cuBLAS cannot be called here. The simulator runs kernels from source, and libraries do not "
-        "include theirs. Take another variant.\n"
+        "include theirs. Choose another variant.\n"
     )
 
 
@@ -399,8 +399,8 @@ def test_help_tells_the_parameters_and_the_exit_codes(command):
         (("run", "reduction", "--input", "x.csv", "--n", "3"), "--n has no effect with --input file, only with random"),
         (("run", "reduction", "--n", "-1"), "--n is a whole number from 0 to"),
         (("run", "reduction", "--block", "100"), "--block is one of 8, 16,"),
-        (("run", "reduction", "--output", "a.png"), "an array is no image; .npy and .csv are known."),
-        (("run", "convolution", "--output", "a.jpg"), ".pgm, .ppm, .png, .npy, .csv are known"),
+        (("run", "reduction", "--output", "a.png"), "the result is an array, not an image. Use .npy or .csv."),
+        (("run", "convolution", "--output", "a.jpg"), ".jpg is not a known format. Use one of .pgm, .ppm,"),
         (("run", "convolution", "--output", "nowhere/a.png"), "there is no folder nowhere."),
     ],
 )
@@ -740,7 +740,7 @@ def test_the_window_can_begin_with_a_cluster():
     ("words", "said"),
     [
         (["--workers", "3"], "--workers has no effect without --engine dask."),
-        (["--engine", "dask", "run", "scan"], "--engine stands behind the command: `run ...`."),
+        (["--engine", "dask", "run", "scan"], "--engine must follow the command: `run ...`."),
     ],
 )
 def test_what_is_said_of_the_window_in_vain_is_refused(words, said, capsys):

@@ -222,7 +222,7 @@ def test_what_is_only_suspicious_is_a_warning_and_no_failure(simulate, kernel):
     assert {each["kind"] for each in report["warnings"]} == {"always-true", "never-written", "unused-parameter"}
     assert list(report["warnings"][0]) == ["kind", "message", "lines", "files", "threads", "count"]
     text = simulate(path, *launch).out
-    assert text.startswith("No findings.\n\n3 warnings: it runs, but is this meant?\n\n1. unused-parameter: Unused")
+    assert text.startswith("No findings.\n\n3 warnings: suspicious, but not an error\n\n1. unused-parameter: Unused")
 
 
 def test_dump_saves_arrays_as_they_are_after_the_launch(simulate, kernel, tmp_path: Path):
@@ -303,21 +303,21 @@ def test_what_does_not_compile_is_said_once_with_a_caret(simulate, kernel, body:
         (("f", *SHAPE, "--arg", "zeros:0"), "N to be at least 1"),
         (("g", *SHAPE, "--arg", "zeros:1"), "has no kernel 'g'; it has f."),
         (("f", "--grid", "1", "--block", "2000", "--arg", "zeros:1"), "a block of 2000 threads; at most 1024"),
-        (("f", "--grid", "0", "--block", "1", "--arg", "zeros:1"), "argument --grid: '0' is empty"),
+        (("f", "--grid", "0", "--block", "1", "--arg", "zeros:1"), "argument --grid: '0' contains 0"),
         (("f", "--grid", "1,1,1,1", "--block", "1", "--arg", "zeros:1"), "is not X, X,Y or X,Y,Z"),
         (("f", "--block", "1", "--arg", "zeros:1"), "Give --grid: test.cu does not launch f."),
-        (("f", *SHAPE, "--arg", "zeros:1", "--shared", "many"), "'many' is no whole number"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--shared", "many"), "'many' is not a whole number"),
         (("f", *SHAPE, "--arg", "zeros:1", "--shared", "99999"), "bytes of shared memory"),
         (("f", *SHAPE, "--arg", "zeros:1", "--max-steps", "0"), "The limit of steps must be at least 1, not 0."),
-        (("f", *SHAPE, "--arg", "zeros:1", "--max-seconds", "0"), "'0' is no time: it is in seconds"),
-        (("f", *SHAPE, "--arg", "zeros:1", "--max-seconds", "nan"), "'nan' is no time"),
-        (("f", *SHAPE, "--arg", "zeros:1", "--max-seconds", "long"), "'long' is no time"),
-        (("f", *SHAPE, "--arg", "zeros:1", "--max-memory", "0"), "'0' is no size: it is in MB"),
-        (("f", *SHAPE, "--arg", "zeros:1", "--max-memory", "1e9"), "'1e9' is no whole number"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--max-seconds", "0"), "'0' is not a time in seconds"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--max-seconds", "nan"), "'nan' is not a time"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--max-seconds", "long"), "'long' is not a time"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--max-memory", "0"), "'0' is not a size in MB"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--max-memory", "1e9"), "'1e9' is not a whole number"),
         (("f", *SHAPE, "--arg", "zeros:1", "-D", "1X=2"), "'1X' is not a valid macro name"),
         (("f", *SHAPE, "--arg", "zeros:1", "-I", "no/such"), "There is no include folder"),
         (("f", *SHAPE, "--arg", "zeros:1", "--dump", "0"), "is not I=FILE.npy"),
-        (("f", *SHAPE, "--arg", "zeros:1", "--dump", "1=a.npy"), "there are 1 arguments, counted from 0"),
+        (("f", *SHAPE, "--arg", "zeros:1", "--dump", "1=a.npy"), "there are only 1 arguments, numbered from 0"),
         (("f", *SHAPE, "--arg", "zeros:1", "--dump", "0=a.txt"), "must end in .npy"),
         (("f", *SHAPE, "--arg", "zeros:1", "--dump", "0=no/such/a.npy"), "there is no folder"),
         (("f", *SHAPE, "--arg", "null", "--dump", "0=a.npy"), "is 'null', not an array"),
@@ -349,7 +349,7 @@ def test_help_lists_the_specifications(simulate):
         "file:PATH.npy",
         "--dump",
         "-I DIR",
-        f"({MAXIMUM_STEPS})",
+        f"(default: {MAXIMUM_STEPS})",
     ):
         assert word in done.out
 

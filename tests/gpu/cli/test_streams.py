@@ -68,7 +68,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     ids=" ".join,
 )
 def test_a_name_that_is_empty_is_not_the_same_as_none(capsys, arguments):
-    assert "is empty: it is a name that is wanted" in refusal(capsys, *arguments)
+    assert "is empty: give a name" in refusal(capsys, *arguments)
 
 
 @pytest.mark.parametrize("word", ["a\nb", "\x1b[2J\x1b[31mred", "\u202egnp", "\udcff\udcfe", "x" * 10_000])
@@ -121,7 +121,7 @@ def test_what_the_system_refuses_is_not_called_the_output(monkeypatch, capsys):
 
     monkeypatch.setattr("gpu.devices.survey.survey", broken)
     said = refusal(capsys, "devices")
-    assert said == "lockstep: The system refuses: no library llvm. this could mean anything.\n"
+    assert said == "lockstep: The operating system reports: no library llvm. this could mean anything.\n"
 
 
 def test_lessons_whose_name_no_folder_can_have(capsys):

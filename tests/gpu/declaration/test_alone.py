@@ -54,7 +54,7 @@ def test_what_would_take_for_ever_is_refused(name: str) -> None:
     with closing(SimulatorEngine()) as engine, pytest.raises(InputError, match="One thread would execute") as refused:
         run_pattern(engine, pattern, variant, {}, many, lambda progress: None)
     assert f"the limit is {MOST_OPERATIONS:,}.".replace(",", "\u2009") in refused.value.message
-    assert refused.value.advice == "Take fewer elements, or another variant."
+    assert refused.value.advice == "Use fewer elements, or another variant."
 
 
 @pytest.mark.parametrize("name", ALONE)

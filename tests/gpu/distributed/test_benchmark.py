@@ -44,7 +44,7 @@ def test_bodies_are_brought_to_the_devices_and_back(cluster):
     (row,) = measure.measure(cluster.first(1), [CASES["nbody"](32)], 1, untold)
     assert row.right
     assert row.time_steps == 4
-    assert f"; {row.wall / 4:.4g} a step of time by the clock" in command._told(row, [row])
+    assert f"; {row.wall / 4:.4g} per time step by the clock" in " | ".join(command._cells(row, [row]))
     assert row.transfer_ms > 0
 
 
@@ -108,7 +108,7 @@ def test_simulators_are_told_of_and_written_nowhere(cluster, monkeypatch, capsys
     asked, page = dict.fromkeys(sizes.NAMES, 0) | {"reduction": 256}, tmp_path / "page.md"
     assert command.run(Asked(), asked, 1, page, tmp_path) == 0
     said = capsys.readouterr().out
-    assert "simulated: their times are no GPU's" in said
+    assert "simulated: their times are not a GPU's" in said
     assert re.search(r"reduction \(sum\), 256 int32 \| 1 .* \| verified", said)
     assert not page.exists()
 
@@ -143,6 +143,6 @@ def test_workers_that_take_turns_on_a_gpu_are_not_measured(tmp_path, monkeypatch
     workers = tuple(WorkerStatus(str(n), f"tcp://127.0.0.1:{n}", "127.0.0.1", device) for n in (1, 2))
     monkeypatch.setattr(command, "opened", lambda asked, engine: nullcontext(SimpleNamespace(workers=workers)))
     page = tmp_path / "page.md"
-    with pytest.raises(InputError, match=r"2 workers on 1 x NVIDIA H200: .* says nothing of several GPUs"):
+    with pytest.raises(InputError, match=r"2 workers on 1 x NVIDIA H200: .* do not show the speedup of several GPUs"):
         command.run(Asked(workers=2), {}, 1, page, tmp_path)
     assert not page.exists()

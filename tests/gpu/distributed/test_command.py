@@ -108,15 +108,18 @@ def test_ctrl_c_ends_all_workers(tmp_path):
         (("scan", "--scheduler", "127.0.0.1:1"), "--scheduler has no effect without --engine dask."),
         (("scan", "--chunks", "4"), "--chunks has no effect without --engine dask."),
         (("scan", "--graph", "a.svg"), "--graph has no effect without --engine dask."),
-        (("scan", "--engine", "dask", "--stream", "--graph", "a.svg"), "--graph draws a run whose result is gathered"),
-        (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor is for one simulator"),
+        (("scan", "--engine", "dask", "--stream", "--graph", "a.svg"), "--graph has no effect with --stream"),
+        (("scan", "--engine", "dask", "--executor", "lockstep"), "--executor has no effect with --engine dask"),
         (("scan", "--engine", "dask", "--scheduler", "127.0.0.1:1"), "No Dask scheduler answers at tcp://127.0.0.1:1."),
         (("scan", "--engine", "dask", "--scheduler", "nowhere"), "'nowhere' is no scheduler's address."),
-        (("scan", "--engine", "dask", "--tls-ca", "ca.pem"), "--tls-ca, --tls-cert and --tls-key go together."),
+        (
+            ("scan", "--engine", "dask", "--tls-ca", "ca.pem"),
+            "--tls-cert and --tls-key must be given together.",
+        ),
         (("scan", "--engine", "dask", "--raw", "int32:4"), "--raw has no effect without --stream."),
         (("scan", "--stream"), "--stream has no effect without --engine dask."),
-        (("scan", "--engine", "dask", "--stream"), "--stream wants an --input FILE"),
-        (("nbody", "--engine", "dask", "--frames", "here"), "--frames draws what one device has"),
+        (("scan", "--engine", "dask", "--stream"), "--stream needs an --input FILE"),
+        (("nbody", "--engine", "dask", "--frames", "here"), "--frames draws the bodies of one device"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(arguments, sentence, capsys):

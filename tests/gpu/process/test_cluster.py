@@ -119,7 +119,7 @@ def test_bodies_are_played_saved_and_picked(two, tmp_path):
     assert np.array_equal(picked.arrays["bodies"].open(), saved)
     assert -1 <= int(picked.arrays["picked"].open()) < 64
     ended = two.run(PickBody(9, frame.camera, 64, 48, 32, 24))
-    assert ended.message == "This simulation has ended, and its bodies are gone."
+    assert ended.message == "This simulation has ended, and its bodies were deleted."
 
 
 def test_a_worker_that_is_killed_is_told_and_its_tasks_are_done_again(two):

@@ -154,7 +154,7 @@ def test_a_folder_for_each_student_is_graded_and_what_is_no_submission_is_told(
     told = capsys.readouterr().out.split("\n")
     assert told[0] == "anna/add.cu: ✗ it includes what it may not"
     assert [line for line in told if line.startswith("ben/")] == ["ben/add.cu: ✗ it includes what it may not"]
-    assert told[-2] == "Not graded, as the names do not end in .cu: ben/add.cu.txt."
+    assert told[-2] == "Not graded: ben/add.cu.txt. The names do not end in .cu."
     assert "\n".join(told).count("includes what it may not") == 2
 
 

@@ -126,7 +126,7 @@ def test_what_nobody_thought_of_is_told_and_the_process_ends():
         assert (job, leaving) == (1, True)
         assert isinstance(event, Failure)
         assert event.kind == "bug"
-        assert event.message == "Lockstep made a mistake: ZeroDivisionError: nobody thought of this"
+        assert event.message == "Internal error in Lockstep: ZeroDivisionError: nobody thought of this"
         assert "fake_engines.py" in event.detail
 
 

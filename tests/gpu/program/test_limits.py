@@ -32,7 +32,7 @@ def test_what_does_not_end_is_ended_in_time(program, what):
     text, said = ENDLESS[what]
     ended = program(text, "--max-seconds", "6")
     assert (ended.code, ended.said) == (124, said)
-    assert "lockstep: It took longer than the 6 s of --max-seconds, and was ended.\n" in ended.complained
+    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\n" in ended.complained
 
 
 def test_a_flood_of_output_is_ended_in_time(program):
@@ -63,7 +63,7 @@ def test_memory_of_the_host_without_end_is_refused(program):
         "600",
     )
     assert ended.code == 128 + 6
-    assert "The program crashed: SIGABRT. --max-memory gave it 600 MB.\n" in ended.complained
+    assert "The program crashed: SIGABRT. The limit of --max-memory is 600 MB.\n" in ended.complained
 
 
 def test_memory_of_the_device_without_end_is_an_error_of_cudas(program):

@@ -352,9 +352,7 @@ def test_a_script_without_end_is_ended_in_time_and_its_launches_are_told(script)
         "6",
     )
     assert (ended.code, ended.said) == (124, "1\n"), ended.complained
-    assert (
-        "lockstep: It took longer than the 6 s of --max-seconds, and was ended.\nlockstep: 1 launch" in ended.complained
-    )
+    assert "lockstep: Stopped: it took longer than the 6 s of --max-seconds.\nlockstep: 1 launch" in ended.complained
 
 
 def test_a_script_that_takes_all_memory_sees_pythons_own_error(script):

@@ -129,18 +129,18 @@ def test_the_command_prints_all_three(capsys: pytest.CaptureFixture[str]) -> Non
 
     code, out, _ = run("--text", "aaaa bb", "--global-cycles", "100")
     assert code == 0
-    assert "Atomics of 6 letters (1 that are no letters left out)" in out
+    assert "Atomics of 6 letters (without 1 other characters)" in out
     assert "5 million atomics/s" in out
-    assert "right in 2 of 20 orders" in out
+    assert "correct in 2 of 20 orders" in out
     assert "A atomic 1   B atomic 1 -> 2" in out
-    assert "right in 2 of 2 orders" in out
+    assert "correct in 2 of 2 orders" in out
     code, out, _ = run("--text", "aaaa bb", "--json")
     data = json.loads(out)
     assert data["counts"][0]["of_global"]["hottest"] == 6
     assert len(data["kernel_ms"]) == len(data["modeled"]) == 5
     code, out, err = run("--clock", "0")
     assert (code, out) == (2, "")
-    assert "--clock is a number above 0, not '0'" in err
+    assert "--clock must be a number above 0, not '0'" in err
 
 
 def test_the_phrase_is_38_letters_on_seven_addresses_and_the_chain_is_the_chapter_s() -> None:

@@ -106,7 +106,7 @@ def test_a_variant_that_cannot_take_the_parameters_says_why_and_runs_nothing(fol
     request = request_type("convolution", "separable", params={"filter": "laplacian", "size": 3}, inputs=image)
     with pytest.raises(InputError, match="is not separable into a row and a column") as raised:
         execute(NullEngine(), request, folder, nothing)
-    assert raised.value.advice == "Separable needs more than Convolution does: take another variant."
+    assert raised.value.advice == "Separable needs more than Convolution does: choose another variant."
 
 
 def test_a_wrong_result_does_not_verify():
@@ -287,7 +287,7 @@ def test_what_nobody_thought_of_carries_its_traceback():
         failure = failure_of(error)
         assert failure.detail == traceback.format_exc()
     assert failure.kind == "bug"
-    assert failure.message == "Lockstep made a mistake: ZeroDivisionError: at last"
+    assert failure.message == "Internal error in Lockstep: ZeroDivisionError: at last"
     assert failure.advice
 
 

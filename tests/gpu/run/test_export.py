@@ -43,7 +43,7 @@ def test_csv_of_a_color_image_says_how_it_is_laid_out(tmp_path: Path):
 
 def test_csv_has_no_room_for_four_dimensions(tmp_path: Path):
     path = tmp_path / "a.csv"
-    with pytest.raises(InputError, match="a table has no room for 4 dimensions"):
+    with pytest.raises(InputError, match="a table cannot have 4 dimensions"):
         export.save(str(path), np.zeros((1, 1, 1, 1)))
     assert not list(tmp_path.iterdir())
 
@@ -65,8 +65,8 @@ def test_numbers_that_are_no_picture_are_refused_as_one(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "color", "sentence"),
     [
-        ("a.txt", None, ".pgm, .ppm, .png, .npy, .csv are known, names that end in .txt are not."),
-        ("a", None, "names without an ending are not."),
+        ("a.txt", None, ".txt is not a known format. Use one of .pgm, .ppm, .png, .npy, .csv."),
+        ("a", None, "the name has no suffix."),
         ("folder.npy", None, "it is a folder."),
         ("nowhere/a.npy", None, "there is no folder "),
         ("a.pgm", True, "a color image needs .ppm or .png."),

@@ -104,7 +104,7 @@ def test_a_launch_of_any_kernel_is_modeled(tmp_path) -> None:
 
 
 def test_a_library_has_no_kernels_to_model() -> None:
-    with pytest.raises(InputError, match="kernels are not here"):
+    with pytest.raises(InputError, match="kernels are not available"):
         modeled("thrust", pattern="sort")
 
 

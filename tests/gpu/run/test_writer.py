@@ -121,10 +121,10 @@ def test_what_no_thread_wrote_is_said(folder: SharedFolder) -> None:
     idle = text.replace("    out[blockIdx.z * width * height + y * width + x] = sum;", "")
     request = asked(folder, "convolution", "naive", (4, 7))
     edited = replace(request, run=replace(request.run, sources={"convolution.cu": idle}))
-    assert "as the host program put it there" in found(edited).unknown
+    assert "the host program put this value there" in found(edited).unknown
     nbody = asked(folder, "nbody", "naive", (3, 2))
     computed = found(replace(nbody, output="accelerations"))
-    assert "worked it out" in computed.unknown
+    assert "the host program computed it" in computed.unknown
 
 
 def test_a_value_that_was_there_before_is_found_all_the_same(folder: SharedFolder) -> None:
@@ -156,7 +156,7 @@ def test_a_search_ends_in_time(folder: SharedFolder) -> None:
 
 
 def test_no_thread_of_a_library_is_known(folder: SharedFolder) -> None:
-    with pytest.raises(InputError, match="No thread is known: cuBLAS is a library"):
+    with pytest.raises(InputError, match="The thread is unknown: cuBLAS is a library"):
         found(asked(folder, "matmul", "cublas", (0, 0)))
 
 

@@ -454,7 +454,7 @@ def test_a_damaged_record_is_told_and_nothing_else_is_lost(qtbot, window, monkey
     window.choose_pattern("sort")
     settle(qtbot, window)
     tab = window.page.compare
-    assert "gpu.json holds no recorded measurements" in tab.about.toolTip()
+    assert "gpu.json does not contain recorded measurements" in tab.about.toolTip()
     assert tab.card.title.text() == "Measured here"
 
 

@@ -1,4 +1,4 @@
-// Kernels as they stand in tutorials and samples, none of them ours: more arithmetic than memory.
+// Kernels from tutorials and samples, none of them ours: more arithmetic than memory traffic.
 
 __device__ float normal_below(float d) {
     float k = 1.0f / (1.0f + 0.2316419f * fabsf(d));
@@ -47,7 +47,7 @@ extern "C" __global__ void monte_carlo(unsigned int *inside, int rounds, unsigne
     atomicAdd(inside, hits);
 }
 
-// A polynomial by Horner's rule: each step waits for the one before it.
+// A polynomial by Horner's rule: each step depends on the one before.
 extern "C" __global__ void horner(const float *x, float *y, int degree, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

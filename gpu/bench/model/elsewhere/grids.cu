@@ -1,4 +1,4 @@
-// Kernels as they stand in tutorials and samples, none of them ours: neighbors on grids.
+// Kernels from tutorials and samples, none of them ours: stencils on grids.
 #define RADIUS 3
 #define BLOCK 256
 

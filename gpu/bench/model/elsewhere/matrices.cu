@@ -1,4 +1,4 @@
-// Kernels as they stand in tutorials and samples, none of them ours: matrices.
+// Kernels from tutorials and samples, none of them ours: matrices.
 #define SIDE 32
 #define ROWS 8
 

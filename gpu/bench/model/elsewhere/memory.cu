@@ -1,5 +1,5 @@
-// Kernels as they stand in tutorials and samples, none of them ours: what streams, strides, gathers and follows pointers.
-// The timing model is tried on them and never tuned to them.
+// Kernels from tutorials and samples, none of them ours: streaming, strides, gathers and pointer chasing. The timing
+// model is tested on them and never tuned to them.
 
 extern "C" __global__ void vector_add(const float *a, const float *b, float *c, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -30,7 +30,7 @@ extern "C" __global__ void scatter(const int *places, const float *from, float *
     if (i < n) to[places[i]] = from[i];
 }
 
-// A list that each thread follows from a place of its own.
+// A linked list that each thread follows from another start.
 extern "C" __global__ void follow(const int *next, int *ends, int steps, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     int place = i % n;

@@ -1,4 +1,4 @@
-// Kernels as they stand in tutorials and samples, none of them ours: threads that put something together.
+// Kernels from tutorials and samples, none of them ours: reductions, scans and other cooperation of threads.
 #define BLOCK 256
 
 extern "C" __global__ void dot_product(const float *a, const float *b, float *result, int n) {

@@ -113,7 +113,7 @@ def test_a_flood_is_told_as_far_as_anybody_reads_it(tmp_path, monkeypatch):
     assert end.code == 0
     assert all(len(each.output) <= running.MOST_AT_ONCE + 100 for each in told)
     said = "".join(each.output for each in told)
-    assert "characters are left out here" in said
+    assert "characters omitted here" in said
     assert said.endswith("199999\n")
 
 

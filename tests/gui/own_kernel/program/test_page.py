@@ -281,7 +281,7 @@ def test_a_program_that_floods_its_output_never_holds_the_window_up(qtbot, shown
         return gap
 
     assert steadiest(attempt) < LONGEST_GAP_S
-    assert "characters are left out here" in opened.output
+    assert "characters omitted here" in opened.output
     assert opened.page.results.output.document().blockCount() <= 10_000
 
 
