@@ -149,7 +149,7 @@ def _surfel(
         raise _fetch_error(expression, batch, mask, f"{name} is not a surface", advice, "a surface")
     surface, lanes = memory.surface, mask.bits.size
     if len(surface.extents) != len(places):
-        cause = f"{memory.name} has {len(surface.extents)} dimensions, not {len(places)}"
+        cause = f"{memory.name} is {len(surface.extents)}-dimensional, not {len(places)}-dimensional"
         advice = "The extents of the array determine the dimensions."
         raise _fetch_error(expression, batch, mask, cause, advice, "a surface")
     # In bytes, like the x coordinate.
@@ -255,7 +255,7 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
             "Pass a .npy file with elements of the fetched type; a gray image has 1 byte per texel, a color image 4.",
         )
     if len(texture.extents) != len(expression.places):
-        cause = f"{name} has {len(texture.extents)} dimensions, not {len(expression.places)}"
+        cause = f"{name} is {len(texture.extents)}-dimensional, not {len(expression.places)}-dimensional"
         raise _fetch_error(
             expression, batch, mask, cause, "An image has 2 dimensions; an array has those of its shape."
         )

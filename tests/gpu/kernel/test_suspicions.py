@@ -36,8 +36,8 @@ HALF = """__global__ void f(float *out) {
 @pytest.mark.parametrize(
     ("size", "said"),
     [
-        (16, "Elements 8 to 15 of out have still no value"),
-        (9, "Element 8 of out has still no value"),
+        (16, "Elements 8 to 15 of out are not written: no thread of the kernel wrote there"),
+        (9, "Element 8 of out is not written: no thread of the kernel wrote there"),
     ],
 )
 def test_elements_that_nobody_writes(size: int, said: str) -> None:
@@ -48,7 +48,7 @@ def test_elements_that_nobody_writes(size: int, said: str) -> None:
 
 def test_gaps_between_elements_are_summed_up() -> None:
     (warning,) = run("__global__ void f(int *out) { out[4 * threadIdx.x] = 1; }", "empty:32").warnings
-    assert warning.message.startswith("Elements 1 to 3, 5 to 7 and 18 more of out have still no value")
+    assert warning.message.startswith("Elements 1 to 3, 5 to 7 and 18 more of out are not written")
 
 
 def test_an_array_of_which_nothing_is_written_is_named_where_it_is_declared() -> None:
