@@ -20,7 +20,7 @@ def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None
     Parameters
     ----------
     uninitialized : collection of str
-        The kernel parameters whose arrays start uninitialized.
+        The names of kernel parameters for arrays that start uninitialized.
     heaps : HeapRecords or None
         Allocations and frees of earlier launches; None if there were none.
     """

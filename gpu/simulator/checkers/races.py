@@ -28,7 +28,7 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]
 
-# The number of recent accesses whose values are kept for messages: a race is usually with a recent access.
+# The number of recent accesses for which values are kept for messages: a race is usually with a recent access.
 _KEPT_VALUES = 64
 
 
@@ -450,7 +450,7 @@ class RaceChecker(Checker):
         return f"({', '.join(map(str, own))})" if isinstance(values, tuple) else str(own[0])
 
 
-# The slots of another launch whose records conflict with an action.
+# For each action, the slots of another launch that conflict with it.
 _CONFLICTS = {
     "read": ("writer", "atomic high", "atomic low"),
     "write": (

@@ -35,7 +35,7 @@ class UninitializedChecker(Checker):
     Parameters
     ----------
     uninitialized : collection of str
-        The kernel parameters whose arrays start uninitialized.
+        The names of kernel parameters for arrays that start uninitialized.
     """
 
     def __init__(self, uninitialized: Collection[str] = ()) -> None:

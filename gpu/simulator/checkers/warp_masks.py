@@ -52,7 +52,7 @@ class _WaitingLanes:
 
     @property
     def is_too_long(self) -> bool:
-        """Return whether a lane has so many waiting calls that the others are unlikely to follow."""
+        """Return whether a lane has more waiting calls than the other lanes are likely to follow."""
         return any(len(arrivals) > _MOST_WAITING for arrivals in self._arrivals)
 
     def arrive(self, lane: int, arrival: _Arrival) -> None:

@@ -1,4 +1,4 @@
-"""Checker for warpgroup matrix products whose accumulators or tiles are accessed without a wait or fence."""
+"""Checker for accesses to accumulators and tiles of warpgroup matrix products without a wait or fence."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class AsyncCopies:
         perform: Callable[[LaneMask], None],
         given: Any = None,
     ) -> None:
-        """Start a copy; one whose destination is not shared memory is performed at once.
+        """Start a copy; a copy to memory other than shared memory is performed at once.
 
         Parameters
         ----------

@@ -140,7 +140,7 @@ def meet_whole_warp(frame: CallFrame, mask: LaneMask, position: SourcePosition) 
             f"{position}: Barrier error detected. Divergent thread(s) in warp: all 32 lanes must execute this "
             f"together; {name} does not reach it.",
             position=position,
-            advice="Move the operation out of the branch, and launch blocks whose threads fill whole warps.",
+            advice="Move the operation out of the branch, and launch blocks of whole warps.",
             kind="barrier",
             thread=batch.describe(int(mask.lanes[0])) if not exists else name,
         )

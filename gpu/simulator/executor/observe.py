@@ -64,8 +64,8 @@ class Access:
     used : bool
         For an atomic operation, whether the kernel uses its return value.
     register : bool array or None
-        In schedules that cache values in registers: the lanes of the batch whose read came from a register, or whose
-        write stayed in one. None in other schedules.
+        In schedules that cache values in registers: the lanes of the batch that read from a register or wrote to one.
+        None in other schedules.
     """
 
     site: AccessSite

@@ -130,7 +130,7 @@ def order_of(schedule: str | Chooser) -> Order:
 
 
 class _WarpPart:
-    """A warp or a part of one, whose lanes run together, and its progress."""
+    """A warp or a part of one, in which all lanes run together, and its progress."""
 
     def __init__(self, number: int, mask: LaneMask, block: _Block, rounds: int) -> None:
         self.number = number
@@ -306,7 +306,7 @@ class WarpScheduler:
         Parameters
         ----------
         op : str
-            The operation: lanes synchronize only with lanes of the same operation and the same mask argument.
+            The operation: lanes synchronize only with lanes that have an equal operation and mask argument.
         mask : LaneMask
             The lanes that arrive.
         named : scalar or array

@@ -82,7 +82,7 @@ class _TextureMemory(FlatMemory):
 
 @dataclass(frozen=True)
 class Surface:
-    """A surface, whose elements are read and written by coordinates.
+    """A surface: an array of one to three dimensions that is read and written by coordinates.
 
     Parameters
     ----------

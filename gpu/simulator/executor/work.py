@@ -52,10 +52,10 @@ class OperationCounter:
         # For each function, by its id: the uses of its variables, by slot, and the variables read from memory.
         self._uses: dict[int, dict[int, int]] = {}
         self._read: dict[int, set[int]] = {}
-        # The uses of functions' results, and the functions whose result was read from memory.
+        # The uses of functions' results, and the functions that return values read from memory.
         self._uses_of_result: dict[int, int] = {}
         self._returns_read: set[int] = set()
-        # The variables and functions whose values result from comparisons of elements, and the selections by those.
+        # Variables with results of comparisons of elements, functions that return such, and selections by those.
         self._compared: set[tuple[int, int]] = set()
         self._returns_compared: set[int] = set()
         self._choices: set[int] = set()
@@ -241,7 +241,7 @@ class OperationCounter:
     # Values read from memory.
 
     def _follow_reads(self, statement: ir.Statement) -> None:
-        """Mark the variables, parameters and results whose values derive from memory."""
+        """Mark variables, parameters and results with values that derive from memory."""
         match statement:
             case ir.Declare(slot, _, value) if value is not None and self._is_read(value):
                 self._read[self._function].add(slot)
@@ -301,7 +301,7 @@ class OperationCounter:
     # Results of comparisons of elements.
 
     def _follow_comparisons(self, statement: ir.Statement) -> None:
-        """Mark the variables and results whose values result from comparisons of elements."""
+        """Mark variables and results with values that result from comparisons of elements."""
         match statement:
             case ir.Declare(slot, _, value) if value is not None and self._is_compared(value):
                 self._compared.add((self._function, slot))

@@ -15,7 +15,7 @@ from gpu.simulator.trace.packing import Array, Growing, compact
 
 NONE = np.int32(0)
 
-# The value in a shadow for an element whose last write has no node; 0 marks an element without a write.
+# The value in a shadow for an element if its last write has no node; 0 marks an element without a write.
 _CLEARED = -1
 
 

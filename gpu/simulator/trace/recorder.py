@@ -142,7 +142,7 @@ class Recorder(Observer):
         self._paused[self._part] = (self._frame, self._step)
         self._part = part
         self._frame, self._step = self._paused.pop(part, ((0, 0), None))
-        # The rest of the same statement follows the events of other parts.
+        # The rest of this statement follows the events of other parts.
         self._interrupted = True
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:

@@ -73,7 +73,7 @@ class TraceVariables:
         for slot in sorted(slot_rows):
             name = names.get(slot)
             if name is not None and (selection is None or name in selection):
-                # If two scopes have a variable of the same name, the one that was written last counts.
+                # If two scopes have variables with equal names, the one that was written last counts.
                 latest[name] = max(latest.get(name, (-1, -1)), (int(slot_rows[slot][-1]), slot))
         lanes = self._lanes.count(row.batch)
         return {name: self._register(slot_rows[slot], lanes) for name, (_, slot) in latest.items()}
