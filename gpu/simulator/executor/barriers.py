@@ -95,7 +95,7 @@ def barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> Lau
     """Return the error of a block barrier that a lane does not reach."""
     return LaunchError(
         f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "
-        f"by all threads of the block; {batch.describe(lane)} does not reach it.",
+        f"by {batch.describe(lane)}.",
         position=position,
         advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
         kind="barrier",
