@@ -312,7 +312,7 @@ class Recorder(Observer):
         first = self._take_nodes(mask.count)
         if first is None:
             return NONE
-        self._record_operation(
+        self._add_operation(
             first, operator, mask, compact(value, mask), packed, [compact(each, mask) for each in operands]
         )
         numbers = np.arange(first, first + mask.count, dtype=np.int32)
@@ -325,7 +325,7 @@ class Recorder(Observer):
         lane_nodes[mask.lanes] = numbers
         return lane_nodes
 
-    def _record_operation(
+    def _add_operation(
         self, first: int, operator: str, mask: LaneMask, value: Any, nodes: Sequence[Any], operands: Sequence[Any]
     ) -> None:
         """Record an operation with new nodes from `first`; all values contain only the mask's lanes."""
@@ -571,7 +571,7 @@ class Recorder(Observer):
             previous[order] = np.where(first, start[order], _previous(new_nodes[order]))
             if base is not None:
                 sources, values = [previous, operand_nodes[0]], [before, compact(operands[0], mask)]
-                self._record_operation(base, f"atomic {op}", mask, after, sources, values)
+                self._add_operation(base, f"atomic {op}", mask, after, sources, values)
             self._record_access("atomic", memory, before.dtype, mask, access.element, self.values.add(before), 0)
             memory.write(at, after, new_nodes)
             old_nodes[mask.lanes] = previous
