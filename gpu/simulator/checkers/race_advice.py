@@ -9,7 +9,7 @@ Between = Literal["instruction", "copy", "warp", "block", "cluster", "grid", "la
 two launches; "copy" if one access is an asynchronous copy that is still running."""
 
 _ADVICE: dict[Between, str] = {
-    "instruction": "Nothing orders the threads of one instruction: use an atomic operation, or let one thread write",
+    "instruction": "Nothing orders the threads of one statement: use an atomic operation, or let one thread write",
     "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
     "__pipeline_wait_prior(), and a __syncthreads() after it if other threads access the data",
     "warp": "Nothing orders the two accesses: add a __syncwarp() between them",

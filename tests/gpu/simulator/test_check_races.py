@@ -89,7 +89,7 @@ ORDERED_BY = {
     ),
     "one instruction": (
         "data[blockIdx.x] = t;",
-        "Nothing orders the threads of one instruction: use an atomic operation, or let one thread write.",
+        "Nothing orders the threads of one statement: use an atomic operation, or let one thread write.",
     ),
     "two blocks": (
         "if (blockIdx.x == 0 && t == 0) data[0] = t;\nif (blockIdx.x == 1 && t == 0) out[i] = data[0];",
