@@ -302,9 +302,9 @@ def _extent(name: str, given: Extent) -> tuple[int, int, int]:
 
 def _with_advice(finding: Finding) -> Finding:
     """Add to what ended a launch what the caller of `simulate` can do about it."""
-    limit = re.search(r" after [\d.e+]+ (rounds|seconds)", finding.message) if finding.kind == "endless" else None
+    limit = re.search(r" after [\d.e+]+ (iterations|seconds)", finding.message) if finding.kind == "endless" else None
     if limit is None:
         return finding
-    name = {"rounds": "steps", "seconds": "seconds"}[limit[1]]
+    name = {"iterations": "steps", "seconds": "seconds"}[limit[1]]
     advice = f" If it does end, allow it more {name}: --max-{name}, or max_{name} in Python."
     return replace(finding, message=finding.message + advice)

@@ -55,7 +55,7 @@ def test_an_array_of_which_nothing_is_written_is_named_where_it_is_declared() ->
     source = "__global__ void f(int *out,\n int *sum, int n) {\n if (n > 3) *sum = 1; out[threadIdx.x] = n; }"
     assert warned(source, "empty:8", "empty:1", 3) == [("never-written", 2)]
     assert warned(source, "empty:8", "empty:1", 4) == []
-    assert run(source, "empty:8", "empty:4", 3).warnings[0].message.startswith("All 4 elements of sum have")
+    assert run(source, "empty:8", "empty:4", 3).warnings[0].message.startswith("All 4 elements of sum are not written")
 
 
 def test_what_has_values_or_cannot_be_written_is_no_result() -> None:
