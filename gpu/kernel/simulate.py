@@ -304,9 +304,9 @@ def _extent(name: str, extent_or_extents: Extent) -> tuple[int, int, int]:
 
 def _with_advice(finding: Finding) -> Finding:
     """Append the option that raises a limit to a finding that reports the limit."""
-    limit = re.search(r" after [\d.e+]+ (rounds|seconds)", finding.message) if finding.kind == "endless" else None
+    limit = re.search(r" after [\d.e+]+ (iterations|seconds)", finding.message) if finding.kind == "endless" else None
     if limit is None:
         return finding
-    name = {"rounds": "steps", "seconds": "seconds"}[limit[1]]
+    name = {"iterations": "steps", "seconds": "seconds"}[limit[1]]
     advice = f" If the loop does end, allow more {name}: --max-{name}, or max_{name} in Python."
     return replace(finding, message=finding.message + advice)

@@ -1,1 +1,1 @@
-"""Observers that find mistakes."""
+"""Checkers: observers of the lockstep executor that detect errors."""

@@ -1,4 +1,4 @@
-"""What every checker is: an observer that knows what it has found."""
+"""Base class of the checkers: an observer that collects findings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from gpu.simulator.executor.observe import Observer
 
 
 class Checker(Observer):
-    """Finds mistakes by watching launches."""
+    """Observe launches and collect findings."""
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found so far, in the order in which it was."""
+        """The findings so far, in order of detection."""
         raise NotImplementedError

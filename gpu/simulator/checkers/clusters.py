@@ -1,4 +1,4 @@
-"""Finds accesses to the shared memory of a block that may not have begun, or may have ended."""
+"""Checker for accesses to the shared memory of another block of the cluster before it begins or after it ends."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class _Accessed:
-    """What was accessed, and where in the source."""
+class _RemoteAccess:
+    """An access: its source position, the array's name and the size in bytes."""
 
     site: AccessSite
     name: str
@@ -29,25 +29,26 @@ class _Accessed:
 
 
 class ClusterChecker(Checker):
-    """Finds threads that use shared memory of another block of their cluster with no barrier before, or after, it.
+    """Find accesses to another block's shared memory that no cluster barrier precedes or none follows.
 
-    Another block has begun where the cluster's barrier has been passed, and has not ended before its own threads have
-    passed one at which the thread arrived after its access.
+    Another block has certainly begun once the thread has passed a cluster barrier. It has certainly not ended until its
+    own threads pass a cluster barrier at which the accessing thread arrived after its access.
     """
 
     def __init__(self) -> None:
         self._findings: dict[tuple[str, int, bool], Finding] = {}
-        self._accesses: list[_Accessed] = []
+        self._accesses: list[_RemoteAccess] = []
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each line and end of a block, in the order in which they were found."""
+        """One finding for each line and for each of begin and end, in order of detection."""
         return list(self._findings.values())
 
     def batch_begins(self, batch: BlockBatch) -> None:
         lanes = batch.geometry.lanes
         self._arrivals, self._passed = np.zeros(lanes, np.int64), np.zeros(lanes, np.int64)
-        # Of each lane its last access to a block of each rank, from 1, and how often it had arrived before.
+        # For each lane and each block of its cluster: the number of its last access, from 1, and the number of times
+        # that the lane had arrived at the cluster barrier before that access.
         self._last = np.zeros((lanes, batch.cluster_blocks), np.int64)
         self._before = np.zeros((lanes, batch.cluster_blocks), np.int64)
         self._accesses.clear()
@@ -72,16 +73,16 @@ class ClusterChecker(Checker):
         own = batch.geometry.block_of_lane[lanes]
         stride = memory.data.size // batch.geometry.blocks
         blocks = own + access.elements * access.size // stride
-        elsewhere = blocks != own
-        if not elsewhere.any():
+        is_remote = blocks != own
+        if not is_remote.any():
             return
-        lanes, blocks = lanes[elsewhere], blocks[elsewhere]
+        lanes, blocks = lanes[is_remote], blocks[is_remote]
         early = self._passed[lanes] == 0
-        done = _Accessed(access.site, memory.name, access.size)
+        remote = _RemoteAccess(access.site, memory.name, access.size)
         if early.any():
-            self._report(batch, done, lanes[early], blocks[early], begins=True)
+            self._report(batch, remote, lanes[early], blocks[early], begins=True)
         ranks = batch.rank_of_block[blocks]
-        self._accesses.append(done)
+        self._accesses.append(remote)
         self._last[lanes, ranks] = len(self._accesses)
         self._before[lanes, ranks] = self._arrivals[lanes]
 
@@ -96,25 +97,25 @@ class ClusterChecker(Checker):
             lanes, ranks = np.nonzero(late & (self._last == number))
             self._report(batch, self._accesses[number - 1], lanes, blocks[lanes, ranks], begins=False)
 
-    def _report(self, batch: BlockBatch, done: _Accessed, lanes: Array, blocks: Array, *, begins: bool) -> None:
-        position = done.site.position
+    def _report(self, batch: BlockBatch, remote: _RemoteAccess, lanes: Array, blocks: Array, *, begins: bool) -> None:
+        position = remote.site.position
         key = (position.file, position.line, begins)
         if key in self._findings:
-            known = self._findings[key]
-            self._findings[key] = replace(known, count=known.count + lanes.size)
+            finding = self._findings[key]
+            self._findings[key] = replace(finding, count=finding.count + lanes.size)
             return
-        who = batch.describe(int(lanes[0]))
+        thread = batch.describe(int(lanes[0]))
         other = batch.describe(int(blocks[0]) * batch.geometry.lanes_per_block).partition(" in ")[2]
-        why = (
-            "may not have begun. A cluster.sync() before the first such access would order the two"
+        cause = (
+            "may not have begun. Add a cluster.sync() before the first such access"
             if begins
-            else "may have ended. A cluster.sync() at the end, after the last such access, would order the two"
+            else "may have ended. Add a cluster.sync() at the end, after the last such access"
         )
         self._findings[key] = Finding(
             "use-after-scope",
-            f"Invalid __shared__ {done.site.action} of size {done.size} bytes by {who} at "
-            f"{PurePath(position.file).name}:{position.line}: {done.name} is that of {other}, which {why}.",
+            f"Invalid __shared__ {remote.site.action} of size {remote.size} bytes by {thread} at "
+            f"{PurePath(position.file).name}:{position.line}: {remote.name} belongs to {other}, which {cause}.",
             (position,),
-            (who,),
+            (thread,),
             lanes.size,
         )

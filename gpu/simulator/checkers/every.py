@@ -1,4 +1,4 @@
-"""All checkers together, as whoever runs a kernel checked lets them watch."""
+"""The full set of checkers for a checked launch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def every_checker(uninitialized: Collection[str] = (), heaps: HeapRecords | None
     Parameters
     ----------
     uninitialized : collection of str
-        The parameters of the kernel whose arrays start without values.
+        The names of kernel parameters for arrays that start uninitialized.
     heaps : HeapRecords or None
-        What earlier launches allocated and freed; None where there were none.
+        Allocations and frees of earlier launches; None if there were none.
     """
     return (
         RaceChecker(),

@@ -1,4 +1,4 @@
-"""What the checkers report, in compute-sanitizer's words."""
+"""Findings: the checkers' reports, in the wording of compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpu.errors import LaunchError, SourcePosition
 
 @dataclass(frozen=True)
 class Finding:
-    """A mistake of a kernel.
+    """An error in a kernel.
 
     Parameters
     ----------
@@ -19,14 +19,14 @@ class Finding:
         "double-free", "invalid-free", "warp-mask", "use-after-scope", "stack-overflow", "endless",
         "assertion" or "other".
     message : str
-        What happened, in compute-sanitizer's words where it has some.
+        The error, in the wording of compute-sanitizer where it reports this kind of error.
     positions : tuple of SourcePosition
-        The source line; of a race both, of memory that was freed also where, and of a piece of the heap also where it
-        was allocated; of a variable that is gone also where it was declared.
+        The source line of the access, followed by related lines. A race has the lines of both accesses; a use of heap
+        memory also has the line where it was freed or allocated; a use after scope also has the declaration.
     threads : tuple of str
-        Such as "thread (3,0,0) in block (0,0,0)", one for each position.
+        The thread at each position, such as "thread (3,0,0) in block (0,0,0)".
     count : int
-        How often this pair of lines was found.
+        The number of times that the error occurred at these lines.
     """
 
     kind: str
@@ -40,12 +40,12 @@ _ORDER = ("race", "uninitialized", "use-after-free", "double-free", "invalid-fre
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings in the order in which they are reported: by kind, and of a kind as they were found."""
+    """Sort findings by kind for a report, and findings of one kind by detection."""
     return sorted(findings, key=lambda each: _ORDER.index(each.kind) if each.kind in _ORDER else len(_ORDER))
 
 
 def finding_of(error: LaunchError) -> Finding:
-    """Return what ended a launch as a finding."""
+    """Convert an error that ended a launch to a finding."""
     return Finding(
         error.kind,
         f"{error.message} {error.advice}".strip().removeprefix(f"{error.position}: "),

@@ -1,4 +1,4 @@
-"""Finds wrong uses of memory that kernels allocate: after it was freed, past its end, and what free must not get."""
+"""Checker for heap errors in kernels: use after free, accesses past an allocation, and invalid or double frees."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from gpu.simulator.executor.observe import Access, HeapCall
 Array = npt.NDArray[Any]
 
 HEAP = "device_heap"
-"""The name of the array that malloc hands out, in the simulator's headers."""
+"""The name of the array from which malloc allocates, in the simulator's headers."""
 
-# Every piece begins at a multiple of it.
+# The alignment of allocations in bytes.
 _UNIT = 16
 
 
 @dataclass(frozen=True)
-class _Freed:
-    """Where a piece was freed, and by whom."""
+class _Free:
+    """The position and the thread that freed an allocation."""
 
     position: SourcePosition
     thread: str
 
 
-class _Pieces:
-    """The pieces of a heap that were given out, in the order in which they were; number 0 is none."""
+class _Allocations:
+    """The allocations of a heap, numbered from 1 in order of allocation; number 0 means none."""
 
     def __init__(self, heap: FlatMemory) -> None:
-        self._of_unit = np.zeros(-(-heap.data.size // _UNIT), np.int32)
+        self._number_of_unit = np.zeros(-(-heap.data.size // _UNIT), np.int32)
         self._count = 1
         self._starts = np.zeros(64, np.int64)
         self._sizes = np.zeros(64, np.int64)
         self.is_freed = np.zeros(64, bool)
         self.allocated: list[SourcePosition] = [SourcePosition("", 0)]
-        self.freed: dict[int, _Freed] = {}
-        # What lies before the first piece may have been given out while nobody looked.
+        self.freed: dict[int, _Free] = {}
+        # Memory before the first known allocation may have been allocated by an unobserved launch.
         self._first = heap.data.size
 
     def add(self, starts: Array, sizes: Array, position: SourcePosition) -> None:
-        """Add a piece for each lane."""
+        """Add an allocation for each lane."""
         count = self._count + starts.size
         if count > self._starts.size:
             more = max(count, 2 * self._starts.size) - self._starts.size
@@ -60,56 +60,56 @@ class _Pieces:
         self._starts[self._count : count] = starts
         self._sizes[self._count : count] = sizes
         for number, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True), self._count):
-            # With the gap behind it, for what runs over.
-            self._of_unit[start // _UNIT : (start + size + 2 * _UNIT - 1) // _UNIT] = number
+            # The gap after the allocation belongs to it, so that overruns are attributed to it.
+            self._number_of_unit[start // _UNIT : (start + size + 2 * _UNIT - 1) // _UNIT] = number
         self.allocated += [position] * starts.size
         self._count = count
         self._first = min(self._first, int(starts.min()))
 
     def at(self, offsets: Array) -> Array:
-        """Return the pieces that places of the heap belong to; 0 for none, and -1 where nobody knows."""
-        inside = (offsets >= 0) & (offsets < self._of_unit.size * _UNIT)
-        found = np.where(inside, self._of_unit.take(np.where(inside, offsets // _UNIT, 0)), 0)
-        numbers: Array = np.where((found == 0) & (offsets < self._first) & (offsets >= 0), -1, found)
+        """Return the numbers of the allocations at heap offsets; 0 for none, -1 for unknown."""
+        inside = (offsets >= 0) & (offsets < self._number_of_unit.size * _UNIT)
+        owners = np.where(inside, self._number_of_unit.take(np.where(inside, offsets // _UNIT, 0)), 0)
+        numbers: Array = np.where((owners == 0) & (offsets < self._first) & (offsets >= 0), -1, owners)
         return numbers
 
-    def within(self, pieces: Array, offsets: Array) -> Array:
-        """Return how far places are from the beginning of their pieces."""
-        distances: Array = offsets - self._starts[pieces]
+    def distances(self, numbers: Array, offsets: Array) -> Array:
+        """Return the distances in bytes of heap offsets from the beginning of their allocations."""
+        distances: Array = offsets - self._starts[numbers]
         return distances
 
-    def sizes(self, pieces: Array) -> Array:
-        """Return how many bytes were asked for."""
-        found: Array = self._sizes[pieces]
-        return found
+    def sizes(self, numbers: Array) -> Array:
+        """Return the sizes of allocations in bytes."""
+        sizes: Array = self._sizes[numbers]
+        return sizes
 
 
 class HeapRecords:
-    """What is known of the heaps of modules, from one launch to the next."""
+    """The known allocations in the heaps of modules, kept from launch to launch."""
 
     def __init__(self) -> None:
-        self._pieces: WeakKeyDictionary[DeviceMemory, _Pieces] = WeakKeyDictionary()
+        self._allocations: WeakKeyDictionary[DeviceMemory, _Allocations] = WeakKeyDictionary()
 
-    def get(self, memory: DeviceMemory) -> _Pieces | None:
-        """Return the pieces of a memory that is a heap."""
-        return self._pieces.get(memory)
+    def get(self, memory: DeviceMemory) -> _Allocations | None:
+        """Return the allocations of a memory, or None if it is not a known heap."""
+        return self._allocations.get(memory)
 
-    def of(self, heap: FlatMemory) -> _Pieces:
-        """Return the pieces of a heap."""
-        if heap not in self._pieces:
-            self._pieces[heap] = _Pieces(heap)
-        return self._pieces[heap]
+    def of(self, heap: FlatMemory) -> _Allocations:
+        """Return the allocations of a heap; add the heap if it is new."""
+        if heap not in self._allocations:
+            self._allocations[heap] = _Allocations(heap)
+        return self._allocations[heap]
 
 
 class HeapChecker(Checker):
-    """Finds accesses to memory from malloc or new that was freed, or past its end, and pointers that free must not get.
+    """Find accesses to freed memory or past the end of an allocation, and invalid arguments of free.
 
-    Memory that is freed is never given out again, so that no later piece hides an access to an earlier one.
+    Freed memory is never allocated again, so that no later allocation hides an access to an earlier one.
 
     Parameters
     ----------
     records : HeapRecords or None
-        What is known from earlier launches; None where there are none.
+        The allocations of earlier launches; None if there were none.
     """
 
     def __init__(self, records: HeapRecords | None = None) -> None:
@@ -118,133 +118,149 @@ class HeapChecker(Checker):
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each kind and lines, in the order in which they were found."""
+        """One finding for each kind and set of lines, in order of detection."""
         return list(self._findings.values())
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
         lanes = call.mask.lanes
-        offsets = _of_lanes(call.offset, lanes)
+        offsets = _lane_values(call.offset, lanes)
         if call.size is not None:
             assert isinstance(call.memory, FlatMemory)
-            self._records.of(call.memory).add(offsets, _of_lanes(call.size, lanes), call.position)
+            self._records.of(call.memory).add(offsets, _lane_values(call.size, lanes), call.position)
             return
-        pieces = self._records.get(call.memory) if call.memory is not None else None
-        if pieces is not None:
-            self._free(batch, call.position, pieces, lanes, offsets)
+        allocations = self._records.get(call.memory) if call.memory is not None else None
+        if allocations is not None:
+            self._free(batch, call.position, allocations, lanes, offsets)
             return
         wrong = lanes if call.memory is not None else lanes[offsets != 0]
         if not _is_heap(call.memory):
-            what = f"{call.memory.name}, which" if call.memory is not None else "a pointer that"
+            target = f"{call.memory.name}, which" if call.memory is not None else "a pointer that"
             for lane in wrong.tolist():
-                who = batch.describe(lane)
-                self._report_call("invalid-free", call.position, who, f"frees {what} malloc did not return")
+                thread = batch.describe(lane)
+                self._report_call("invalid-free", call.position, thread, f"frees {target} malloc did not return")
 
     def access(self, batch: BlockBatch, access: Access) -> None:
-        pieces = self._records.get(access.memory) if access.memory.space == "global" else None
-        if pieces is None:
+        allocations = self._records.get(access.memory) if access.memory.space == "global" else None
+        if allocations is None:
             return
         offsets = access.elements * access.size
-        numbers = pieces.at(offsets)
-        distances = pieces.within(np.maximum(numbers, 0), offsets)
-        outside = (numbers >= 0) & (distances + access.size > pieces.sizes(np.maximum(numbers, 0)))
-        used = (numbers > 0) & pieces.is_freed[np.maximum(numbers, 0)] & ~outside
-        if used.any():
-            self._report_uses(batch, access, pieces, np.flatnonzero(used), numbers, distances)
+        numbers = allocations.at(offsets)
+        distances = allocations.distances(np.maximum(numbers, 0), offsets)
+        outside = (numbers >= 0) & (distances + access.size > allocations.sizes(np.maximum(numbers, 0)))
+        after_free = (numbers > 0) & allocations.is_freed[np.maximum(numbers, 0)] & ~outside
+        if after_free.any():
+            self._report_uses(batch, access, allocations, np.flatnonzero(after_free), numbers, distances)
         if outside.any():
-            self._report_outside(batch, access, pieces, np.flatnonzero(outside), numbers, distances)
+            self._report_outside(batch, access, allocations, np.flatnonzero(outside), numbers, distances)
 
-    def _free(self, batch: BlockBatch, position: SourcePosition, pieces: _Pieces, lanes: Array, offsets: Array) -> None:
-        numbers = pieces.at(offsets)
-        distances = pieces.within(np.maximum(numbers, 0), offsets)
+    def _free(
+        self, batch: BlockBatch, position: SourcePosition, allocations: _Allocations, lanes: Array, offsets: Array
+    ) -> None:
+        numbers = allocations.at(offsets)
+        distances = allocations.distances(np.maximum(numbers, 0), offsets)
         for lane, number, distance in zip(lanes.tolist(), numbers.tolist(), distances.tolist(), strict=True):
             if number < 0:
                 continue
-            who, allocated = batch.describe(lane), pieces.allocated[number]
+            thread, allocated = batch.describe(lane), allocations.allocated[number]
             if number == 0:
-                self._report_call("invalid-free", position, who, "frees what malloc did not return")
+                self._report_call("invalid-free", position, thread, "frees a pointer that malloc did not return")
             elif distance != 0:
-                what = f"frees a pointer {distance} bytes into what was allocated at {_place(allocated)}"
-                self._report_call("invalid-free", position, who, what, other=allocated)
-            elif pieces.is_freed[number]:
-                before = pieces.freed[number]
-                what = f"frees what {before.thread} freed at {_place(before.position)}"
-                self._report_call("double-free", position, who, what, other=before.position, thread=before.thread)
+                cause = f"frees a pointer {distance} bytes into memory allocated at {_place(allocated)}"
+                self._report_call("invalid-free", position, thread, cause, other=allocated)
+            elif allocations.is_freed[number]:
+                first = allocations.freed[number]
+                cause = f"frees memory that {first.thread} freed at {_place(first.position)}"
+                self._report_call(
+                    "double-free", position, thread, cause, other=first.position, other_thread=first.thread
+                )
             else:
-                pieces.is_freed[number] = True
-                pieces.freed[number] = _Freed(position, who)
+                allocations.is_freed[number] = True
+                allocations.freed[number] = _Free(position, thread)
 
     def _report_call(
         self,
         kind: str,
         position: SourcePosition,
-        who: str,
-        what: str,
+        thread: str,
+        cause: str,
         *,
         other: SourcePosition | None = None,
-        thread: str | None = None,
+        other_thread: str | None = None,
     ) -> None:
-        said = "Double free" if kind == "double-free" else "Invalid pointer to free"
+        error = "Double free" if kind == "double-free" else "Invalid pointer to free"
         self._add(
             Finding(
                 kind,
-                f"Malloc/Free error encountered: {said}: {who} at {_place(position)} {what}",
+                f"Malloc/Free error encountered: {error}: {thread} at {_place(position)} {cause}",
                 (position,) if other is None else (position, other),
-                (who,) if thread is None else (who, thread),
+                (thread,) if other_thread is None else (thread, other_thread),
             )
         )
 
     def _report_uses(
-        self, batch: BlockBatch, access: Access, pieces: _Pieces, hits: Array, numbers: Array, distances: Array
+        self,
+        batch: BlockBatch,
+        access: Access,
+        allocations: _Allocations,
+        hits: Array,
+        numbers: Array,
+        distances: Array,
     ) -> None:
         position = access.site.position
         for number in np.unique(numbers[hits]).tolist():
             own = hits[numbers[hits] == number]
-            freed, size = pieces.freed[number], int(pieces.sizes(np.array([number]))[0])
-            who = batch.describe(int(access.mask.lanes[own[0]]))
+            freed, size = allocations.freed[number], int(allocations.sizes(np.array([number]))[0])
+            thread = batch.describe(int(access.mask.lanes[own[0]]))
             self._add(
                 Finding(
                     "use-after-free",
-                    f"Invalid __global__ {access.site.action} of size {access.size} bytes by {who} at "
+                    f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
                     f"{_place(position)}: byte {int(distances[own[0]])} of {size} that were allocated at "
-                    f"{_place(pieces.allocated[number])} and freed by {freed.thread} at {_place(freed.position)}",
+                    f"{_place(allocations.allocated[number])} and freed by {freed.thread} at {_place(freed.position)}",
                     (position, freed.position),
-                    (who, freed.thread),
+                    (thread, freed.thread),
                     own.size,
                 )
             )
 
     def _report_outside(
-        self, batch: BlockBatch, access: Access, pieces: _Pieces, hits: Array, numbers: Array, distances: Array
+        self,
+        batch: BlockBatch,
+        access: Access,
+        allocations: _Allocations,
+        hits: Array,
+        numbers: Array,
+        distances: Array,
     ) -> None:
         position = access.site.position
         for number in np.unique(numbers[hits]).tolist():
             own = hits[numbers[hits] == number]
-            who = batch.describe(int(access.mask.lanes[own[0]]))
-            where = "in the heap, where nothing is allocated"
+            thread = batch.describe(int(access.mask.lanes[own[0]]))
+            where = "in the heap, outside all allocations"
             if number:
-                size, distance = int(pieces.sizes(np.array([number]))[0]), int(distances[own[0]])
-                where = f"at byte {distance} of {size} that were allocated at {_place(pieces.allocated[number])}"
+                size, distance = int(allocations.sizes(np.array([number]))[0]), int(distances[own[0]])
+                where = f"at byte {distance} of {size} that were allocated at {_place(allocations.allocated[number])}"
             self._add(
                 Finding(
                     "out-of-bounds",
-                    f"Invalid __global__ {access.site.action} of size {access.size} bytes by {who} at "
+                    f"Invalid __global__ {access.site.action} of size {access.size} bytes by {thread} at "
                     f"{_place(position)}: {where}",
-                    (position, pieces.allocated[number]) if number else (position,),
-                    (who,),
+                    (position, allocations.allocated[number]) if number else (position,),
+                    (thread,),
                     own.size,
                 )
             )
 
     def _add(self, finding: Finding) -> None:
-        """Keep a finding, or count it with those of the same lines."""
+        """Add a finding, or add its count to an existing finding with equal kind and lines."""
         key = (finding.kind, *((each.file, each.line) for each in finding.positions))
-        known = self._findings.get(key)
-        self._findings[key] = finding if known is None else replace(known, count=known.count + finding.count)
+        previous = self._findings.get(key)
+        self._findings[key] = finding if previous is None else replace(previous, count=previous.count + finding.count)
 
 
-def _of_lanes(value: Any, lanes: Array) -> Array:
-    found = value[lanes] if isinstance(value, np.ndarray) else np.full(lanes.size, value)
-    return found.astype(np.int64)
+def _lane_values(value: Any, lanes: Array) -> Array:
+    values = value[lanes] if isinstance(value, np.ndarray) else np.full(lanes.size, value)
+    return values.astype(np.int64)
 
 
 def _is_heap(memory: DeviceMemory | None) -> bool:

@@ -1,4 +1,4 @@
-"""Finds uses of local variables after their function or block has ended."""
+"""Checker for uses of local variables after the end of their scope."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from gpu.simulator.executor.observe import Access
 
 Array = npt.NDArray[Any]
 
-# So many bytes of variables that are gone are kept, so that pointers which were stored still lead to them.
+# The most bytes of variables kept alive after their scope, so that a dangling pointer still finds its variable.
 _KEPT_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
-class _Ended:
-    """A variable that is gone in some lanes, and where it was declared."""
+class _EndedScope:
+    """The lanes in which a variable's scope has ended, as bool, and its declaration."""
 
     bits: Array
     declared: SourcePosition
 
 
 class LifetimeChecker(Checker):
-    """Finds pointers and references to a local variable that are followed after its function or block has ended."""
+    """Find accesses through pointers and references to a local variable after the end of its scope."""
 
     def __init__(self) -> None:
         self._findings: dict[tuple[str, int, str, int], Finding] = {}
-        self._ended: WeakKeyDictionary[DeviceMemory, _Ended] = WeakKeyDictionary()
+        self._ended: WeakKeyDictionary[DeviceMemory, _EndedScope] = WeakKeyDictionary()
         self._kept: deque[LocalMemory] = deque()
         self._kept_bytes = 0
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each line and declaration, in the order in which they were found."""
+        """One finding for each line and declaration, in order of detection."""
         return list(self._findings.values())
 
     def batch_ends(self, batch: BlockBatch) -> None:
@@ -52,9 +52,9 @@ class LifetimeChecker(Checker):
         self._kept_bytes = 0
 
     def local_ends(self, batch: BlockBatch, memory: LocalMemory, declared: SourcePosition, mask: LaneMask) -> None:
-        known = self._ended.get(memory)
-        self._ended[memory] = _Ended(mask.bits if known is None else known.bits | mask.bits, declared)
-        if known is None:
+        previous = self._ended.get(memory)
+        self._ended[memory] = _EndedScope(mask.bits if previous is None else previous.bits | mask.bits, declared)
+        if previous is None:
             self._kept.append(memory)
             self._kept_bytes += memory.bytes
             while self._kept_bytes > _KEPT_BYTES:
@@ -70,16 +70,16 @@ class LifetimeChecker(Checker):
         position, declared = access.site.position, ended.declared
         key = (position.file, position.line, declared.file, declared.line)
         if key in self._findings:
-            known = self._findings[key]
-            self._findings[key] = replace(known, count=known.count + lanes.size)
+            finding = self._findings[key]
+            self._findings[key] = replace(finding, count=finding.count + lanes.size)
             return
-        who = batch.describe(int(lanes[0]))
+        thread = batch.describe(int(lanes[0]))
         self._findings[key] = Finding(
             "use-after-scope",
-            f"Invalid __local__ {access.site.action} of size {access.size} bytes by {who} at {_place(position)}: "
-            f"{access.memory.name}, declared at {_place(declared)}, is gone, as its function or block has ended",
+            f"Invalid __local__ {access.site.action} of size {access.size} bytes by {thread} at {_place(position)}: "
+            f"the scope of {access.memory.name}, declared at {_place(declared)}, has ended",
             (position, declared),
-            (who,),
+            (thread,),
             lanes.size,
         )
 

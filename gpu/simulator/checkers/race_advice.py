@@ -1,39 +1,39 @@
-"""What would order two accesses that race, in a sentence."""
+"""Advice on how to order two accesses that race."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Between = Literal["instruction", "copy", "warp", "block", "cluster", "grid", "launches"]
-"""What two accesses have in common at most: one instruction, or threads of one warp, block, cluster, grid, or none of
-these; or that one is a copy that goes on."""
+"""The narrowest scope that contains two accesses: one instruction, or threads of one warp, block, cluster or grid, or
+two launches; "copy" if one access is an asynchronous copy that is still running."""
 
-_ORDERED_BY: dict[Between, str] = {
-    "instruction": "Nothing orders threads in one instruction: an atomic would, or only one of them doing it",
-    "copy": "The copy goes on until its thread waits for it: a wait between them would order the two, as "
-    "__pipeline_wait_prior() is, and after it a __syncthreads() for other threads",
-    "warp": "Nothing orders the two: a __syncwarp() between them would",
-    "block": "Nothing orders the two: a __syncthreads() between them would",
-    "cluster": "Nothing orders blocks of a cluster: a cluster.sync() between the two would",
-    "grid": "Nothing orders blocks of a launch: {atomic}, or another launch, would",
-    "launches": "Nothing orders launches that run at the same time: {atomic}, or launching one after the other has "
-    "ended, would",
+_ADVICE: dict[Between, str] = {
+    "instruction": "Nothing orders the threads of one statement: use an atomic operation, or let one thread write",
+    "copy": "The asynchronous copy runs until its thread waits for it: add a wait between the two accesses, such as "
+    "__pipeline_wait_prior(), and a __syncthreads() after it if other threads access the data",
+    "warp": "Nothing orders the two accesses: add a __syncwarp() between them",
+    "block": "Nothing orders the two accesses: add a __syncthreads() between them",
+    "cluster": "Nothing orders the blocks of a cluster: add a cluster.sync() between the two accesses",
+    "grid": "Nothing orders the blocks of a launch: use {atomic}, or a second launch",
+    "launches": "Nothing orders launches that run at the same time: use {atomic}, or start one launch after the other "
+    "has ended",
 }
 
 
 def what_would_order(between: Between, *, one_line: bool, one_atomic: bool) -> str:
-    """Return that nothing orders two accesses, and what would.
+    """Return a sentence that states that nothing orders two accesses, and how to order them.
 
     Parameters
     ----------
     between : {"instruction", "copy", "warp", "block", "cluster", "grid", "launches"}
-        What they have in common.
+        The narrowest scope that contains both accesses.
     one_line : bool
-        Whether both stand in one line, between whose parts a barrier hardly fits.
+        Whether both accesses are in one source line, where a barrier between them rarely fits.
     one_atomic : bool
-        Whether one of them is an atomic already.
+        Whether one of them is already an atomic operation.
     """
-    said = _ORDERED_BY[between].format(atomic="atomics on both sides" if one_atomic else "an atomic")
+    advice = _ADVICE[between].format(atomic="atomic operations on both sides" if one_atomic else "an atomic operation")
     if one_line and between in ("warp", "block"):
-        said += ", and an atomic needs none"
-    return f"{said}."
+        advice += ", or use an atomic operation"
+    return f"{advice}."

@@ -1,4 +1,4 @@
-"""Finds data races: two threads touch one byte, one of them writes, and nothing orders the two."""
+"""Checker for data races: two threads access a byte, at least one writes, and nothing orders the two accesses."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 _Line = tuple[str, int]
 
-# Of so many accesses the values are kept, for the message: a race is mostly one with an access not long ago.
+# The number of recent accesses for which values are kept for messages: a race is usually with a recent access.
 _KEPT_VALUES = 64
 
 
 @dataclass(frozen=True)
 class _Now:
-    """The access that is being looked at: `lanes` and `cells` name each cell of each lane."""
+    """The access to check; `lanes` and `cells` have one element for each cell of each lane."""
 
     batch: BlockBatch
     access: Access
@@ -45,27 +45,27 @@ class _Now:
 
 
 class RaceChecker(Checker):
-    """Finds data races in shared and global memory, within a warp, within a block and between blocks.
+    """Find data races in shared and global memory, within a warp, within a block and between blocks.
 
-    Two accesses of a block are ordered by a barrier between them, two of a warp also by a `__syncwarp`, those of two
-    blocks of a cluster by the cluster's barrier. Other accesses of
-    two blocks are ordered where the first thread, or one that it met at a barrier, then called `__threadfence`, and
-    the second, or one that it met, changed global memory by an atomic after that, or read it as volatile. Atomics do
-    not race with each other, nor with volatile reads, nor these with volatile writes of global memory; nor do the lanes
-    of a warp that write the same value in one instruction.
+    A barrier orders the accesses of a block, `__syncwarp` also those of a warp, and the cluster barrier those of the
+    blocks of a cluster. Accesses of other blocks are ordered if the first thread, or one that it synchronized with at a
+    barrier, then called `__threadfence`, and after that the second thread, or one that it synchronized with, executed
+    an atomic operation or a volatile read on global memory. Atomic operations race neither with each other nor with
+    volatile reads; volatile reads and writes of global memory do not race; nor do lanes of a warp that write the same
+    value in one instruction.
 
-    For each byte the checker remembers the last thread that wrote, and of those that read and of those whose atomics
-    changed it the lowest and the highest: if any two of them are in different blocks, or warps, then these two are.
-    So every byte with a race is found, though not every pair of lines that race there. Its memory is 40 bytes for
-    each element that a kernel reads, writes and changes by atomics, 16 for one that it only reads.
+    For each byte, the checker records the last writer, and the lowest and the highest thread among the readers and
+    among the threads with atomic operations: if any two of them are in different blocks or warps, so are these two.
+    This detects every byte with a race, but not every pair of lines that race on it. The records take 40 bytes for each
+    element that a kernel reads, writes and updates atomically, 16 for an element that it only reads.
 
-    What an asynchronous copy writes nobody may touch, and what it reads nobody may change, from where it is started to
-    where its thread waits for it, not even that thread itself; there it becomes the thread's own access. So it is with
-    what products of tiles read that a warpgroup has started.
+    Between the start of an asynchronous copy and the wait for it, no thread may access its destination or change its
+    source, including the thread that started it; at the wait it becomes an access of that thread. The same applies to
+    the tiles that the matrix product of a warpgroup reads.
 
-    Kernels that kernels launch are compared with what goes on at the same time, as `LaunchTree` says.
+    Child launches are compared with the launches that run concurrently, as described in `LaunchTree`.
 
-    The findings are kept over the host's launches; everything else starts anew with each.
+    Findings are kept across the host's launches; all other state is reset at each of them.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class RaceChecker(Checker):
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each pair of source lines, in the order in which they were found."""
+        """One finding for each pair of source lines, in order of detection."""
         return list(self._findings.values())
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
@@ -92,7 +92,7 @@ class RaceChecker(Checker):
         self._is_child = True
 
     def launch_resumes(self, batch: BlockBatch) -> None:
-        # All that came before is ordered before what follows.
+        # All earlier accesses happen before the following ones, so no records are needed.
         self._tree.resumes(batch, self._time)
         self._forget()
         self.batch_begins(batch)
@@ -104,7 +104,7 @@ class RaceChecker(Checker):
             self._values.clear()
 
     def _start(self) -> None:
-        """Start with a launch by the host."""
+        """Reset all state for a launch by the host."""
         self._tree = LaunchTree()
         self._time = 1
         self._sites: list[AccessSite] = []
@@ -113,15 +113,15 @@ class RaceChecker(Checker):
         self._values: dict[int, tuple[int, Any]] = {}
 
     def _forget(self) -> None:
-        """Start with a grid that has not done anything."""
+        """Clear all records of accesses."""
         self._order = HappensBefore()
         self._shadows: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._arrays: dict[tuple[int, int], tuple[Array, Shadow]] = {}
-        # What copies that go on read and write.
+        # The sources and destinations of asynchronous copies that are still running.
         self._copied: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
 
     def _keep(self) -> None:
-        """Remember what the running launch has done, where others may go on at the same time."""
+        """Store the accesses of the running launch if other launches may run concurrently."""
         if self._tree.has_children and self._arrays:
             self._tree.keep(self._batch, self._arrays)
 
@@ -153,9 +153,9 @@ class RaceChecker(Checker):
         self.access(batch, access)
 
     def _compare_copies(self, batch: BlockBatch, access: Access, event: int) -> None:
-        """Report lanes that touch what a copy that was not waited for writes, or change what it reads.
+        """Report lanes that access the destination of a running copy or change its source.
 
-        So do copies that begin.
+        The access may itself be the beginning of a copy.
         """
         assert isinstance(access.memory, FlatMemory)
         shadow = self._copied.get(access.memory)
@@ -176,7 +176,7 @@ class RaceChecker(Checker):
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
         passed = self._order.barrier(self._time, mask)
         if batch.cluster_blocks > 1:
-            return  # the block's shared memory is others' too
+            return  # other blocks of the cluster may access the shared memory too
         for memory in batch.shared.values():
             if memory in self._shadows:
                 self._shadows[memory].forget(passed)
@@ -232,13 +232,13 @@ class RaceChecker(Checker):
             if memory.space == "shared":
                 shadow = Shadow(memory, batch.geometry.blocks, size)
             else:
-                # An array that is passed twice is one; it is kept here, so that its address stays its own.
+                # An array that is passed twice has one shadow. The reference keeps its address from being reused.
                 _, shadow = self._arrays.setdefault(_place(memory), (memory.data, Shadow(memory, 1, size)))
             self._shadows[memory] = shadow
         return shadow
 
     def _tick(self, access: Access) -> int:
-        """Number an access, and keep what a message may need of it."""
+        """Return an event number for an access, and store its site and values for messages."""
         event = self._time
         self._time += 1
         if event >= self._site_of_event.size:
@@ -255,18 +255,18 @@ class RaceChecker(Checker):
         """Report the lanes that race with the records of some slots, each lane and cell once."""
         if now.shadow.get(slots[0]) is None:
             return
-        left: Array | None = None
+        remaining: Array | None = None
         for slot in slots:
-            records = now.shadow.slot(slot).take(now.cells if left is None else now.cells[left])
+            records = now.shadow.slot(slot).take(now.cells if remaining is None else now.cells[remaining])
             hit = np.flatnonzero(records)
-            left = hit if left is None else left[hit]
-            if left.size == 0:
+            remaining = hit if remaining is None else remaining[hit]
+            if remaining.size == 0:
                 return
             records = records[hit]
-            lanes = now.lanes[left]
+            lanes = now.lanes[remaining]
             threads = thread_of(records, slot)
             if slot == "writer":
-                threads = self._other_writer(now, left, lanes, records, threads)
+                threads = self._other_writer(now, remaining, lanes, records, threads)
             events = records & EVENT
             races = threads != self._threads[lanes]
             if spares_volatile:
@@ -276,34 +276,34 @@ class RaceChecker(Checker):
                 races[different] = ~self._order.before(
                     lanes[different], threads[different], events[different], atomic=slot.startswith("atomic")
                 )
-                self._report(now, left[races], threads[races], events[races])
-                left = left[~races]
+                self._report(now, remaining[races], threads[races], events[races])
+                remaining = remaining[~races]
 
     def _compare_launches(self, now: _Now, *, is_flag: bool) -> None:
-        """Report the lanes that race with what other launches did at the same time."""
+        """Report the lanes that race with accesses of concurrent launches."""
         assert isinstance(now.access.memory, FlatMemory)
         action, place = now.access.site.action, _place(now.access.memory)
-        left_out = ("volatile", "atomic") if action == "read" else ("volatile",)
-        slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(left_out))]
+        excluded = ("volatile", "atomic") if action == "read" else ("volatile",)
+        slots = [slot for slot in _CONFLICTS[action] if not (is_flag and slot.startswith(excluded))]
         for past, seen in self._tree.concurrent():
             if place not in past.arrays or not past.arrays[place].may_hold(now.cells, now.shadow.cell):
                 continue
-            found = np.zeros(now.cells.size, bool)
+            reported = np.zeros(now.cells.size, bool)
             for slot in slots:
                 at, records = past.arrays[place].of(slot, now.cells, now.shadow.cell)
                 if not at.size:
                     continue
                 threads, events = thread_of(records, slot), records & EVENT
-                races = ~found[at]
+                races = ~reported[at]
                 if seen is not None:
                     races &= ~seen.includes(threads, events)
                 if is_flag and action == "read":
                     races &= ~np.array([site.volatile for site in self._sites])[self._site_of_event[events]]
-                found[at[races]] = True
+                reported[at[races]] = True
                 self._report(now, at[races], threads[races], events[races], past.batch)
 
     def _other_writer(self, now: _Now, at: Array, lanes: Array, records: Array, threads: Array) -> Array:
-        """Name another writer where a record stands for several and names the lane itself."""
+        """Return the threads; where a record has several writers and names the lane itself, return another writer."""
         others = now.shadow.get("other writer")
         if others is None:
             return threads
@@ -311,39 +311,39 @@ class RaceChecker(Checker):
         return np.where(same, others.take(now.cells[at]), threads)
 
     def _enter(self, now: _Now, slot: str) -> None:
-        """Remember the lowest and the highest of the threads that read, or changed by an atomic."""
+        """Record the lowest and the highest thread of a read or an atomic operation."""
         lanes, cells = now.lanes, now.cells
         slots = ((slot + " high", self._high), (slot + " low", self._low))
         for name, own in slots:
             records = now.shadow.slot(name)
-            mine = _of_lanes(own, now) + now.event
-            known = records.take(cells)
+            mine = _lane_records(own, now) + now.event
+            merged = records.take(cells)
             if self._order.has_warp_times or (self._order.has_barriers and now.access.memory.space == "global"):
-                self._drop_ordered(known, lanes, name)
-            np.maximum(known, mine, out=known)
-            # Where several lanes touch a cell, the one that is entered last stays: the highest, or the lowest.
+                self._drop_ordered(merged, lanes, name)
+            np.maximum(merged, mine, out=merged)
+            # If several lanes access a cell, the last assignment remains: the highest lane, or the lowest.
             if own is self._high:
-                records[cells] = known
+                records[cells] = merged
             else:
-                records[cells[::-1]] = known[::-1]
+                records[cells[::-1]] = merged[::-1]
 
     def _drop_ordered(self, records: Array, lanes: Array, slot: str) -> None:
-        """Clear records that a barrier or `__syncwarp` orders before their own block's or warp's newer access."""
+        """Clear records that a barrier or `__syncwarp` orders before the current access of their block or warp."""
         hit = np.flatnonzero(records)
         if hit.size:
-            found = records[hit]
-            ordered = self._order.in_block(lanes[hit], thread_of(found, slot), found & EVENT)
+            present = records[hit]
+            ordered = self._order.in_block(lanes[hit], thread_of(present, slot), present & EVENT)
             records[hit[ordered]] = 0
 
     def _enter_writers(self, now: _Now) -> None:
-        """Remember who wrote, and report lanes that wrote one cell in this very instruction."""
+        """Record the writers, and report lanes that write the same cell in this instruction."""
         cells = now.cells
         writers = now.shadow.slot("writer")
-        mine = _of_lanes(self._high, now) + now.event
+        mine = _lane_records(self._high, now) + now.event
         writers[cells] = mine
         if (writers.take(cells) == mine).all():
             return
-        # Turned round, the first lane stays, so that it is named as the earlier one.
+        # In reverse order the first lane remains, so that the finding names it as the earlier writer.
         writers[cells[::-1]] = mine[::-1]
         first = writers.take(cells)
         clash = np.flatnonzero(first != mine)
@@ -357,7 +357,19 @@ class RaceChecker(Checker):
         self._report(now, clash[racing], threads[racing], np.full(np.count_nonzero(racing), now.event))
 
     def _report(self, now: _Now, at: Array, threads: Array, events: Array, other: BlockBatch | None = None) -> None:
-        """Make findings of races: `at` are places in `now.lanes`, the rest is who came before, of another launch."""
+        """Add findings for races of the current access with earlier ones.
+
+        Parameters
+        ----------
+        now : _Now
+            The current access.
+        at : array of int
+            Indices of the racing elements of `now.lanes`.
+        threads, events : array of int
+            Thread and event of the earlier access, one for each index.
+        other : BlockBatch or None
+            A batch of the launch of the earlier accesses, if that is another launch.
+        """
         if now.shadow.cell < now.access.size:
             _, first = np.unique(now.lanes[at], return_index=True)
             at, threads, events = at[first], threads[first], events[first]
@@ -370,8 +382,8 @@ class RaceChecker(Checker):
             earlier = self._sites[number]
             lines = tuple(sorted(_line(site.position) for site in (earlier, now.access.site)))
             if lines in self._findings:
-                known = self._findings[lines]
-                self._findings[lines] = replace(known, count=known.count + chosen.size)
+                finding = self._findings[lines]
+                self._findings[lines] = replace(finding, count=finding.count + chosen.size)
                 continue
             lane, thread, event = int(now.lanes[at[one]]), int(threads[one]), int(events[one])
             self._findings[lines] = self._describe(now, lane, earlier, thread, event, chosen.size, other)
@@ -380,11 +392,11 @@ class RaceChecker(Checker):
         self, now: _Now, lane: int, earlier: AccessSite, thread: int, event: int, count: int, other: BlockBatch | None
     ) -> Finding:
         access, batch = now.access, other or now.batch
-        # Lanes of earlier batches are the ones before this batch's first.
-        who = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), now.batch.describe(lane))
+        # The lanes of earlier batches have negative numbers.
+        names = (batch.describe(thread - batch.first * batch.geometry.lanes_per_block), now.batch.describe(lane))
         first, second = (
-            f"{_NOUNS[site.action]} access at {_short(site.position)} by {thread}"
-            for site, thread in zip((earlier, access.site), who, strict=True)
+            f"{_NOUNS[site.action]} access at {_short(site.position)} by {name}"
+            for site, name in zip((earlier, access.site), names, strict=True)
         )
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
         values = ", ".join(
@@ -409,12 +421,12 @@ class RaceChecker(Checker):
             + (f": {values}" if values else "")
             + f". {advice}",
             (earlier.position, access.site.position),
-            who,
+            names,
             count,
         )
 
     def _between(self, now: _Now, lane: int, thread: int, event: int, other: BlockBatch | None) -> Between:
-        """Return what a lane and an earlier thread that it races with have in common."""
+        """Return the narrowest scope that contains a lane and the earlier thread that it races with."""
         if other is not None:
             return "launches"
         if now.shadow in self._copied.values():
@@ -427,18 +439,18 @@ class RaceChecker(Checker):
         return "warp" if theirs // WARP == lane // WARP else "block"
 
     def _value(self, event: int, thread: int) -> str | None:
-        """Return what a thread read or wrote, where that is still known."""
+        """Return the value that a thread read or wrote, or None if it is no longer known."""
         if event not in self._values:
             return None
         first, values = self._values[event]
         parts = values if isinstance(values, tuple) else (values,)
         own = [value[thread - first] if isinstance(value, np.ndarray) else value for value in parts]
         if not all(isinstance(value, np.generic | int | float) for value in own):
-            return None  # a pointer, whose value means nothing to a reader
+            return None  # the value of a pointer is not meaningful to the reader
         return f"({', '.join(map(str, own))})" if isinstance(values, tuple) else str(own[0])
 
 
-# The slots whose records an action races with, in another launch.
+# For each action, the slots of another launch that conflict with it.
 _CONFLICTS = {
     "read": ("writer", "atomic high", "atomic low"),
     "write": (
@@ -460,9 +472,9 @@ def _place(memory: FlatMemory) -> Place:
     return (memory.data.ctypes.data, memory.data.size)
 
 
-def _of_lanes(values: Array, now: _Now) -> Array:
-    taken: Array = values if now.lanes is now.batch.geometry.lane_numbers else values.take(now.lanes)
-    return taken
+def _lane_records(values: Array, now: _Now) -> Array:
+    records: Array = values if now.lanes is now.batch.geometry.lane_numbers else values.take(now.lanes)
+    return records
 
 
 def _line(position: SourcePosition) -> _Line:
@@ -474,7 +486,7 @@ def _short(position: SourcePosition) -> str:
 
 
 def _same_values(values: Any, lanes: Array, others: Array) -> Array:
-    """Whether each lane wrote, bit for bit, what another one did."""
+    """Return whether each lane wrote bitwise the same value as another lane."""
     same: Array = np.ones(lanes.size, bool)
     for value in values if isinstance(values, tuple) else (values,):
         if isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-"""Findings as an editor shows them: at their lines."""
+"""Conversion of findings to editor diagnostics."""
 
 from __future__ import annotations
 
@@ -13,22 +13,33 @@ from gpu.simulator.frontend.diagnose import diagnostic_at
 def diagnostics_of(
     findings: Sequence[Finding], text: str, path: Path, warnings: Sequence[Finding] = ()
 ) -> tuple[Diagnostic, ...]:
-    """Return findings at their lines, a race at both of its own; one without a place stands in the first line.
+    """Return one diagnostic for each line of each finding, sorted by position.
 
-    `warnings` are what is only suspicious.
+    A finding without a position is placed in the first line.
+
+    Parameters
+    ----------
+    findings : sequence of Finding
+        Findings to show as errors.
+    text : str
+        The source text of the kernel file.
+    path : Path
+        The kernel file.
+    warnings : sequence of Finding
+        Findings to show as warnings: code that is only suspicious.
     """
     lines = text.split("\n")
-    said = [
+    entries = [
         (f"{finding.message} ({finding.count} times)" if finding.count > 1 else finding.message, position, severity)
-        for severity, several in (("error", findings), ("warning", warnings))
-        for finding in several
-        for position in _lines_of(finding, path)
+        for severity, group in (("error", findings), ("warning", warnings))
+        for finding in group
+        for position in _distinct_lines(finding, path)
     ]
-    found = {diagnostic_at(message, position, path, lines, severity) for message, position, severity in said}
-    return tuple(sorted(found, key=lambda each: (each.line, each.column, each.message)))
+    diagnostics = {diagnostic_at(message, position, path, lines, severity) for message, position, severity in entries}
+    return tuple(sorted(diagnostics, key=lambda each: (each.line, each.column, each.message)))
 
 
-def _lines_of(finding: Finding, path: Path) -> Iterable[SourcePosition]:
-    """Return a finding's first position in each line that it has to do with."""
+def _distinct_lines(finding: Finding, path: Path) -> Iterable[SourcePosition]:
+    """Return the first position of a finding in each of its lines."""
     positions = finding.positions or (SourcePosition(path.name, 1),)
     return {(each.file, each.line): each for each in reversed(positions)}.values()

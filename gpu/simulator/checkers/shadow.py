@@ -1,7 +1,7 @@
-"""What the race checker remembers of a memory: for each cell of it who wrote, read and changed it last.
+"""Shadow memory of the race checker: for each cell, its last writer, readers and atomic operations.
 
-A record is one number, a thread and the event that it took part in, so that one `take` finds it and one `maximum`
-chooses among several. Zero is no record.
+A record is one int64: a thread in the upper 32 bits and the number of its event in the lower bits. One `take` loads a
+record, and one `maximum` selects among several. Zero means no record.
 """
 
 from __future__ import annotations
@@ -19,42 +19,43 @@ from gpu.simulator.executor.observe import Access
 Array = npt.NDArray[Any]
 
 EVENT = (1 << 31) - 1
-# Marks a record of several lanes of a warp that wrote the same value in one instruction.
+# Set in a record if several lanes of a warp wrote the same value in one instruction.
 SEVERAL = 1 << 31
 _LAST_THREAD = (1 << 31) - 2
 
 
 def high_records(threads: Array) -> Array:
-    """Return the records of threads, event left out, of which the largest is that of the highest thread."""
+    """Return records of threads without events, ordered so that the highest thread has the largest record."""
     records: Array = (threads + 1) << 32
     return records
 
 
 def low_records(threads: Array) -> Array:
-    """Return the records of threads, event left out, of which the largest is that of the lowest thread."""
+    """Return records of threads without events, ordered so that the lowest thread has the largest record."""
     records: Array = (_LAST_THREAD - threads + 1) << 32
     return records
 
 
 def thread_of(records: Array, slot: str) -> Array:
-    """Return the threads of the records of a slot."""
+    """Return the threads in the records of a slot."""
     numbers: Array = (records >> 32) - 1
     return _LAST_THREAD - numbers if slot.endswith("low") else numbers
 
 
 class Shadow:
-    """The records of one memory, or of one array of each block of a batch.
+    """The records of one array in global memory, or of one shared array for all blocks of a batch.
 
-    A cell is as large as the smallest access so far: threads that touch different bytes of a word are told apart as
-    soon as one of them touches less than the word, and until then a record stands for a whole word.
+    A cell has the size of the smallest access so far. As long as all accesses are words, one record describes a word;
+    after the first smaller access, different bytes of a word have separate records.
 
     Parameters
     ----------
     memory : FlatMemory
+        The memory that the records describe.
     blocks : int
-        How many equal parts the memory has, one a block; 1 for a memory of the grid.
+        The number of equal parts of the memory, one per block; 1 for global memory.
     cell : int
-        The bytes of a cell, a power of two.
+        The size of a cell in bytes, a power of two.
     """
 
     def __init__(self, memory: FlatMemory, blocks: int, cell: int) -> None:
@@ -65,21 +66,21 @@ class Shadow:
         self._base: Array | None = None
 
     def get(self, slot: str) -> Array | None:
-        """Return the records of a slot, one a cell, or None where it has none."""
+        """Return the records of a slot, one per cell, or None if it has none."""
         return self._slots.get(slot)
 
     def slot(self, slot: str) -> Array:
-        """Return the records of a slot, one a cell."""
+        """Return the records of a slot, one per cell; create them if necessary."""
         if slot not in self._slots:
             self._slots[slot] = np.zeros(-(-self._bytes // self.cell), np.int64)
         return self._slots[slot]
 
     def slots(self) -> Iterator[tuple[str, Array]]:
-        """Yield each slot and its records, one a cell."""
+        """Yield the name of each slot and its records, one per cell."""
         yield from self._slots.items()
 
     def forget(self, blocks: Array) -> None:
-        """Drop the records of some blocks: bool, one a block."""
+        """Clear the records of some blocks; `blocks` has one bool per block."""
         if blocks.all():
             self._slots.clear()
             return
@@ -87,10 +88,10 @@ class Shadow:
             records.reshape(self.blocks, -1)[blocks] = 0
 
     def cells(self, geometry: Geometry, access: Access) -> tuple[Array, Array]:
-        """Return the lanes of an access and the cells that they touch: one pair for each cell of each lane.
+        """Return the lanes of an access and the cells that they access: one pair for each cell of each lane.
 
-        Where all lanes read one element, the first lane and the last stand for all: if any two of the lanes are in
-        different blocks or warps, then these two are.
+        If all lanes read one element of global memory, only the first and the last lane are returned: if any two of the
+        lanes are in different blocks or warps, so are these two.
         """
         if access.size < self.cell:
             self._split(access.size)
@@ -116,7 +117,7 @@ class Shadow:
         return lanes, cells
 
     def _split(self, cell: int) -> None:
-        """Make cells smaller."""
+        """Split all cells into cells of the given size."""
         self._slots = {slot: np.repeat(records, self.cell // cell) for slot, records in self._slots.items()}
         self.cell = cell
         self._base = None

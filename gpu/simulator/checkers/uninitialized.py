@@ -1,4 +1,4 @@
-"""Finds reads of memory that nobody has written."""
+"""Checker for uninitialized reads."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _WORDS: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class UninitializedChecker(Checker):
-    """Finds reads of bytes that nobody has written.
+    """Find reads of bytes that nothing has written.
 
-    Shared memory, a thread's own arrays and what malloc gives start without a value each time. Other global memory has
-    one from the beginning, but for arrays that are said not to; what a launch writes there is known in the next one,
-    where the array is the same.
+    Shared memory, local arrays and memory from malloc always start uninitialized. Other global memory counts as
+    initialized, except for the arrays in `uninitialized`; writes to those remain known in later launches that use the
+    same array.
 
     Parameters
     ----------
     uninitialized : collection of str
-        The parameters of the kernel whose arrays start without values.
+        The names of kernel parameters for arrays that start uninitialized.
     """
 
     def __init__(self, uninitialized: Collection[str] = ()) -> None:
@@ -46,7 +46,7 @@ class UninitializedChecker(Checker):
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each source line and memory, in the order in which they were found."""
+        """One finding for each source line and memory, in order of detection."""
         return list(self._findings.values())
 
     def access(self, batch: BlockBatch, access: Access) -> None:
@@ -76,48 +76,48 @@ class UninitializedChecker(Checker):
             shadow[start : start + size] = 0
 
     def _shadow_of(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
-        """Return which bytes of a memory are written, or None where all are."""
+        """Return a uint8 mask of the written bytes of a memory, or None if all are written."""
         if memory not in self._shadows:
             self._shadows[memory] = self._new_shadow(memory, batch)
         return self._shadows[memory]
 
     def _new_shadow(self, memory: DeviceMemory, batch: BlockBatch) -> Array | None:
         if isinstance(memory, LocalMemory):
-            # Each lane's bytes in a row, however the memory itself keeps them.
+            # The bytes of a lane are consecutive here, whatever the layout of the memory.
             return None if memory.zeroed else np.zeros(batch.geometry.lanes * _padded(memory.size), np.uint8)
         if not isinstance(memory, FlatMemory) or memory.space == "constant":
             return None
         if memory.space == "shared":
             return np.zeros(memory.data.size, np.uint8)
-        # The array is kept, so that its address stays its own, and another launch finds what it was.
-        place = (memory.data.ctypes.data, memory.data.size)
-        if place not in self._arrays and memory.name in self._uninitialized:
-            self._arrays[place] = (memory.data, np.zeros(_padded(memory.data.size), np.uint8))
-        return self._arrays[place][1] if place in self._arrays else None
+        # A reference to the array keeps its address from being reused, and later launches find its shadow.
+        key = (memory.data.ctypes.data, memory.data.size)
+        if key not in self._arrays and memory.name in self._uninitialized:
+            self._arrays[key] = (memory.data, np.zeros(_padded(memory.data.size), np.uint8))
+        return self._arrays[key][1] if key in self._arrays else None
 
     def _report(self, batch: BlockBatch, access: Access, lanes: Array) -> None:
-        """Make a finding of lanes that read what nobody has written."""
+        """Add a finding for lanes that read unwritten bytes."""
         lanes = np.unique(lanes)
         position, memory = access.site.position, access.memory
         key = (position.file, position.line, memory.name)
         if key in self._findings:
-            known = self._findings[key]
-            self._findings[key] = replace(known, count=known.count + lanes.size)
+            finding = self._findings[key]
+            self._findings[key] = replace(finding, count=finding.count + lanes.size)
             return
         lane = int(lanes[0])
         element = access.element[lane] if isinstance(access.element, np.ndarray) else access.element
-        who = batch.describe(lane)
-        what = f"element {int(element)} of {memory.name}"
+        thread = batch.describe(lane)
+        place = f"element {int(element)} of {memory.name}"
         if memory.name == HEAP:
-            what = "memory from malloc"
+            place = "memory from malloc"
         elif isinstance(memory, FlatMemory):
-            what = memory.place(int(element), access.size)
+            place = memory.place(int(element), access.size)
         self._findings[key] = Finding(
             "uninitialized",
-            f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {who} at "
-            f"{PurePath(position.file).name}:{position.line}: {what}",
+            f"Uninitialized __{memory.space}__ memory read of size {access.size} bytes by {thread} at "
+            f"{PurePath(position.file).name}:{position.line}: {place}",
             (position,),
-            (who,),
+            (thread,),
             lanes.size,
         )
 
@@ -127,7 +127,7 @@ def _padded(size: int) -> int:
 
 
 def _words(batch: BlockBatch, access: Access, size: int) -> tuple[Array, Array, int]:
-    """Return lanes, the words of the shadow that they touch, one pair for each word, and the bytes of a word."""
+    """Return lanes and the shadow words that they access, one pair per word, and the size of a word in bytes."""
     geometry, mask, element = batch.geometry, access.mask, access.element
     lanes = geometry.lane_numbers if mask.full else mask.lanes
     word = min(access.size, 8)

@@ -1,4 +1,4 @@
-"""Suspects reads of `__constant__` variables that nobody has set."""
+"""Checker that warns of reads of `__constant__` variables without an initializer or a value from the host."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpu.simulator.executor.observe import Access
 
 
 class UnsetConstantChecker(Checker):
-    """Suspects reads of constants that have no initializer and no value from the host: they are all 0.
+    """Warn of reads of constants that have no initializer and no value from the host; they are 0.
 
     Parameters
     ----------
     unset : mapping of str to SourcePosition
-        Such constants, each with where it is declared.
+        The declaration of each such constant, by name.
     """
 
     def __init__(self, unset: Mapping[str, SourcePosition]) -> None:
@@ -26,9 +26,9 @@ class UnsetConstantChecker(Checker):
 
     @property
     def findings(self) -> list[Finding]:
-        """One for each constant, in the order in which they were read first."""
+        """One finding for each constant, in the order of the first reads."""
         return [
-            Finding("constant-never-set", f"{name} is read, and nobody has set it: it is 0", (self._unset[name],))
+            Finding("constant-never-set", f"{name} is read but never set: it is 0", (self._unset[name],))
             for name in self._read
         ]
 

@@ -1,4 +1,4 @@
-"""Suspects arrays of a launch that start without values and do not get them, wholly or in part."""
+"""Checker that warns of output arrays that a launch leaves partly or entirely unwritten."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from gpu.simulator.executor.batch import BlockBatch
 from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.observe import Access
 
-_SHOWN = 2
-"""Runs of elements that a message names at most."""
+_LISTED_RUNS = 2
+"""The most runs of elements that a message names."""
 
 
 @dataclass(frozen=True)
 class ResultArray:
-    """An array that a kernel is given without values.
+    """An uninitialized array that is passed to a kernel.
 
     Parameters
     ----------
     name : str
-        The parameter.
+        The parameter's name.
     declared : SourcePosition
-        Where the parameter stands.
+        The parameter's declaration.
     size, count : int
-        Bytes of an element, and elements.
+        Bytes per element, and the number of elements.
     """
 
     name: str
@@ -40,12 +40,12 @@ class ResultArray:
 
 
 class UnwrittenChecker(Checker):
-    """Suspects elements that are without a value when the launch has ended: a result that nobody wrote.
+    """Warn of elements that no thread has written by the end of the launch.
 
     Parameters
     ----------
     arrays : mapping of int to ResultArray
-        The arrays that start without values, by the address of their first byte.
+        The arrays that start uninitialized, by the address of their first byte.
     """
 
     def __init__(self, arrays: Mapping[int, ResultArray]) -> None:
@@ -56,10 +56,10 @@ class UnwrittenChecker(Checker):
 
     @property
     def findings(self) -> list[Finding]:
-        """One for each array that is not wholly written; none while the launch has not come to its end."""
+        """One finding for each array with unwritten elements; none before the launch ends."""
         if not self._ended:
             return []
-        found = []
+        findings = []
         for address, array in self._arrays.items():
             written = self._written.get(address)
             missing = (
@@ -68,10 +68,9 @@ class UnwrittenChecker(Checker):
                 else np.flatnonzero(~written.reshape(array.count, array.size).any(axis=1))
             )
             if missing.size:
-                what = _in_words(missing, array)
-                message = f"{what} still no value when the kernel has ended: no thread has written there"
-                found.append(Finding("never-written", message, (self._last.get(address, array.declared),)))
-        return found
+                message = f"{_element_list(missing, array)} not written: no thread of the kernel wrote there"
+                findings.append(Finding("never-written", message, (self._last.get(address, array.declared),)))
+        return findings
 
     def access(self, batch: BlockBatch, access: Access) -> None:
         memory = access.memory
@@ -82,24 +81,24 @@ class UnwrittenChecker(Checker):
         if array is None:
             return
         written = self._written.setdefault(address, np.zeros(array.count * array.size, bool))
-        whole = written[: written.size // access.size * access.size].reshape(-1, access.size)
-        whole[access.elements] = True
+        accessible = written[: written.size // access.size * access.size].reshape(-1, access.size)
+        accessible[access.elements] = True
         self._last[address] = access.site.position
 
     def launch_ends(self) -> None:
         self._ended = True
 
 
-def _in_words(missing: npt.NDArray[np.intp], array: ResultArray) -> str:
-    """Return which elements have no value, as the beginning of a sentence."""
+def _element_list(missing: npt.NDArray[np.intp], array: ResultArray) -> str:
+    """Return the subject and verb of a sentence about unwritten elements."""
     if missing.size == array.count:
         if array.count == 1:
-            return f"The only element of {array.name} has"
-        return f"All {array.count:,} elements of {array.name} have"
+            return f"The only element of {array.name} is"
+        return f"All {array.count:,} elements of {array.name} are"
     runs = np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1)
-    texts = [str(run[0]) if run.size == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_SHOWN]]
-    if len(runs) > _SHOWN:
-        texts.append(f"{sum(run.size for run in runs[_SHOWN:]):,} more")
+    texts = [str(run[0]) if run.size == 1 else f"{run[0]} to {run[-1]}" for run in runs[:_LISTED_RUNS]]
+    if len(runs) > _LISTED_RUNS:
+        texts.append(f"{sum(run.size for run in runs[_LISTED_RUNS:]):,} more")
     listed = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
     several = missing.size > 1
-    return f"Element{'s' * several} {listed} of {array.name} {'have' if several else 'has'}"
+    return f"Element{'s' * several} {listed} of {array.name} {'are' if several else 'is'}"

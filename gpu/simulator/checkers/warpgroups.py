@@ -1,4 +1,4 @@
-"""Finds products by warpgroups whose sums or tiles are touched without what orders the two: a wait, or a fence."""
+"""Checker for accesses to accumulators and tiles of warpgroup matrix products without a wait or fence."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _FENCE, _PROXY_FENCE, _INIT_FENCE = "wgmma.fence", "fence.proxy.async", "fence.m
 
 
 @dataclass(eq=False)
-class _Sums:
-    """Of each element of a thread's own array, and of each lane, how many products go on, and when it was touched."""
+class _Accumulators:
+    """For each lane and element of a local array: the number of running products, and the time of the last access."""
 
     memory: LocalMemory
-    going_on: Array
-    touched: Array
+    running: Array
+    accessed: Array
     product: SourcePosition
 
 
 class WarpgroupChecker(Checker):
-    """Finds registers that a thread touches while a product by its warpgroup may still write them.
+    """Find accesses to registers that a running product of the warpgroup may still write, and missing proxy fences.
 
-    They are a thread's own arrays: of variables that are numbers nothing is told. Products that add to the same sums
-    one after the other need nothing between them. Between what else touches sums and a product there has to be a
-    `wgmma.fence`, and one before a thread's first product.
+    The checker knows accumulators that are local arrays; accesses to scalar variables are not observed. Consecutive
+    products that add to the same accumulators need no fence between them. Any other access to accumulators needs a
+    `wgmma.fence` before the next product, and so does a thread's first product.
 
-    What threads store in shared memory tensor cores, and copies in bulk from there, see behind a `fence.proxy.async`,
-    by the thread that stores or, later, by the one that has it read. So do copies in bulk see a barrier in memory that
-    was made, to which they tell their bytes, also behind a `fence.mbarrier_init`.
+    Tensor cores and bulk copies read what threads store in shared memory only after a `fence.proxy.async`, by the
+    storing thread or later by the thread that starts the product or copy. A bulk copy that signals an mbarrier needs
+    such a fence, or a `fence.mbarrier_init`, after the initialization of the mbarrier.
     """
 
     def __init__(self) -> None:
@@ -51,15 +51,15 @@ class WarpgroupChecker(Checker):
 
     @property
     def findings(self) -> list[Finding]:
-        """One finding for each pair of source lines, in the order in which they were found."""
+        """One finding for each pair of source lines, in order of detection."""
         return list(self._findings.values())
 
     def batch_begins(self, batch: BlockBatch) -> None:
-        self._sums: dict[int, _Sums] = {}
+        self._sums: dict[int, _Accumulators] = {}
         self._time = 0
         self._fenced = np.full(batch.geometry.lanes, -1)
-        self._proxied = np.zeros(batch.geometry.lanes, np.int64)
-        self._made = np.zeros(batch.geometry.lanes, np.int64)
+        self._proxy_fenced = np.zeros(batch.geometry.lanes, np.int64)
+        self._init_fenced = np.zeros(batch.geometry.lanes, np.int64)
         self._stored: WeakKeyDictionary[FlatMemory, Shadow] = WeakKeyDictionary()
         self._places: dict[SourcePosition, int] = {}
 
@@ -69,40 +69,41 @@ class WarpgroupChecker(Checker):
             self._fenced[mask.lanes] = self._time
         elif name == _PROXY_FENCE:
             self._time += 1
-            self._proxied[mask.lanes] = self._made[mask.lanes] = self._time
+            self._proxy_fenced[mask.lanes] = self._init_fenced[mask.lanes] = self._time
         elif name == _INIT_FENCE:
             self._time += 1
-            self._made[mask.lanes] = self._time
+            self._init_fenced[mask.lanes] = self._time
 
     def bound(self, batch: BlockBatch, access: Access) -> None:
         if access.memory.space == "shared":
-            self._read_by_others(batch, access, "made", self._made)
+            self._check_async_read(batch, access, "initialized", self._init_fenced)
 
     def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
         memory, position = access.memory, access.site.position
         if not isinstance(memory, LocalMemory):
             if begins and memory.space == "shared" and access.site.action == "read":
-                self._read_by_others(batch, access, "stored", self._proxied)
+                self._check_async_read(batch, access, "stored", self._proxy_fenced)
             return
         if id(memory) not in self._sums:
             shape = (batch.geometry.lanes, memory.size // access.size)
-            self._sums[id(memory)] = _Sums(memory, np.zeros(shape, np.int64), np.full(shape, -2), position)
+            self._sums[id(memory)] = _Accumulators(memory, np.zeros(shape, np.int64), np.full(shape, -2), position)
         sums, lanes = self._sums[id(memory)], access.mask.lanes
         where = lanes, access.elements
         if not begins:
-            sums.going_on[where] -= 1
+            sums.running[where] -= 1
             return
-        late = self._fenced[lanes] < np.maximum(sums.touched[where], 0)
+        late = self._fenced[lanes] < np.maximum(sums.accessed[where], 0)
         if late.any():
-            what = "no wgmma.fence before it: one behind whatever touches its sums would order the two"
-            self._report(batch, access, (position,), lanes[late], what)
-        sums.going_on[where] += 1
+            other = "earlier accesses to its registers: add a wgmma.fence before the product"
+            self._report(batch, access, (position,), lanes[late], other)
+        sums.running[where] += 1
         sums.product = position
 
-    def _read_by_others(self, batch: BlockBatch, access: Access, slot: str, fenced: Array) -> None:
-        """Report what threads have stored and not fenced, of what is read past them now.
+    def _check_async_read(self, batch: BlockBatch, access: Access, slot: str, fenced: Array) -> None:
+        """Report stores without a proxy fence to bytes that the asynchronous proxy reads now.
 
-        `slot` is "stored", or "made" of what no atomic wrote; `fenced` is when each thread has fenced it last.
+        `slot` is "stored" for all stores, or "initialized" for those that are not atomic operations; `fenced` is the
+        time of each thread's last fence.
         """
         assert isinstance(access.memory, FlatMemory)
         shadow = self._stored.get(access.memory)
@@ -113,14 +114,14 @@ class WarpgroupChecker(Checker):
         early = (stored > fenced[writer]) & (stored > fenced[lanes])
         if early.any():
             at = list(self._places)[int(shadow.slot(f"{slot} at")[cells[early][0]])]
-            what = (
-                f"what {batch.describe(int(writer[early][0]))} wrote at line {at.line}: a fence.proxy.async between "
-                "them would order the two"
+            other = (
+                f"Write access by {batch.describe(int(writer[early][0]))} at line {at.line}: add a fence.proxy.async "
+                "between them"
             )
-            self._report(batch, access, (at, access.site.position), lanes[early], what)
+            self._report(batch, access, (at, access.site.position), lanes[early], other)
 
     def _store(self, batch: BlockBatch, access: Access) -> None:
-        """Take note of what threads store in shared memory, or copies in bulk bring there."""
+        """Record stores in shared memory by threads or by bulk copies."""
         memory = access.memory
         assert isinstance(memory, FlatMemory)
         if memory not in self._stored:
@@ -128,7 +129,7 @@ class WarpgroupChecker(Checker):
         shadow = self._stored[memory]
         lanes, cells = shadow.cells(batch.geometry, access)
         self._time += 1
-        for slot in ("stored",) if access.site.action == "atomic" else ("stored", "made"):
+        for slot in ("stored",) if access.site.action == "atomic" else ("stored", "initialized"):
             shadow.slot(slot)[cells] = 0 if access.site.bulk else self._time
             shadow.slot(f"{slot} by")[cells] = lanes
             shadow.slot(f"{slot} at")[cells] = self._places.setdefault(access.site.position, len(self._places))
@@ -142,26 +143,26 @@ class WarpgroupChecker(Checker):
         lanes = access.mask.lanes
         where = lanes, access.elements
         self._time += 1
-        sums.touched[where] = self._time
-        early = sums.going_on[where] > 0
+        sums.accessed[where] = self._time
+        early = sums.running[where] > 0
         if early.any():
-            what = f"a product of line {sums.product.line}: a wgmma.wait_group between them would order the two"
-            self._report(batch, access, (sums.product, access.site.position), lanes[early], what)
+            other = f"the product at line {sums.product.line}: add a wgmma.wait_group between them"
+            self._report(batch, access, (sums.product, access.site.position), lanes[early], other)
 
     def _report(
-        self, batch: BlockBatch, access: Access, positions: tuple[SourcePosition, ...], lanes: Array, what: str
+        self, batch: BlockBatch, access: Access, positions: tuple[SourcePosition, ...], lanes: Array, other: str
     ) -> None:
         key = (positions[0].file, positions[0].line, positions[-1].line if len(positions) > 1 else 0)
         if key in self._findings:
-            known = self._findings[key]
-            self._findings[key] = replace(known, count=known.count + lanes.size)
+            finding = self._findings[key]
+            self._findings[key] = replace(finding, count=finding.count + lanes.size)
             return
-        who, at = batch.describe(int(lanes[0])), positions[-1]
+        thread, at = batch.describe(int(lanes[0])), positions[-1]
         self._findings[key] = Finding(
             "race",
             f"Race reported between {access.site.action.capitalize()} access at {PurePath(at.file).name}:{at.line} by "
-            f"{who} to {access.memory.name} and {what}.",
+            f"{thread} to {access.memory.name} and {other}.",
             positions,
-            (who,) * len(positions),
+            (thread,) * len(positions),
             int(lanes.size),
         )

@@ -1,1 +1,1 @@
-"""Observers that count."""
+"""Observers of the lockstep executor that count operations and memory traffic."""

@@ -1,4 +1,4 @@
-"""Counts atomics by address: how many there are for each, and how many threads want one at once."""
+"""Observer that counts atomic operations by address, and the threads that access one address at once."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from gpu.warp import WARP
 
 Array = npt.NDArray[Any]
 
-# Elements of an array that a key has room for; a key is a block or a warp, and an element.
+# The bits of an element's index in a key; the bits above hold a block or a warp.
 _ELEMENT_BITS = 34
 
 
 @dataclass
 class AddressTally:
-    """The atomics on one kind of memory.
+    """The atomic operations on one memory space.
 
     Parameters
     ----------
     operations : int
-        Atomics of single threads.
+        Atomic operations of single threads.
     requests : int
-        Atomics of warps.
+        Atomic operations of warps.
     warp_queue, block_queue : int
-        The most threads of a warp, and of a block, that want one address with the same atomic.
+        The most threads of a warp, and of a block, that access one address with the same atomic operation.
     """
 
     operations: int = 0
@@ -41,25 +41,25 @@ class AddressTally:
     _pieces: dict[str, list[tuple[Array, Array]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, name: str, addresses: Array, counts: Array) -> None:
-        """Take note of so many atomics on each of these addresses of an array."""
+        """Add the numbers of atomic operations on addresses of an array."""
         self._pieces[name].append((addresses, counts))
         if len(self._pieces[name]) >= 64:
-            self._pieces[name] = [_merged(self._pieces[name])]
+            self._pieces[name] = [_merge(self._pieces[name])]
 
     @property
     def by_address(self) -> Array:
-        """How many atomics each address had that had any, the most first."""
-        counts = [_merged(pieces)[1] for pieces in self._pieces.values()]
+        """The number of atomic operations on each address that has any, in descending order."""
+        counts = [_merge(pieces)[1] for pieces in self._pieces.values()]
         return np.sort(np.concatenate(counts))[::-1] if counts else np.zeros(0, np.int64)
 
 
 class Contention(Observer):
-    """Watches launches.
+    """Observer of the contention of atomic operations.
 
     Attributes
     ----------
     tallies : dict of str to AddressTally
-        By the memory's space: "global" and "shared". An address of shared memory is one of a block's own.
+        By memory space: "global" and "shared". Each block has its own addresses of shared memory.
     """
 
     def __init__(self) -> None:
@@ -76,15 +76,15 @@ class Contention(Observer):
         tally = self.tallies[access.memory.space]
         lanes, elements = access.mask.lanes, access.elements
         tally.operations += lanes.size
-        warps, of_warp = _runs((lanes // WARP << _ELEMENT_BITS) | elements)
+        warps, warp_counts = _runs((lanes // WARP << _ELEMENT_BITS) | elements)
         tally.requests += int(np.unique(warps >> _ELEMENT_BITS).size)
-        tally.warp_queue = max(tally.warp_queue, int(of_warp.max()))
+        tally.warp_queue = max(tally.warp_queue, int(warp_counts.max()))
         block = batch.first + lanes // batch.geometry.lanes_per_block
-        blocks, of_block = _runs((block << _ELEMENT_BITS) | elements)
-        tally.block_queue = max(tally.block_queue, int(of_block.max()))
+        blocks, block_counts = _runs((block << _ELEMENT_BITS) | elements)
+        tally.block_queue = max(tally.block_queue, int(block_counts.max()))
         if shared:
-            # A block's array is gone with its launch: the next launch's is another.
-            tally.add(f"{access.memory.name} {self._launches}", blocks, of_block)
+            # Shared arrays exist only for one launch, so each launch has its own key.
+            tally.add(f"{access.memory.name} {self._launches}", blocks, block_counts)
         else:
             tally.add(access.memory.name, *_runs(elements))
 
@@ -93,7 +93,7 @@ def _runs(keys: Array) -> tuple[Array, Array]:
     return np.unique(keys, return_counts=True)
 
 
-def _merged(pieces: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _merge(pieces: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
     addresses, place = np.unique(np.concatenate([each for each, _ in pieces]), return_inverse=True)
     counts = np.bincount(place, np.concatenate([counts for _, counts in pieces]), addresses.size)
     return addresses, counts.astype(np.int64)

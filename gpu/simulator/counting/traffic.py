@@ -1,8 +1,8 @@
-"""What the lanes of a warp ask of a memory at once: sectors, wavefronts and queues, for all warps of a batch together.
+"""Memory traffic of warp accesses: sectors, wavefronts and queues, for all warps of a batch at once.
 
-Counters add up what is found here, and the view of a single step shows it as it is. Lanes are laid out as rows: a row
-is a warp, or the half or quarter of one that shared memory serves at a time. The rules are those that Nsight Compute's
-counters follow on a GPU of compute capability 9.0, found by experiment.
+The counters sum these numbers, and the Step tab shows them for single events. Lanes are arranged as rows: a row is a
+warp, or the half or quarter warp that shared memory serves at a time. The rules reproduce the counters of Nsight
+Compute on a GPU of compute capability 9.0, as determined by experiment.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Rows:
     Attributes
     ----------
     count : int
-        How many there are.
+        The number of rows.
     numbers : int array
-        Which of all rows they are.
+        Their indices among all rows.
     """
 
     def __init__(self, mask: LaneMask, width: int) -> None:
@@ -50,28 +50,28 @@ class Rows:
             self._lanes = (rows[:, None] * width + np.arange(width)).ravel()
 
     def of(self, elements: Array) -> Array:
-        """Return the elements in rows, where a lane that is not active repeats one before it that is.
+        """Return the elements in rows; an inactive lane repeats the element of an active lane before it.
 
-        That neither adds a distinct element, nor spoils an order.
+        This adds no distinct element and preserves the order.
         """
         return (elements if self._source is None else elements.take(self._source)).reshape(-1, self.width)
 
     def marked(self, elements: Array) -> Array:
-        """Return the elements in rows, -1 in lanes that are not active."""
+        """Return the elements in rows, with -1 in inactive lanes."""
         if self._active is None:
             return elements.reshape(-1, self.width)
         return np.where(self._active, elements.take(self._lanes).reshape(-1, self.width), -1)
 
 
 class Warps:
-    """The lanes of a mask by warps.
+    """The lanes of a mask, by warp.
 
     Attributes
     ----------
     words : ndarray of uint32
-        The lanes of each warp of the batch as bits.
+        The active lanes of each warp of the batch, as bits.
     count : int
-        How many warps have an active lane.
+        The number of warps with an active lane.
     """
 
     def __init__(self, mask: LaneMask) -> None:
@@ -88,13 +88,13 @@ class Warps:
         return self._rows[width]
 
     def split(self, chosen: Array) -> tuple[Warps, Warps]:
-        """Return some of the active warps, and the others; there are both."""
-        which = np.zeros(self.words.size, np.bool_)
-        which[self.active] = chosen
-        ones, others = self.mask.split(np.repeat(which, WARP))
-        assert ones is not None
+        """Split the active warps by a bool per active warp; neither part may be empty."""
+        is_chosen = np.zeros(self.words.size, np.bool_)
+        is_chosen[self.active] = chosen
+        selected, others = self.mask.split(np.repeat(is_chosen, WARP))
+        assert selected is not None
         assert others is not None
-        return Warps(ones), Warps(others)
+        return Warps(selected), Warps(others)
 
     @cached_property
     def active(self) -> Array:
@@ -102,23 +102,23 @@ class Warps:
         return np.flatnonzero(self.words)
 
     def ideal_sectors(self, size: int) -> Array:
-        """Return how many sectors the lanes of each active warp fill with `size` bytes each, side by side."""
+        """Return the number of sectors for each active warp if its lanes access `size` consecutive bytes each."""
         if size not in self._ideal:
             self._ideal[size] = _filled_sectors(np.bitwise_count(self.words[self.active]), size)
         return self._ideal[size]
 
 
 class Sectors(NamedTuple):
-    """The sectors of loads or stores, each an array with one number for each active warp.
+    """The sectors of loads or stores; each array has one number per active warp.
 
     Attributes
     ----------
     moved : array
-        The sectors that the elements lie in.
+        The sectors that contain the elements.
     elements : array
-        How many different elements there are.
+        The number of distinct elements.
     ideal : array
-        How many sectors these would fill, side by side.
+        The sectors that these would fill if they were consecutive.
     """
 
     moved: Array
@@ -127,27 +127,27 @@ class Sectors(NamedTuple):
 
 
 def sectors(warps: Warps, elements: Any, size: int) -> Sectors:
-    """Return the sectors of a load or store of `elements`, one for all lanes or one a lane.
+    """Return the sectors of a load or store of `elements`, one for all lanes or one per lane.
 
-    A size is 1, 2, 4, 8 or 16, so that no element lies in two sectors.
+    The size is 1, 2, 4, 8 or 16 bytes, so that no element spans two sectors.
     """
     if not isinstance(elements, np.ndarray):
         ones = np.ones(warps.count, np.int64)
         return Sectors(ones, ones, ones)
     rows = warps.rows().of(elements)
-    ordered, first = _in_order(rows)
-    different = _count(first, rows)
-    return Sectors(_count(_firsts(_sector(ordered, size)), rows), different, _filled_sectors(different, size))
+    ordered, first = _sort(rows)
+    distinct = _count(first, rows)
+    return Sectors(_count(_firsts(_sector(ordered, size)), rows), distinct, _filled_sectors(distinct, size))
 
 
 def _filled_sectors(counts: Array, size: int) -> Array:
-    """Return how many sectors so many elements of `size` bytes fill, side by side."""
+    """Return the number of sectors that consecutive elements of `size` bytes fill."""
     return -(counts.astype(np.int64) * -size // SECTOR_BYTES)
 
 
 def queues(rows: Array) -> Array:
-    """Return for each row the most lanes that want one element, for which they wait in a queue; negative: nobody's."""
-    ordered, first = _in_order(rows)
+    """Return for each row the longest queue: the most lanes that access one element; negative elements do not count."""
+    ordered, first = _sort(rows)
     starts = np.flatnonzero(first)
     lengths = np.empty_like(starts)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
@@ -158,46 +158,46 @@ def queues(rows: Array) -> Array:
 
 
 def queued_sectors(rows: Array, size: int) -> tuple[Array, Array]:
-    """Return the longest queue of each row, and how many sectors atomics on its elements move.
+    """Return the longest queue of each row, and the sectors that atomic operations on its elements move.
 
-    Each lane of a queue has a sector of its own; lanes that want different elements of a sector go together.
+    Each lane in a queue moves its own sector; lanes that access different elements of one sector share it.
     """
-    ordered, first = _in_order(rows)
+    ordered, first = _sort(rows)
     queue, turns = _turns(ordered, first)
     width = rows.shape[1]
     last = _packed(_firsts(_sector(ordered, size)), width) >> 1 | 1 << width - 1
     others = ~last
     moved = np.zeros(rows.shape[0], np.int64)
     for waiting in turns:
-        # In each sector's run of bits a carry reaches the last one if any is set.
+        # In each sector's run of bits, the addition carries into the last bit if any bit is set.
         moved += np.bitwise_count(((waiting & others) + others | waiting) & last)
     return queue, moved
 
 
 def _turns(ordered: Array, first: Array) -> tuple[Array, list[Array]]:
-    """Return the longest queue of each row, and who waits at the first turn, at the second and so on: a bit a lane."""
+    """Return the longest queue of each row, and the lanes waiting at the first turn, the second and so on, as bits."""
     width = ordered.shape[1]
     waiting = _packed(ordered.ravel() >= 0, width)
     behind = waiting & ~_packed(first, width)
     longest, turns = np.zeros(ordered.shape[0], np.int64), []
-    while (left := waiting != 0).any():
-        longest += left
+    while (is_waiting := waiting != 0).any():
+        longest += is_waiting
         turns.append(waiting)
         waiting = behind & waiting << 1
     return longest, turns
 
 
 class Passes(NamedTuple):
-    """The wavefronts of an access to shared memory, each an array with one number for each active warp.
+    """The wavefronts of an access to shared memory; each array has one number per active warp.
 
     Attributes
     ----------
     total : array
         All wavefronts.
     least : array
-        As few as there would be if all lanes wanted the same.
+        The wavefronts if all lanes accessed one element.
     worst : array
-        The most of lanes that are served together; 1 is no conflict.
+        The most wavefronts for lanes that are served together; 1 means no conflict.
     """
 
     total: Array
@@ -206,10 +206,21 @@ class Passes(NamedTuple):
 
 
 def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Passes:
-    """Return the wavefronts of a load or store of `elements`, one for all lanes or one a lane.
+    """Return the wavefronts of a load or store of `elements`, one for all lanes or one per lane.
 
-    As many lanes are served together as can ask for one word of every bank: all, or of 8 bytes a half warp, of 16 a
-    quarter. A load serves twice as many where all pairs of lanes want the same.
+    The lanes served together are those that can access one word of every bank: a warp, with 8 bytes a half warp, with
+    16 bytes a quarter warp. A load serves twice as many lanes if all pairs of lanes access the same element.
+
+    Parameters
+    ----------
+    warps : Warps
+        The active warps.
+    elements : int or array
+        The element of all lanes or of each.
+    size : int
+        Bytes per element.
+    reads : bool
+        Whether the access is a load.
     """
     width = _served_together(size)
     if not isinstance(elements, np.ndarray):
@@ -217,23 +228,23 @@ def shared_passes(warps: Warps, elements: Any, size: int, *, reads: bool) -> Pas
         return _by_warp(warps, rows, np.ones(rows.count, np.int64))
     if not reads or width == WARP:
         return _passes(warps, elements, size, width)
-    paired = _in_pairs(warps, elements)
+    paired = _is_paired(warps, elements)
     if paired.all():
         return _passes(warps, elements, size, 2 * width)
     if not paired.any():
         return _passes(warps, elements, size, width)
     pairs, others = warps.split(paired)
-    one, other = _passes(pairs, elements, size, 2 * width), _passes(others, elements, size, width)
+    pair_passes, other_passes = _passes(pairs, elements, size, 2 * width), _passes(others, elements, size, width)
     merged = []
-    for of_pairs, of_others in zip(one, other, strict=True):
-        both = np.empty(warps.count, np.int64)
-        both[paired], both[~paired] = of_pairs, of_others
-        merged.append(both)
+    for pair_counts, other_counts in zip(pair_passes, other_passes, strict=True):
+        counts = np.empty(warps.count, np.int64)
+        counts[paired], counts[~paired] = pair_counts, other_counts
+        merged.append(counts)
     return Passes(*merged)
 
 
 def atomic_passes(warps: Warps, elements: Array, size: int) -> Passes:
-    """Return the wavefronts of atomics in shared memory: of each bank as many as it has lanes, be it for one word."""
+    """Return the wavefronts of atomics in shared memory: per bank, one for each lane, even if all access one word."""
     rows = warps.rows(_served_together(size))
     words, banks = bank_words(rows.marked(elements), size)
     return _by_warp(warps, rows, queues(np.where(words >= 0, words & (banks - 1), -1)))
@@ -244,24 +255,24 @@ def _served_together(size: int) -> int:
 
 
 def _passes(warps: Warps, elements: Array, size: int, width: int) -> Passes:
-    """Return the wavefronts where `width` lanes are served together: the most different words that a bank is asked for.
+    """Return the wavefronts if `width` lanes are served together: the most distinct words of one bank.
 
-    Elements of 8 and 16 bytes take two and four banks, all of which are asked for the same number of words.
+    Elements of 8 and 16 bytes span two and four banks, which all have the same number of words.
     """
     rows = warps.rows(width)
     words, banks = bank_words(rows.of(elements), size)
-    ordered, first = _in_order(words)
-    # Words less than `banks` apart are in banks of their own.
+    ordered, first = _sort(words)
+    # Words that span fewer than `banks` are all in different banks.
     wide = np.flatnonzero(ordered[:, -1] - ordered[:, 0] >= banks)
     passes = np.ones(rows.count, np.int64)
     if wide.size:
-        different = first.reshape(words.shape).take(wide, axis=0)
-        passes[wide] = queues(np.where(different, ordered.take(wide, axis=0) & (banks - 1), -1))
+        distinct = first.reshape(words.shape).take(wide, axis=0)
+        passes[wide] = queues(np.where(distinct, ordered.take(wide, axis=0) & (banks - 1), -1))
     return _by_warp(warps, rows, passes)
 
 
 def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Passes:
-    """Put the passes of rows together to those of the warps that they are parts of."""
+    """Combine the passes of rows to those of their warps."""
     if rows.width == WARP:
         return Passes(passes, np.ones(rows.count, np.int64), passes)
     starts = np.searchsorted(rows.numbers * rows.width // WARP, warps.active)
@@ -269,12 +280,15 @@ def _by_warp(warps: Warps, rows: Rows, passes: Array) -> Passes:
     return Passes(total, np.diff(starts, append=rows.count), worst)
 
 
-def _in_pairs(warps: Warps, elements: Array) -> Array:
-    """Return in which active warps each lane wants what its neighbor wants, or else the next but one does."""
+def _is_paired(warps: Warps, elements: Array) -> Array:
+    """Return for each active warp whether every lane accesses the same element as its partner.
+
+    The partner is the neighboring lane in all pairs, or the lane at distance two in all pairs.
+    """
     active = warps.words[warps.active]
     flat = warps.rows().of(elements).ravel()
     paired = np.zeros(active.size, np.bool_)
-    # Bit p of `same` says that lane p wants what lane p - step wants; the lower lanes of the pairs do not matter.
+    # Bit p of `same`: lane p accesses the element of lane p - step; the lower lanes of the pairs do not matter.
     for step, lower in ((1, 0x55555555), (2, 0x33333333)):
         same = np.zeros(flat.size, np.bool_)
         np.equal(flat[step:], flat[:-step], out=same[step:])
@@ -284,7 +298,7 @@ def _in_pairs(warps: Warps, elements: Array) -> Array:
 
 
 def narrow(elements: Array, limit: int) -> Array:
-    """Return elements below a limit as int32 where that holds them: half the bytes are twice as fast."""
+    """Convert elements below a limit to int32 if they fit, since that is twice as fast as int64."""
     return elements.astype(np.int32, copy=False) if limit < 1 << 31 else elements.astype(np.int64, copy=False)
 
 
@@ -294,24 +308,24 @@ def _sector(elements: Array, size: int) -> Array:
 
 
 def bank_words(rows: Array, size: int) -> tuple[Array, int]:
-    """Return which word each lane wants, in words as wide as an element or a bank, and how many banks are as wide."""
+    """Return the word that each lane accesses, in units of the larger of element and bank, and the number of units."""
     if size < BANK_BYTES:
         return rows >> (BANK_BYTES // size).bit_length() - 1, BANKS
     return rows, BANKS * BANK_BYTES // size
 
 
 def _packed(flags: Array, width: int) -> Array:
-    """Return each row of flags as one number."""
+    """Return each row of flags as a bit mask."""
     return np.packbits(flags, bitorder="little").view(_WORDS[width])
 
 
 def _count(flags: Array, rows: Array) -> Array:
-    """Return how many flags each row has."""
+    """Return the number of set flags in each row."""
     return np.bitwise_count(_packed(flags, rows.shape[1]))
 
 
 def _nearest_active(rows: Array, active: Array) -> Array:
-    """Return for each lane of some rows the last active one up to it, or else its row's first."""
+    """Return for each lane of some rows the last active lane up to it, or else the row's first active lane."""
     width = active.shape[1]
     lanes = np.where(active, rows[:, None] * width + np.arange(width), 0)
     lanes[:, 0] = rows * width + active.argmax(axis=1)
@@ -319,20 +333,20 @@ def _nearest_active(rows: Array, active: Array) -> Array:
     return nearest
 
 
-def _in_order(rows: Array) -> tuple[Array, Array]:
-    """Return the rows sorted, and flat which value is the first of its kind in its row."""
+def _sort(rows: Array) -> tuple[Array, Array]:
+    """Return the rows sorted, and a flat mask of the values that are the first of equal ones in their row."""
     flat = rows.ravel()
     falls = np.empty(flat.size, np.bool_)
     np.less(flat[1:], flat[:-1], out=falls[1:])
     falls[:: rows.shape[1]] = False
-    # Most accesses of real kernels are in order already, and comparing is much cheaper than sorting.
+    # Most accesses of real kernels are sorted already, and comparing is much cheaper than sorting.
     if falls.any():
         rows = np.sort(rows, axis=1)
     return rows, _firsts(rows)
 
 
 def _firsts(ordered: Array) -> Array:
-    """Return flat which value of sorted rows is the first of its kind in its row."""
+    """Return a flat mask of the values of sorted rows that are the first of equal ones in their row."""
     flat = ordered.ravel()
     first = np.empty(flat.size, np.bool_)
     np.not_equal(flat[1:], flat[:-1], out=first[1:])

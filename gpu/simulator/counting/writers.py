@@ -1,4 +1,4 @@
-"""Watches for writes to a few bytes of memory: who did them, by which line, and what their requests moved."""
+"""Observer of the writes to a byte range of an array: their threads, lines and memory traffic."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ Index3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class SeenWrite:
-    """A write of one thread, and the request of its warp that did it.
+    """A write by one thread, and the request of its warp that performed it.
 
     Parameters
     ----------
     kernel : str
+        The kernel's name.
     grid, block_shape, block, thread : tuple of int
-        Blocks of the launch, threads of a block, `blockIdx` and `threadIdx`.
+        Blocks of the launch, threads per block, `blockIdx` and `threadIdx`.
     position : SourcePosition
+        The source position of the write.
     atomic : bool
+        Whether it is an atomic operation.
     lanes : int
-        Lanes that take part in the request.
+        The lanes in the request.
     sectors, ideal_sectors : int
-        As of `gpu.simulator.counting.traffic`.
+        `moved` and `ideal` of `gpu.simulator.counting.traffic.Sectors`.
     queue : int
-        Of an atomic, the most lanes that want one address; else 1.
+        For an atomic operation, the most lanes that access one address; else 1.
     """
 
     kernel: str
@@ -55,24 +58,25 @@ class SeenWrite:
 
 
 class Writers(Observer):
-    """Watches launches.
+    """Observer of the writes to a byte range.
 
     Parameters
     ----------
     memory : uint8 array
-        The array that a launch was given.
+        An array that is an argument of the launch.
     start, size : int
-        The bytes of it that are watched.
+        The byte range.
     on_step : callable
-        Called at every statement; what it raises ends the launch.
+        Called at every statement; an exception that it raises ends the launch.
 
     Attributes
     ----------
     first, last : SeenWrite or None
+        The first and the last write.
     writes : int
-        By single threads.
+        Writes of single threads.
     statements : int
-        Of single lanes, whatever they did.
+        Statements of single lanes, with or without a write.
     """
 
     def __init__(self, memory: Array, start: int, size: int, on_step: Callable[[], None] = lambda: None) -> None:
@@ -86,12 +90,12 @@ class Writers(Observer):
 
     @property
     def threads(self) -> int:
-        """How many threads wrote."""
+        """The number of threads that wrote."""
         return np.unique(np.concatenate(self._threads), axis=0).shape[0] if self._threads else 0
 
     @property
     def blocks(self) -> int:
-        """How many blocks they are in."""
+        """The number of blocks with a thread that wrote."""
         return np.unique(np.concatenate(self._threads)[:, 0]).size if self._threads else 0
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
@@ -111,8 +115,8 @@ class Writers(Observer):
         first, last = self._start // access.size, (self._stop - 1) // access.size
         lanes = access.mask.lanes
         if isinstance(access.element, np.ndarray):
-            wanted = access.element.take(lanes)
-            lanes = lanes[(wanted >= first) & (wanted <= last)]
+            elements = access.element.take(lanes)
+            lanes = lanes[(elements >= first) & (elements <= last)]
         elif not first <= access.element <= last:
             return
         if not lanes.size:
@@ -121,10 +125,10 @@ class Writers(Observer):
         per_block = batch.geometry.lanes_per_block
         self._threads.append(np.stack([batch.first + lanes // per_block, lanes % per_block], axis=1))
         if self.first is None:
-            self.first = self._seen(batch, access, memory, int(lanes[0]))
-        self.last = self._seen(batch, access, memory, int(lanes[-1]))
+            self.first = self._describe_write(batch, access, memory, int(lanes[0]))
+        self.last = self._describe_write(batch, access, memory, int(lanes[-1]))
 
-    def _seen(self, batch: BlockBatch, access: Access, memory: FlatMemory, lane: int) -> SeenWrite:
+    def _describe_write(self, batch: BlockBatch, access: Access, memory: FlatMemory, lane: int) -> SeenWrite:
         own = np.arange(access.mask.bits.size) // WARP == lane // WARP
         warps = Warps(LaneMask(access.mask.bits & own))
         atomic = access.site.action == "atomic"

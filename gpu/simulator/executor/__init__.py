@@ -1,1 +1,1 @@
-"""Runs the IR over lanes in lockstep, and tells observers."""
+"""The lockstep executor: runs the IR over all lanes together and notifies observers."""

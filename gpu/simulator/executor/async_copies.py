@@ -1,7 +1,7 @@
-"""Copies to shared memory that threads start and go on: their bytes arrive as late as they may, at the wait for them.
+"""Asynchronous copies to shared memory, performed as late as allowed: at the wait for them.
 
-So whoever reads them without a wait finds what was there before, in every run. Products of tiles that threads start
-have read shared memory at once, and once more where they are waited for, for who looks for races.
+A read without a wait therefore returns the old bytes in every run. Asynchronous matrix products read shared memory when
+they start; the race checker is notified of the same read again at the wait.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _WORD, _BYTE = Scalar("uint32"), Scalar("uint8")
 
 
 @dataclass(eq=False)
-class _Started:
-    """A copy that lanes have started: which still wait for it, in which group each has it, and which read at all."""
+class _PendingCopy:
+    """An asynchronous copy: the lanes that have not waited for it, each lane's group, and the lanes that read."""
 
     lanes: LaneMask | None
     group: Array
@@ -40,13 +40,13 @@ class _Started:
 
 
 class AsyncCopies:
-    """What the lanes of a batch have started and not waited for. A lane's copies are in groups, which end in order."""
+    """The pending asynchronous copies of a batch. Each lane has groups of copies, which complete in order."""
 
     def __init__(self, batch: RunningBatch, kind: AsyncKind = "copy") -> None:
         self._batch = batch
         self._bulk = kind == "bulk"
         self._group = np.zeros(batch.geometry.lanes, np.int64)
-        self._started: list[_Started] = []
+        self._pending: list[_PendingCopy] = []
 
     def start(
         self,
@@ -58,35 +58,48 @@ class AsyncCopies:
         perform: Callable[[LaneMask], None],
         given: Any = None,
     ) -> None:
-        """Start a copy of so many bytes a lane, which `perform` does; what is no copy to shared memory is done at once.
+        """Start a copy; a copy to memory other than shared memory is performed at once.
 
-        `given` is how many of them each lane reads, the others being zeros; None for all.
+        Parameters
+        ----------
+        to, source : PointerValue
+            Destination and source.
+        size : int
+            Bytes per lane.
+        mask : LaneMask
+            The lanes that copy.
+        position : SourcePosition
+            The statement.
+        perform : callable
+            Performs the copy for the lanes that it is called with.
+        given : int, array or None
+            The number of bytes that each lane reads; the rest is filled with zeros. None for all.
 
         Raises
         ------
         LaunchError
-            A thread copies 4, 8 or 16 bytes, to and from multiples of as many.
+            The size is not supported: 4, 8 or 16 bytes, or for a bulk copy a multiple of 16.
         """
         batch = self._batch
         if size % 16 if self._bulk else size not in _SIZES:
-            who = batch.describe(int(mask.lanes[0]))
+            thread = batch.describe(int(mask.lanes[0]))
             allowed = "a multiple of 16" if self._bulk else "4, 8 or 16"
             raise LaunchError(
-                f"{position}: {who} starts a copy of {size} bytes; it may have {allowed}.",
+                f"{position}: {thread} starts a copy of {size} bytes; the size must be {allowed}.",
                 position=position,
                 kind="other",
-                thread=who,
+                thread=thread,
             )
         ends = ((to, AccessSite(position, "write")), (source, AccessSite(position, "read")))
-        reached = [address.memory for address, _ in to.parts(mask)]
-        if not self._bulk and any(memory is None or memory.space != "shared" for memory in reached):
+        targets = [address.memory for address, _ in to.parts(mask)]
+        if not self._bulk and any(memory is None or memory.space != "shared" for memory in targets):
             perform(mask)
             return
         reads = np.broadcast_to(size if given is None else given, self._group.shape) > 0
-        self._begin(_Started(mask, self._group.copy(), reads, ends, size, perform), mask)
+        self._begin(_PendingCopy(mask, self._group.copy(), reads, ends, size, perform), mask)
 
     def read_on(self, source: PointerValue, size: int, mask: LaneMask, position: SourcePosition) -> None:
-        """Let lanes read so many bytes until they wait: who changes them before changes what is still to be read."""
+        """Start an asynchronous read of `size` bytes per lane; until the wait, no thread may change them."""
         batch, site = self._batch, AccessSite(position, "read")
 
         def read(due: LaneMask) -> None:
@@ -96,75 +109,75 @@ class AsyncCopies:
                     batch.observer.read_until(batch, Access(site, memory, element, size, lanes, None))
 
         everyone = np.ones(self._group.shape, bool)
-        self._begin(_Started(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
+        self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((source, site),), size, read), mask)
 
     def write_on(self, to: PointerValue, size: int, mask: LaneMask, site: AccessSite) -> None:
-        """Let so many bytes of each lane be written until it waits: nobody may touch them before."""
+        """Start an asynchronous write of `size` bytes per lane; until the wait, no thread may access them."""
         everyone = np.ones(self._group.shape, bool)
-        self._begin(_Started(mask, self._group.copy(), everyone, ((to, site),), size, lambda due: None), mask)
+        self._begin(_PendingCopy(mask, self._group.copy(), everyone, ((to, site),), size, lambda due: None), mask)
 
-    def _begin(self, started: _Started, mask: LaneMask) -> None:
-        self._tell(started, mask, begins=True)
-        self._started.append(started)
+    def _begin(self, copy: _PendingCopy, mask: LaneMask) -> None:
+        self._notify(copy, mask, begins=True)
+        self._pending.append(copy)
 
     def commit(self, mask: LaneMask) -> None:
-        """End the group of copies of each lane, and begin another one."""
+        """End the current group of copies of each lane and begin the next."""
         self._group[mask.lanes] += 1
 
     def wait(self, mask: LaneMask, left: Any) -> None:
-        """Let copies arrive, but for those of the last `left` groups of each lane; of all, where that is None."""
+        """Complete the copies of all but the last `left` groups of each lane; None completes all."""
         last = self._group + 1 if left is None else self._group - np.broadcast_to(left, self._group.shape)
-        for each in self._started:
-            assert each.lanes is not None
-            due, _ = each.lanes.split(mask.bits & (each.group < last))
+        for copy in self._pending:
+            assert copy.lanes is not None
+            due, _ = copy.lanes.split(mask.bits & (copy.group < last))
             if due is not None:
-                self._arrive(each, due)
-        self._started = [each for each in self._started if each.lanes is not None]
+                self._complete(copy, due)
+        self._pending = [copy for copy in self._pending if copy.lanes is not None]
 
     def started_by(self, mask: LaneMask) -> Callable[[LaneMask], None]:
-        """Return what lets the copies of lanes arrive that these have started so far."""
-        mine = list(self._started)
+        """Return a function that completes the copies that lanes have started so far."""
+        copies = list(self._pending)
 
-        def arrive(lanes: LaneMask) -> None:
-            for each in mine:
-                due = each.lanes.split(lanes.bits)[0] if each.lanes is not None else None
+        def complete(lanes: LaneMask) -> None:
+            for copy in copies:
+                due = copy.lanes.split(lanes.bits)[0] if copy.lanes is not None else None
                 if due is not None:
-                    self._arrive(each, due)
-            self._started = [each for each in self._started if each.lanes is not None]
+                    self._complete(copy, due)
+            self._pending = [copy for copy in self._pending if copy.lanes is not None]
 
-        return arrive
+        return complete
 
-    def _arrive(self, started: _Started, due: LaneMask) -> None:
-        assert started.lanes is not None
-        started.lanes = started.lanes.without(due)
-        self._tell(started, due, begins=False)
-        started.perform(due)
+    def _complete(self, copy: _PendingCopy, due: LaneMask) -> None:
+        assert copy.lanes is not None
+        copy.lanes = copy.lanes.without(due)
+        self._notify(copy, due, begins=False)
+        copy.perform(due)
 
-    def _tell(self, started: _Started, mask: LaneMask, *, begins: bool) -> None:
+    def _notify(self, copy: _PendingCopy, mask: LaneMask, *, begins: bool) -> None:
         observer = self._batch.observer
         if observer is None:
             return
-        size = min(started.size, 16)
-        for whole, site in started.ends:
-            touching = mask.split(started.reads)[0] if site.action == "read" else mask
-            if touching is None:
+        size = min(copy.size, 16)
+        for pointer, site in copy.ends:
+            accessing = mask.split(copy.reads)[0] if site.action == "read" else mask
+            if accessing is None:
                 continue
-            for address, lanes in whole.parts(touching):
-                for offset in range(0, started.size, size):
+            for address, lanes in pointer.parts(accessing):
+                for offset in range(0, copy.size, size):
                     memory, element = address.moved(offset, 1).element(self._batch, size, lanes, site)
                     access = Access(site, memory, element, size, lanes, None)
                     observer.copying(self._batch, access, begins=begins)
 
 
 def started(batch: RunningBatch, kind: AsyncKind = "copy") -> Copies:
-    """Return what a batch has started of a kind."""
+    """Return the asynchronous copies of a kind in a batch; create them at the first call."""
     if kind not in batch.started:
         batch.started[kind] = AsyncCopies(batch, kind)
     return batch.started[kind]
 
 
 def of_each_value(value: Any, mask: LaneMask) -> list[tuple[int, LaneMask]]:
-    """Return each of the numbers that lanes have, with its lanes."""
+    """Return each distinct value among the active lanes, with the lanes that have it."""
     if not isinstance(value, np.ndarray):
         return [(int(value), mask)]
     return [
@@ -176,7 +189,7 @@ def of_each_value(value: Any, mask: LaneMask) -> list[tuple[int, LaneMask]]:
 
 @dataclass(frozen=True)
 class CopiedBytes:
-    """What one statement copies, over an algebra of values; `given` is how many bytes of it are read, None for all."""
+    """One statement's copy, over an algebra of values; `given` is the number of bytes to read, None for all."""
 
     values: PlainValues
     batch: RunningBatch
@@ -187,7 +200,7 @@ class CopiedBytes:
     bulk: bool = False
 
     def perform(self, size: int, mask: LaneMask) -> None:
-        """Let so many bytes of each lane arrive."""
+        """Copy `size` bytes of each lane."""
         if size > 16:
             for offset in range(0, size, 16):
                 self._move(offset, 16, mask)
@@ -197,7 +210,7 @@ class CopiedBytes:
             if count >= size:
                 self._move(0, size, lanes)
                 continue
-            # Words that are read whole, bytes of the last one, and zeros.
+            # Copy words if the count allows it, otherwise bytes, then zeros.
             unit = 1 if count % 4 else 4
             for offset in range(0, size, unit):
                 self._move(offset, unit, lanes, zeros=offset >= count)

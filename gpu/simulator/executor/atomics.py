@@ -1,4 +1,4 @@
-"""Atomic operations of many lanes at once: the result is as if they had gone one after the other, in lane order."""
+"""Vectorized atomic operations: the result is that of executing them one after the other in lane order."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _UFUNCS: dict[str, Any] = {
 
 
 def apply_atomics(view: Array, index: Array, op: str, values: list[Any], used: bool) -> Array | None:
-    """Apply an atomic to `view[index]`, lane after lane, and return what each lane found there, where that is used.
+    """Apply an atomic operation to `view[index]` in lane order, and return the old value of each lane if `used`.
 
     Parameters
     ----------
     view : ndarray
         The memory.
     index : ndarray of intp
-        One element a lane; the same element may come many times.
+        One element per lane; elements may repeat.
     op : str
         "add", "sub", "min", "max", "and", "or", "xor", "exch" or "cas".
     values : list
-        The operands, one value or one a lane: the second argument of CUDA's function, and for "cas" the third.
+        The operands, each one value or one per lane: the second argument of CUDA's function, and for "cas" the third.
     used : bool
-        Whether the old values are wanted.
+        Whether to return the old values.
     """
     if not used and op in _UFUNCS:
         _UFUNCS[op].at(view, index, values[0])
@@ -47,55 +47,55 @@ def apply_atomics(view: Array, index: Array, op: str, values: list[Any], used: b
     start = np.flatnonzero(is_first)[np.cumsum(is_first) - 1]
     operands = [np.broadcast_to(value, index.shape)[order] for value in values]
     if op in ("add", "sub") and view.dtype.kind in "iu":
-        found = _running_sums(view, ordered, start, operands[0], np.add if op == "add" else np.subtract)
+        sorted_old = _running_sums(view, ordered, start, operands[0], np.add if op == "add" else np.subtract)
     elif op == "cas":
-        found = _compare_and_swap(view, ordered, *operands)
+        sorted_old = _compare_and_swap(view, ordered, *operands)
     else:
-        found = _one_by_one(view, ordered, np.arange(index.size) - start, op, operands)
-    old = np.empty_like(found)
-    old[order] = found
+        sorted_old = _one_by_one(view, ordered, np.arange(index.size) - start, op, operands)
+    old = np.empty_like(sorted_old)
+    old[order] = sorted_old
     return old
 
 
 def _running_sums(view: Array, ordered: Array, start: Array, operand: Array, combine: Any) -> Array:
-    """Integers wrap, so that a difference of prefix sums over all lanes is right for each element."""
+    """Add or subtract by prefix sums. Integers wrap, so a difference of prefix sums over all lanes is exact."""
     before = np.cumsum(operand, dtype=view.dtype) - operand
-    found: Array = combine(view[ordered], before - before[start]).astype(view.dtype)
+    old: Array = combine(view[ordered], before - before[start]).astype(view.dtype)
     combine.at(view, ordered, operand)
-    return found
+    return old
 
 
 def _compare_and_swap(view: Array, ordered: Array, expected: Array, values: Array) -> Array:
-    """Go on to the next lane of each element that finds what it expects: all before that one find the same."""
-    found, left = np.empty(ordered.size, view.dtype), np.arange(ordered.size)
-    while left.size:
-        places = ordered[left]
-        found[left] = view[places]
-        swapping = np.flatnonzero(found[left] == expected[left])
-        changed, first = np.unique(places[swapping], return_index=True)
-        swappers = left[swapping[first]]
+    """Swap in rounds: in each, the first remaining lane of each element that reads its expected value swaps."""
+    old, remaining = np.empty(ordered.size, view.dtype), np.arange(ordered.size)
+    while remaining.size:
+        elements = ordered[remaining]
+        old[remaining] = view[elements]
+        swapping = np.flatnonzero(old[remaining] == expected[remaining])
+        changed, first = np.unique(elements[swapping], return_index=True)
+        swappers = remaining[swapping[first]]
         view[changed] = values[swappers]
-        # What comes after a swap finds something else; elements without one are done.
-        at = np.minimum(np.searchsorted(changed, places), max(changed.size - 1, 0))
-        left = left[(changed[at] == places) & (left > swappers[at])] if changed.size else left[:0]
-    return found
+        # Lanes after a swap read the new value; elements without a swap are done.
+        at = np.minimum(np.searchsorted(changed, elements), max(changed.size - 1, 0))
+        remaining = remaining[(changed[at] == elements) & (remaining > swappers[at])] if changed.size else remaining[:0]
+    return old
 
 
 def _one_by_one(view: Array, ordered: Array, turn: Array, op: str, operands: list[Array]) -> Array:
-    """Let the first lane of every element go, then the second, and so on."""
-    found = np.empty(ordered.size, view.dtype)
+    """Execute the first lane of every element, then the second, and so on."""
+    old = np.empty(ordered.size, view.dtype)
     by_turn = np.argsort(turn, kind="stable")
     borders = np.searchsorted(turn[by_turn], np.arange(int(turn.max(initial=-1)) + 2))
-    change = _change(op)
+    operation = _operation(op)
     for first, last in pairwise(borders):
         lanes = by_turn[first:last]
-        place = ordered[lanes]
-        found[lanes] = view[place]
-        view[place] = change(found[lanes], *(operand[lanes] for operand in operands))
-    return found
+        elements = ordered[lanes]
+        old[lanes] = view[elements]
+        view[elements] = operation(old[lanes], *(operand[lanes] for operand in operands))
+    return old
 
 
-def _change(op: str) -> Callable[..., Array]:
+def _operation(op: str) -> Callable[..., Array]:
     if op == "exch":
         return lambda old, value: value
     if op in _OTHERS:
@@ -105,15 +105,15 @@ def _change(op: str) -> Callable[..., Array]:
 
 
 def _increment(old: Array, limit: Array) -> Array:
-    """Count up to the limit and start again at zero."""
-    counted: Array = np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
-    return counted
+    """Increment, and wrap to zero after the limit."""
+    new: Array = np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
+    return new
 
 
 def _decrement(old: Array, limit: Array) -> Array:
-    """Count down to zero and start again at the limit."""
-    counted: Array = np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
-    return counted
+    """Decrement, and wrap to the limit after zero."""
+    new: Array = np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
+    return new
 
 
 _OTHERS: dict[str, Callable[..., Array]] = {"inc": _increment, "dec": _decrement}

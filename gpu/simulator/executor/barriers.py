@@ -1,4 +1,4 @@
-"""Barriers of blocks and of the grid, which all threads that have not ended must come to."""
+"""Barriers of blocks and of the grid, which all threads that have not exited must reach."""
 
 from __future__ import annotations
 
@@ -16,41 +16,62 @@ from gpu.simulator.executor.observe import IssuedStep
 def pass_barrier(
     frame: CallFrame, mask: LaneMask, position: SourcePosition, votes: Any = False
 ) -> tuple[LaneMask, Any]:
-    """Pass where all threads of each block that comes here, but for those that have ended, are here.
+    """Pass a block barrier, which all threads of an arriving block that have not exited must reach.
 
-    Return those that arrived, whole blocks, and how they voted: one value for all, or one a lane.
+    Parameters
+    ----------
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that arrive.
+    position : SourcePosition
+        The barrier's position.
+    votes : scalar or array
+        The votes of `__syncthreads_count` and similar functions, one for all lanes or one per lane.
+
+    Returns
+    -------
+    mask : LaneMask
+        The lanes that arrived, as whole blocks.
+    votes : scalar or array
+        Their votes, one for all lanes or one per lane.
+
+    Raises
+    ------
+    LaunchError
+        A thread of an arriving block does not reach the barrier.
     """
-    batch, gone = frame.batch, (frame.kernel or frame).returned
+    batch, exited = frame.batch, (frame.kernel or frame).returned
     if batch.scheduler is not None:
-        return batch.scheduler.wait(gone, mask, position, votes)
+        return batch.scheduler.wait(exited, mask, position, votes)
     if batch.registers is not None:
         batch.registers.settle(mask)
     batch.begin(IssuedStep(position, "barrier", 0), mask)
-    check_barrier(batch, batch.geometry.everyone.without(gone), mask, position)
+    check_barrier(batch, batch.geometry.everyone.without(exited), mask, position)
     if batch.observer is not None:
         batch.observer.barrier(batch, position, mask)
     return mask, votes
 
 
 def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition) -> None:
-    """Pass where all threads of the grid, which is one batch, but for those that have ended, are here."""
+    """Pass the grid barrier, which all threads that have not exited must reach. The grid is one batch."""
     batch = frame.batch
     if batch.scheduler is not None:
         raise LaunchError(
-            f"{position}: a barrier of the whole grid runs in the schedules round-robin and cached only.",
+            f"{position}: a grid barrier runs only in the schedules round-robin and cached.",
             position=position,
         )
     due = batch.geometry.everyone.without((frame.kernel or frame).returned)
     missing = due.without(mask) if due is not None else None
     if missing is not None:
-        who = batch.describe(int(missing.lanes[0]))
+        thread = batch.describe(int(missing.lanes[0]))
         raise LaunchError(
             f"{position}: Barrier error detected. Divergent thread(s) in grid: "
-            f"{who} does not come to the barrier of the grid.",
+            f"{thread} does not reach the grid barrier.",
             position=position,
             advice="Move the barrier out of the branch, so that every thread of the grid reaches it.",
             kind="barrier",
-            thread=who,
+            thread=thread,
         )
     if batch.registers is not None:
         batch.registers.settle(mask)
@@ -60,7 +81,7 @@ def pass_grid_barrier(frame: CallFrame, mask: LaneMask, position: SourcePosition
 
 
 def check_barrier(batch: BlockBatch, due: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-    """Make sure that of each block that comes to a barrier all lanes that are due are here."""
+    """Raise an error unless all expected lanes of each block that reaches a barrier are active."""
     if due is None or mask.count == due.count:
         return
     shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
@@ -71,10 +92,10 @@ def check_barrier(batch: BlockBatch, due: LaneMask | None, mask: LaneMask, posit
 
 
 def barrier_error(batch: BlockBatch, lane: int, position: SourcePosition) -> LaunchError:
-    """Return the error of a barrier that a lane does not come to."""
+    """Return the error of a block barrier that a lane does not reach."""
     return LaunchError(
         f"{position}: Barrier error detected. Divergent thread(s) in block: __syncthreads() is not reached "
-        f"by all threads of the block; {batch.describe(lane)} does not come.",
+        f"by {batch.describe(lane)}.",
         position=position,
         advice="Move the barrier out of the branch, so that every thread of the block reaches it.",
         kind="barrier",

@@ -1,4 +1,4 @@
-"""The blocks of a grid that a batch has, and where its lanes sit in them."""
+"""Batches of blocks that are executed together, and the geometry of their lanes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Array = npt.NDArray[Any]
 
 
 class Geometry:
-    """The lanes of so many whole blocks: the same for every batch of a launch that has as many.
+    """The layout of the lanes of a number of blocks, shared by all batches of a launch with that number.
 
-    Lanes go block by block, and within a block by thread number, x fastest. A block takes whole warps: the lanes past
-    its last thread exist in no batch.
+    Lanes are ordered by block, and within a block by thread number, x fastest. A block is padded to whole warps; lanes
+    past its last thread are never active.
     """
 
     def __init__(self, block: Sequence[int], blocks: int) -> None:
@@ -32,18 +32,18 @@ class Geometry:
 
     @cached_property
     def everyone(self) -> LaneMask:
-        """The lanes that are threads."""
+        """The lanes that are threads, not padding."""
         return LaneMask(np.tile(np.arange(self.lanes_per_block) < self.threads, self.blocks))
 
     @cached_property
     def warps(self) -> list[LaneMask]:
-        """The lanes of each warp that are threads."""
+        """For each warp, its lanes that are threads."""
         own = np.arange(self.lanes) // WARP
         return [LaneMask(self.everyone.bits & (own == number)) for number in range(self.lanes // WARP)]
 
     @cached_property
     def lanes_apart(self) -> list[LaneMask]:
-        """Each lane that is a thread, alone."""
+        """For each lane that is a thread, a mask of that lane only."""
         return [LaneMask(bits, 1) for bits in np.eye(self.lanes, dtype=bool)[self.everyone.lanes]]
 
     @cached_property
@@ -57,7 +57,7 @@ class Geometry:
 
     @cached_property
     def thread_index(self) -> tuple[Any, Any, Any]:
-        """threadIdx.x, .y and .z: uint32, one a lane, or one value where the block is one thread deep."""
+        """threadIdx.x, .y and .z: uint32, one per lane, or one value if the block's extent is 1."""
         number = np.arange(self.lanes_per_block)
         x, y, z = self.block
         axes = (number % x, number // x % y, number // (x * y))
@@ -68,9 +68,9 @@ class Geometry:
 
 
 class BlockBatch:
-    """Whole blocks that advance together: blocks `first` to `first + geometry.blocks` of the grid, x fastest.
+    """Blocks that are executed together: blocks `first` to `first + geometry.blocks` of the grid, x fastest.
 
-    Of each cluster, which is `cluster` blocks along x, y and z, they are all.
+    A batch consists of whole clusters; `cluster` is the number of blocks of one along x, y and z.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class BlockBatch:
 
     @property
     def cluster_blocks(self) -> int:
-        """How many blocks a cluster has."""
+        """The number of blocks per cluster."""
         return math.prod(self.cluster)
 
     @cached_property
@@ -113,25 +113,25 @@ class BlockBatch:
 
     @cached_property
     def block_of_rank(self) -> Array:
-        """The number within the batch of the block of each rank of each cluster: shape (clusters, ranks)."""
+        """The block's number within the batch for each cluster and rank: shape (clusters, ranks)."""
         clusters, ranks = self._clusters
-        found = np.zeros((self.geometry.blocks // self.cluster_blocks, self.cluster_blocks), np.int64)
-        found[clusters, ranks] = np.arange(self.geometry.blocks)
-        return found
+        numbers = np.zeros((self.geometry.blocks // self.cluster_blocks, self.cluster_blocks), np.int64)
+        numbers[clusters, ranks] = np.arange(self.geometry.blocks)
+        return numbers
 
     @cached_property
     def _clusters(self) -> tuple[Array, Array]:
         number = np.arange(self.first, self.first + self.geometry.blocks)
         x, y, _ = self.grid
         places = (number % x, number // x % y, number // (x * y))
-        across, down, _ = (extent // of for extent, of in zip(self.grid, self.cluster, strict=True))
-        box = [place // of for place, of in zip(places, self.cluster, strict=True)]
-        inside = [place % of for place, of in zip(places, self.cluster, strict=True)]
+        across, down, _ = (extent // size for extent, size in zip(self.grid, self.cluster, strict=True))
+        box = [place // size for place, size in zip(places, self.cluster, strict=True)]
+        inside = [place % size for place, size in zip(places, self.cluster, strict=True)]
         _, clusters = np.unique((box[2] * down + box[1]) * across + box[0], return_inverse=True)
         return clusters, (inside[2] * self.cluster[1] + inside[1]) * self.cluster[0] + inside[0]
 
     def _block_index(self) -> tuple[Any, ...]:
-        """blockIdx.x, .y and .z: one value where all blocks of the batch agree, else one a lane."""
+        """Return blockIdx.x, .y and .z: one value if all blocks of the batch agree, else one per lane."""
         number = np.arange(self.first, self.first + self.geometry.blocks)
         x, y, _ = self.grid
         axes = (number % x, number // x % y, number // (x * y))
@@ -143,7 +143,7 @@ class BlockBatch:
         )
 
     def describe(self, lane: int) -> str:
-        """Name a lane's thread and block as compute-sanitizer does."""
+        """Return the name of a lane's thread and block, in compute-sanitizer's notation."""
         geometry = self.geometry
         number, block = lane % geometry.lanes_per_block, self.first + lane // geometry.lanes_per_block
         x, y, _ = geometry.block

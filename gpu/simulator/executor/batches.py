@@ -1,4 +1,4 @@
-"""How a grid is cut into batches: many blocks at once for speed, one by one where blocks wait for each other."""
+"""Division of a grid into batches: many blocks per batch for speed, one if blocks wait for each other."""
 
 from __future__ import annotations
 
@@ -8,28 +8,42 @@ from gpu.simulator import ir
 from gpu.simulator.executor.batch import Geometry
 from gpu.simulator.types import Type
 
-# Enough lanes to drown Python's overhead in NumPy's work, few enough that a kernel's variables stay in the cache.
+# Enough lanes to make Python's overhead negligible, few enough that a kernel's variables stay in the cache.
 BATCH_LANES = 1 << 15
 
 
 def cut(grid: Sequence[int], block: Sequence[int], lanes: int, blocks: range) -> Iterator[tuple[int, int]]:
-    """Cut blocks of the grid into runs (first, count), each of about so many lanes, or one block.
+    """Split blocks of the grid into consecutive batches of about `lanes` lanes, but at least one block.
 
-    Batches end with rows or planes where that costs no size.
+    Batches end at the ends of rows or planes where that does not make them smaller.
+
+    Parameters
+    ----------
+    grid, block : sequence of int
+        Extents in x, y and z.
+    lanes : int
+        The target number of lanes per batch.
+    blocks : range
+        The numbers of the blocks to split, x fastest.
+
+    Yields
+    ------
+    first, count : int
+        The first block of a batch, and the number of its blocks.
     """
-    most = max(1, lanes // Geometry(block, 1).lanes)
+    limit = max(1, lanes // Geometry(block, 1).lanes)
     row, plane = grid[0], grid[0] * grid[1]
-    piece = plane if plane <= most else max(1, most // row) * row if row <= most else most
-    border = plane if row <= most else row
+    batch = plane if plane <= limit else max(1, limit // row) * row if row <= limit else limit
+    border = plane if row <= limit else row
     first = blocks.start
     while first < blocks.stop:
-        count = min(piece, border - first % border, blocks.stop - first)
+        count = min(batch, border - first % border, blocks.stop - first)
         yield first, count
         first += count
 
 
 def cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
-    """Return how many blocks one after the other are whole clusters: with several rows, as many rows of the grid."""
+    """Return the smallest number of consecutive blocks that form whole clusters."""
     if cluster[2] > 1:
         return grid[0] * grid[1] * cluster[2]
     return grid[0] * cluster[1] if cluster[1] > 1 else cluster[0]
@@ -38,7 +52,10 @@ def cluster_unit(grid: Sequence[int], cluster: Sequence[int]) -> int:
 def cut_clusters(
     grid: Sequence[int], cluster: Sequence[int], block: Sequence[int], lanes: int, blocks: range
 ) -> Iterator[tuple[int, int]]:
-    """Cut blocks of the grid into runs of whole clusters, which take those around the blocks with them."""
+    """Split blocks of the grid into batches of whole clusters, including clusters that are only partly in `blocks`.
+
+    The parameters are those of `cut`; `cluster` has a cluster's extents in blocks.
+    """
     unit = cluster_unit(grid, cluster)
     together = max(1, lanes // (unit * Geometry(block, 1).lanes)) * unit
     first = blocks.start // unit * unit
@@ -50,14 +67,14 @@ def cut_clusters(
 
 
 def waits(statement: ir.Statement) -> bool:
-    """Whether a loop waits for another thread.
+    """Return whether a statement contains a loop that waits for another thread.
 
-    It tests memory by an atomic, or with nothing in its body, or each of its rounds does the same as the one before
-    unless memory has changed.
+    Such a loop tests memory with an atomic operation, has an empty body, or repeats the same iteration until memory
+    changes.
     """
     match statement:
         case ir.Loop(condition, _, body):
-            return _reads(condition, atomics_only=not _is_empty(body)) or _only_looks(statement) or waits(body)
+            return _reads(condition, atomics_only=not _is_empty(body)) or _only_polls(statement) or waits(body)
         case ir.Block(statements):
             return any(map(waits, statements))
         case ir.If(_, then, orelse):
@@ -67,29 +84,32 @@ def waits(statement: ir.Statement) -> bool:
     return False
 
 
-def _only_looks(loop: ir.Loop) -> bool:
-    """Whether a loop does nothing but load, each time from the same places, and test what it has loaded."""
+def _only_polls(loop: ir.Loop) -> bool:
+    """Return whether a loop only loads from the same addresses in each iteration and tests the loaded values."""
     return (
         loop.step is None
-        and _looks(loop.body, _assigned(loop.body), set())
-        and _is_same(loop.condition, frozenset())
+        and _is_repeatable(loop.body, _assigned(loop.body), set())
+        and _is_invariant(loop.condition, frozenset())
         and _reads(loop.body, atomics_only=False)
     )
 
 
-def _looks(statement: ir.Statement, assigned: frozenset[int], given: set[int]) -> bool:
-    """Whether a statement does the same in each round. `given` are the variables that this round has given a value."""
+def _is_repeatable(statement: ir.Statement, assigned: frozenset[int], current: set[int]) -> bool:
+    """Return whether a statement does the same in each iteration unless memory changes.
+
+    `assigned` are the variables that the loop's body assigns, `current` those that this iteration has assigned already.
+    """
     match statement:
         case ir.Block(statements):
-            return all(_looks(each, assigned, given) for each in statements)
+            return all(_is_repeatable(each, assigned, current) for each in statements)
         case ir.Declare(slot, _, value) | ir.Evaluate(ir.Assign(_, ir.Local(_, slot), value)):
-            given.add(slot)
-            return _is_same(value, assigned - given)
+            current.add(slot)
+            return _is_invariant(value, assigned - current)
         case ir.Evaluate(ir.Fence() | ir.Const()) | ir.Jump() | ir.Return():
             return True
         case ir.If(condition, then, orelse):
-            return _is_same(condition, assigned - given) and all(
-                _looks(each, assigned, set(given)) for each in (then, orelse) if each is not None
+            return _is_invariant(condition, assigned - current) and all(
+                _is_repeatable(each, assigned, set(current)) for each in (then, orelse) if each is not None
             )
     return False
 
@@ -106,8 +126,8 @@ def _assigned(statement: ir.Statement) -> frozenset[int]:
     return frozenset()
 
 
-def _is_same(expression: object, changing: frozenset[int]) -> bool:
-    """Whether an expression changes no variable, nor reads one of a set."""
+def _is_invariant(expression: object, changing: frozenset[int]) -> bool:
+    """Return whether an expression assigns no variable and reads none of `changing`."""
     return not any(
         isinstance(node, ir.Assign | ir.Update | ir.Call | ir.IndirectCall)
         or (isinstance(node, ir.Local) and node.slot in changing)
@@ -120,7 +140,7 @@ def _is_empty(statement: ir.Statement) -> bool:
 
 
 def _reads(expression: object, *, atomics_only: bool) -> bool:
-    """Whether an expression reads memory, or calls what reads it by an atomic or as volatile."""
+    """Return whether an expression reads memory, or calls a function with an atomic or volatile read."""
     return any(
         isinstance(node, ir.Atomic)
         or (isinstance(node, ir.Load) and not atomics_only)
@@ -136,7 +156,7 @@ def _reads_strongly(statement: ir.Statement) -> bool:
 
 
 def _nodes(node: object) -> Iterator[object]:
-    """Yield a node and all inside of it, called functions left out, and types, which may lead back to themselves."""
+    """Yield a node and all its descendants, except called functions and types, which may be recursive."""
     yield node
     for part in vars(node).values() if hasattr(node, "__dataclass_fields__") else ():
         for inner in part if isinstance(part, tuple) else (part,):
@@ -145,8 +165,8 @@ def _nodes(node: object) -> Iterator[object]:
 
 
 def reachable(kernel: ir.Function) -> list[ir.Function]:
-    """Return a kernel and all functions that it calls, directly or not."""
-    found = [kernel]
-    for function in found:
-        found += [called for called in function.calls if not any(called is known for known in found)]
-    return found
+    """Return a kernel and all functions that it calls, directly or indirectly."""
+    functions = [kernel]
+    for function in functions:
+        functions += [called for called in function.calls if not any(called is other for other in functions)]
+    return functions

@@ -1,4 +1,4 @@
-"""A running call: its variables, and how some lanes give one a new value."""
+"""Call frames: the variables of a running call, and assignment to them in some lanes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gpu.simulator.executor.running import RunningBatch
 class CallFrame:
     """The variables of one running call.
 
-    `owners[slot]` is the mask under which a variable came to life: an assignment under the same mask needs no merge,
-    since nobody else can see the variable.
+    `owners[slot]` is the mask under which a variable was declared: an assignment under the same mask needs no merge,
+    since no other lane can access the variable.
     """
 
     __slots__ = ("batch", "continued", "depth", "globals", "kernel", "owners", "result", "returned", "values")
@@ -37,13 +37,13 @@ class CallFrame:
 
 
 Evaluator = Callable[[CallFrame, LaneMask], Any]
-"""The closure of an expression."""
+"""An expression compiled to a closure."""
 Executable = Callable[[CallFrame, LaneMask], LaneMask | None]
-"""The closure of a statement: it returns the lanes that go on to the next one."""
+"""A statement compiled to a closure, which returns the lanes that continue with the next statement."""
 
 
 def assign_local(old: Any, new: Any, mask: LaneMask) -> Any:
-    """Return a variable's value after an assignment in some lanes only."""
+    """Return a variable's value after an assignment in the lanes of `mask`."""
     if mask.full or old is None:
         return new
     if isinstance(new, tuple):
@@ -54,9 +54,9 @@ def assign_local(old: Any, new: Any, mask: LaneMask) -> Any:
 
 
 class Callee(Protocol):
-    """A function of the module that is ready to be called."""
+    """A function of the module, compiled to closures."""
 
     function: ir.Function
 
     def call(self, caller: CallFrame, mask: LaneMask, arguments: Sequence[Any]) -> Any:
-        """Run it in the lanes of `mask` and return its value, None where it has none."""
+        """Run the function in the lanes of `mask` and return its value, or None if it returns none."""

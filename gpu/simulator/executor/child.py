@@ -1,4 +1,4 @@
-"""A launch of a kernel by a thread of another one."""
+"""Child launches: launches by a thread of a kernel."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _TAIL_LAUNCH, FIRE_AND_FORGET = 3, 4
 
 
 class LaunchingLanes(Protocol):
-    """Who launches: lanes that can be named."""
+    """A set of lanes that can be described in messages."""
 
     def describe(self, lane: int) -> str:
-        """Name a lane's thread and block."""
+        """Return the name of a lane's thread and block."""
         ...
 
 
@@ -33,13 +33,14 @@ class ChildLaunch:
     shared_bytes : int
         The size of the extern __shared__ array.
     arguments : tuple
-        Its arguments, each one value.
+        The arguments, each one value.
     stream : int
         The number of its stream.
     position : SourcePosition
-        Where it is launched.
-    batch, lane
-        Who launched it.
+        The position of the launch.
+    batch : LaunchingLanes
+    lane : int
+        The thread that launched it: a lane of a batch.
     """
 
     function: ir.Function
@@ -54,16 +55,16 @@ class ChildLaunch:
 
     @property
     def is_tail(self) -> bool:
-        """Whether it runs after all other children."""
+        """Return whether the child runs after all other children."""
         return self.stream == _TAIL_LAUNCH
 
     def fails(self, message: str, advice: str = "", kind: str = "other") -> LaunchError:
-        """Make the error of a launch that cannot be."""
-        who = self.batch.describe(self.lane)
+        """Return the error of a child launch that cannot run."""
+        thread = self.batch.describe(self.lane)
         return LaunchError(
-            f"{self.position}: {who} launches a kernel that cannot run: {message}",
+            f"{self.position}: {thread} launches a kernel that cannot run: {message}",
             position=self.position,
             advice=advice,
             kind=kind,
-            thread=who,
+            thread=thread,
         )

@@ -1,9 +1,8 @@
-"""Kernels that kernels launch: what a launch takes note of, and in which order children run.
+"""Execution of child launches, in one of the orders that CUDA allows.
 
-A child runs when all blocks of its parent have finished, or when one of them calls `cudaDeviceSynchronize`; children
-run one after the other in the order in which they were launched, those of one statement in the order of the threads,
-each with all of its own children before the next one begins. Tail launches come last. A GPU may run them in many other
-orders, and at once; this is one of those that streams allow.
+Children run when all blocks of their parent have finished, or when one of them calls `cudaDeviceSynchronize`. They run
+one after the other in launch order, those of one statement in thread order, and each child's descendants run before the
+next child. Tail launches run last. A GPU may run children concurrently and in any order that streams allow.
 """
 
 from __future__ import annotations
@@ -27,31 +26,30 @@ from gpu.simulator.executor.schedule import Order
 
 MAXIMUM_LAUNCH_DEPTH = 24
 
-# About what a batch runs in ten minutes: nobody waits longer for a kernel that is not stuck.
+# About as many loop iterations as a batch executes in ten minutes; a kernel that takes longer is most likely stuck.
 MAXIMUM_ROUNDS = 10_000_000
 
-# What a launch costs of the budget of rounds, so that a tree of launches without loops ends too.
+# The loop iterations that a launch counts as, so that the limit also ends a tree of launches without loops.
 ROUNDS_OF_A_LAUNCH = 10
 
 
 class HostLaunch:
-    """A launch by the host, with all that its kernels launch.
+    """A launch by the host with all its descendants.
 
     Parameters
     ----------
     run : callable
-        Runs a child, given how many launches it is away from the host.
+        Runs a child launch; its second argument is the launch depth, 1 for a child of the host's launch.
     write : callable
-        Writes what the threads of a batch have printed.
+        Writes the output of a batch's threads.
     observer : Observer or None
-        What watches.
+        The observer to notify.
     max_rounds : int or None
-        How often the loops of a batch of the host's launch may go round, and those of all children together; None for
-        what a batch has by itself.
+        The loop-iteration limit of a batch of the host's launch, and of all children together; None for the default.
     order : Order
-        The order in which warps and lanes run.
+        The schedule of warps and lanes.
     max_seconds : float or None
-        How long the blocks of a batch may compute; None for any time.
+        The time limit of a batch in seconds of processor time; None for no limit.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class HostLaunch:
         self.rounds = 0
 
     def adopt(self, batch: RunningBatch, depth: int) -> None:
-        """Let a batch belong to this tree."""
+        """Attach a batch to this launch tree: its limits, print buffer and depth."""
         batch.parent, batch.depth, batch.max_rounds = self, depth, self._max_rounds
         batch.patience, batch.print_buffer = self.patience, self.print_buffer
         if depth:
@@ -82,12 +80,12 @@ class HostLaunch:
             self.patience.begin()
 
     def finish(self, batch: RunningBatch) -> None:
-        """Take note of the rounds of a batch that has ended."""
+        """Add the loop iterations of a finished batch to those of the children."""
         if batch.depth:
             self.rounds = batch.rounds
 
     def wait(self, batch: RunningBatch) -> None:
-        """Run what the threads of a batch have launched so far."""
+        """Run the children that the threads of a batch have launched so far."""
         if batch.children:
             children, batch.children = batch.children, []
             self.write(batch)
@@ -99,23 +97,23 @@ class HostLaunch:
                 batch.observer.launch_resumes(batch)
 
     def run(self, children: Sequence[ChildLaunch], depth: int) -> None:
-        """Run children, which are `depth` launches away from the host, in their order."""
+        """Run children of launch depth `depth` in order."""
         for child in sorted(children, key=lambda child: child.is_tail):
             if depth > MAXIMUM_LAUNCH_DEPTH:
                 raise child.fails(
-                    f"launches nest at most {MAXIMUM_LAUNCH_DEPTH} deep.",
-                    "Count the depth in an argument, and go on without a launch where it is reached.",
+                    f"launches can nest at most {MAXIMUM_LAUNCH_DEPTH} deep.",
+                    "Pass the depth as an argument, and stop launching at the limit.",
                 )
             self.rounds += ROUNDS_OF_A_LAUNCH
             if self.rounds > self._max_rounds:
                 raise child.fails(
-                    f"launches and their loops have taken {self._max_rounds} rounds already.",
-                    "Check what ends the launches.",
+                    f"launches and their loops have exceeded {self._max_rounds} iterations.",
+                    "Check the condition that ends the launches.",
                     "endless",
                 )
             if self.patience.is_over:
                 raise child.fails(
-                    "launches still go on when their time is up.", "Check what ends the launches.", "endless"
+                    "launches have exceeded the time limit.", "Check the condition that ends the launches.", "endless"
                 )
             self._run(child, depth)
 
@@ -128,7 +126,21 @@ def launch_lanes(
     arguments: Sequence[Evaluator],
     position: SourcePosition,
 ) -> None:
-    """Take note of a launch by each lane of a mask; `configuration` is grid, block, shared bytes and stream."""
+    """Add a child launch for each lane of a mask, to run later.
+
+    Parameters
+    ----------
+    frame : CallFrame
+        The running call.
+    mask : LaneMask
+        The lanes that launch.
+    function : ir.Function
+        The kernel to launch.
+    configuration, arguments : sequence of Evaluator
+        Grid, block, bytes of shared memory and stream; and the kernel's arguments.
+    position : SourcePosition
+        The position of the launch.
+    """
     batch = frame.batch
     grid, block, shared_bytes, stream = (evaluate(frame, mask) for evaluate in configuration)
     stream = stream.number()
@@ -140,37 +152,37 @@ def launch_lanes(
             function,
             _extents(grid, lane),
             _extents(block, lane),
-            int(_of_lane(shared_bytes, lane)),
-            tuple(_of_lane(value, lane) for value in values),
-            int(_of_lane(stream, lane)),
+            int(_lane_value(shared_bytes, lane)),
+            tuple(_lane_value(value, lane) for value in values),
+            int(_lane_value(stream, lane)),
             position,
             batch,
             lane,
         )
-        _refuse_own_memory(child, child.arguments)
+        _reject_parent_memory(child, child.arguments)
         batch.children.append(child)
         if batch.observer is not None:
             batch.observer.launched(batch, child)
 
 
-def _refuse_own_memory(child: ChildLaunch, values: Sequence[Any]) -> None:
+def _reject_parent_memory(child: ChildLaunch, values: Sequence[Any]) -> None:
     for value in values:
         if isinstance(value, tuple):
-            _refuse_own_memory(child, value)
+            _reject_parent_memory(child, value)
         elif isinstance(value, PointerValue) and value.memory is not None and value.memory.space in ("local", "shared"):
             raise child.fails(
-                f"it is given {value.memory.name}, which is in the parent's own __{value.memory.space}__ memory.",
+                f"its argument points to {value.memory.name}, in the parent's __{value.memory.space}__ memory.",
                 "Pass a pointer to global memory, or the value itself.",
             )
 
 
 def _extents(value: Any, lane: int) -> tuple[int, ...]:
-    return tuple(int(_of_lane(extent, lane)) for extent in value)
+    return tuple(int(_lane_value(extent, lane)) for extent in value)
 
 
-def _of_lane(value: Any, lane: int) -> Any:
+def _lane_value(value: Any, lane: int) -> Any:
     if isinstance(value, tuple):
-        return tuple(_of_lane(part, lane) for part in value)
+        return tuple(_lane_value(part, lane) for part in value)
     if isinstance(value, PointerValue):
         return value.of_lane(lane)
     return value[lane] if isinstance(value, np.ndarray) else value

@@ -1,4 +1,4 @@
-"""Barriers of clusters of blocks, at which threads arrive and then wait for all others of the cluster."""
+"""Cluster barriers, at which threads arrive and then wait for all other threads of the cluster."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from gpu.simulator.executor.running import RunningBatch
 
 
 class ClusterBarriers:
-    """Who has arrived at the barrier of each cluster of a batch. Threads that have ended are not waited for."""
+    """The arrivals at the barrier of each cluster of a batch. Threads that have exited are not waited for."""
 
     def __init__(self, batch: RunningBatch) -> None:
         geometry = batch.geometry
         self._batch = batch
         self._cluster = batch.cluster_of_block[geometry.block_of_lane]
-        # How many barriers of its cluster are over, and at how many each lane has arrived.
-        self._over = np.zeros(int(self._cluster.max()) + 1, np.int64)
+        # The number of completed barriers of each cluster, and of barriers at which each lane has arrived.
+        self._completed = np.zeros(int(self._cluster.max()) + 1, np.int64)
         self._arrived = np.zeros(geometry.lanes, np.int64)
-        self._gone = ~geometry.everyone.bits
+        self._exited = ~geometry.everyone.bits
 
     def arrive(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-        """Let lanes arrive; those of `gone` have returned.
+        """Record the arrival of lanes; those of `gone` have exited.
 
         Raises
         ------
         LaunchError
-            A lane arrives twice without a wait between.
+            A lane arrives twice without a wait in between.
         """
-        self._leave(gone)
-        twice, _ = mask.split(self._arrived > self._over[self._cluster])
+        self._mark_exited(gone)
+        twice, _ = mask.split(self._arrived > self._completed[self._cluster])
         if twice is not None:
-            raise self._misused(
-                twice, "arrives at the barrier of its cluster again before it has waited there", position
+            raise self._misuse_error(
+                twice, "arrives at the cluster barrier a second time without a wait in between", position
             )
         self._arrived[mask.lanes] += 1
         if self._batch.scheduler is not None:
@@ -45,75 +45,75 @@ class ClusterBarriers:
             self._batch.observer.cluster_arrives(self._batch, mask)
 
     def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition) -> None:
-        """Let lanes wait for all that have not ended to arrive.
+        """Wait until all lanes that have not exited have arrived; those of `gone` have exited.
 
         Raises
         ------
         LaunchError
-            There are lanes that do not come.
+            Some lanes never arrive.
         """
-        self._leave(gone)
+        self._mark_exited(gone)
         batch, clusters = self._batch, np.unique(self._cluster[mask.lanes])
-        due = self._arrived[mask.lanes].min()
-        if due == 0:
-            raise self._misused(mask, "waits at the barrier of its cluster before it has arrived there", position)
+        number = self._arrived[mask.lanes].min()
+        if number == 0:
+            raise self._misuse_error(mask, "waits at the cluster barrier without having arrived there", position)
 
-        def is_over() -> bool:
+        def is_complete() -> bool:
             ended = batch.scheduler.ended if batch.scheduler is not None else None
-            self._leave(ended)
+            self._mark_exited(ended)
             for cluster in clusters.tolist():
-                if self._over[cluster] < due and not self._missing(cluster).any():
-                    self._over[cluster] += 1
-            return bool((self._over[clusters] >= due).all())
+                if self._completed[cluster] < number and not self._missing(cluster).any():
+                    self._completed[cluster] += 1
+            return bool((self._completed[clusters] >= number).all())
 
-        def does_not_come() -> LaunchError:
-            lane = next(int(np.argmax(found)) for each in clusters.tolist() if (found := self._missing(each)).any())
-            who = batch.describe(lane)
+        def missing_thread_error() -> LaunchError:
+            lane = next(int(np.argmax(lanes)) for each in clusters.tolist() if (lanes := self._missing(each)).any())
+            thread = batch.describe(lane)
             return LaunchError(
                 f"{position}: Barrier error detected. Divergent thread(s) in cluster: "
-                f"{who} does not come to the barrier of its cluster.",
+                f"{thread} does not reach the cluster barrier.",
                 position=position,
                 advice="Move the barrier out of the branch, so that every thread of every block of the cluster "
                 "reaches it.",
                 kind="barrier",
-                thread=who,
+                thread=thread,
             )
 
         if batch.scheduler is not None:
-            batch.scheduler.wait_until(is_over, does_not_come)
-        elif not is_over():
-            raise does_not_come()
+            batch.scheduler.wait_until(is_complete, missing_thread_error)
+        elif not is_complete():
+            raise missing_thread_error()
         if batch.observer is not None:
             batch.observer.cluster_passes(batch, mask)
 
-    def _leave(self, gone: LaneMask | None) -> None:
-        if gone is not None:
-            self._gone |= gone.bits
+    def _mark_exited(self, exited: LaneMask | None) -> None:
+        if exited is not None:
+            self._exited |= exited.bits
 
     def _missing(self, cluster: int) -> Any:
-        """Return which lanes of a cluster have yet to arrive."""
-        return (self._cluster == cluster) & ~self._gone & (self._arrived <= self._over[cluster])
+        """Return a bool mask of the lanes of a cluster that have yet to arrive."""
+        return (self._cluster == cluster) & ~self._exited & (self._arrived <= self._completed[cluster])
 
-    def _misused(self, mask: LaneMask, what: str, position: SourcePosition) -> LaunchError:
-        who = self._batch.describe(int(mask.lanes[0]))
+    def _misuse_error(self, mask: LaneMask, misuse: str, position: SourcePosition) -> LaunchError:
+        thread = self._batch.describe(int(mask.lanes[0]))
         return LaunchError(
-            f"{position}: {who} {what}.",
+            f"{position}: {thread} {misuse}.",
             position=position,
-            advice="Each thread arrives once and then waits once, which cluster.sync() does in one.",
+            advice="Each thread must arrive once and then wait once; cluster.sync() does both.",
             kind="barrier",
-            thread=who,
+            thread=thread,
         )
 
 
 def pass_cluster_barrier(frame: CallFrame, mask: LaneMask, part: str, position: SourcePosition) -> None:
-    """Let lanes arrive at the barrier of their clusters, or wait there."""
-    batch, gone = frame.batch, (frame.kernel or frame).returned
+    """Arrive at the cluster barrier if `part` is "arrive", otherwise wait there."""
+    batch, exited = frame.batch, (frame.kernel or frame).returned
     if batch.registers is not None:
         batch.registers.settle(mask)
     if batch.clusters is None:
         batch.clusters = ClusterBarriers(batch)
     barriers: ClusterBarriers = batch.clusters
     if part == "arrive":
-        barriers.arrive(gone, mask, position)
+        barriers.arrive(exited, mask, position)
     else:
-        barriers.wait(gone, mask, position)
+        barriers.wait(exited, mask, position)

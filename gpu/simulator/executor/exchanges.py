@@ -1,4 +1,7 @@
-"""What the lanes of a warp exchange. Lanes are rows of 32; a partial last warp has lanes that never take part."""
+"""Warp operations: shuffles, votes, reductions and matrix products, and votes of blocks.
+
+Lanes are arranged in rows of 32; in a partial last warp some lanes never participate.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +19,25 @@ from gpu.warp import WARP
 Array = npt.NDArray[Any]
 
 ALL_LANES = np.uint32(0xFFFFFFFF)
-"""The mask that names all lanes of a warp."""
+"""The mask of all lanes of a warp."""
 
 _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << _LANE.astype(np.uint32)
 
 
 def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any:
-    """Run a warp operation in the lanes of `mask` and return its value, one a lane.
+    """Run a warp operation in the lanes of `mask` and return its value, one per lane.
 
     Parameters
     ----------
     op : str
         One of `gpu.simulator.intrinsics.WARP_OPERATIONS`.
     batch : BlockBatch
+        The batch of the lanes.
     mask : LaneMask
-        The lanes that are here. Those that the operation's own mask names and that are not here do not take part.
+        The active lanes. Lanes that the operation's mask argument names but that are not active do not participate.
     arguments : list
-        Its arguments, one value or one a lane.
+        The arguments, each one value or one per lane.
     """
     active = mask.bits.reshape(-1, WARP)
     if op == "__activemask":
@@ -44,75 +48,76 @@ def run(op: str, batch: BlockBatch, mask: LaneMask, arguments: list[Any]) -> Any
     if op.startswith("__shfl"):
         return _shuffle(op, values, batch.geometry.lanes)
     rows = np.broadcast_to(values[0], batch.geometry.lanes).reshape(-1, WARP)
-    names = _rows(named, batch.geometry.lanes)
-    taking_part = active & (np.bitwise_and(names, _BIT) != 0)
+    masks = _rows(named, batch.geometry.lanes)
+    participating = active & (np.bitwise_and(masks, _BIT) != 0)
     if not isinstance(named, np.ndarray):
-        return _VOTES[op](rows, taking_part)
-    # Parts of a warp that name different lanes, as the tiles of a block do, are each among themselves.
-    leaders = _leaders(names)
-    several = np.unique(leaders[taking_part]) if taking_part.any() else leaders[:1, 0]
+        return _VOTES[op](rows, participating)
+    # Parts of a warp with different masks, such as the tiles of a block, run the operation separately.
+    leaders = _leaders(masks)
+    distinct = np.unique(leaders[participating]) if participating.any() else leaders[:1, 0]
     result: Any = None
-    for leader in several:
+    for leader in distinct:
         own = leaders == leader
-        part = _VOTES[op](rows, taking_part & own)
+        part = _VOTES[op](rows, participating & own)
         result = part if result is None else np.where(own.reshape(-1), part, result)
     return result
 
 
 def operands_of_product(arguments: Sequence[Any], lanes: int) -> tuple[Array, list[tuple[Any, Any]]]:
-    """Return for a result of a product of tiles where its factors are, and the factors.
+    """Return the factors of one element of a matrix product, and the lanes that hold them.
 
     Parameters
     ----------
     arguments : sequence
-        The column, what is added to, what each lane has of its row, and of its column: one value or one a lane.
+        The column, the addend, and each lane's fragments of its row and of its column; each one value or one per lane.
     lanes : int
-        Of the batch.
+        The number of lanes of the batch.
 
     Returns
     -------
     sources : array
-        For each of the 4 lanes that hold a row, and then a column, the one that each lane reads: shape (2, 4, lanes).
+        The lanes from which each lane reads: shape (2, 4, lanes), for row and column, and each of the 4 lanes that
+        hold one.
     factors : list of tuple
-        What lanes hold of rows and columns.
+        Pairs of row and column fragments.
     """
     column, _, *factors = arguments
     numbers = np.arange(lanes)
     first, lane = numbers // WARP * WARP, numbers % WARP
     turn = np.arange(4)[:, None]
-    of_row = first + lane // 4 * 4 + turn
-    of_column = first + (2 * (lane % 4) + np.broadcast_to(column, lanes)) * 4 + turn
+    row_sources = first + lane // 4 * 4 + turn
+    column_sources = first + (2 * (lane % 4) + np.broadcast_to(column, lanes)) * 4 + turn
     half = len(factors) // 2
-    return np.stack([of_row, of_column]), list(zip(factors[:half], factors[half:], strict=True))
+    return np.stack([row_sources, column_sources]), list(zip(factors[:half], factors[half:], strict=True))
 
 
 def _matrix_product(arguments: Sequence[Any], lanes: int) -> Any:
-    """Add products one by one: those of floats are exact in float64, and their sum is rounded to a float32 at the end.
+    """Return an element of a matrix product per lane.
 
-    Whole numbers wrap.
+    Products of floats are exact in float64, and their sum is rounded to float32 at the end. Integers wrap.
     """
     (rows, columns), factors = operands_of_product(arguments, lanes)
-    held = np.asarray(arguments[1])
-    wide = np.float64 if held.dtype.kind == "f" else held.dtype
-    total = np.array(np.broadcast_to(held, lanes), wide)
-    for of_row, of_column in factors:
-        left, right = (np.broadcast_to(each, lanes).astype(wide) for each in (of_row, of_column))
+    addend = np.asarray(arguments[1])
+    wide = np.float64 if addend.dtype.kind == "f" else addend.dtype
+    total = np.array(np.broadcast_to(addend, lanes), wide)
+    for row_values, column_values in factors:
+        left, right = (np.broadcast_to(each, lanes).astype(wide) for each in (row_values, column_values))
         for row, column in zip(rows, columns, strict=True):
             total += left[row] * right[column]
-    return total.astype(held.dtype)
+    return total.astype(addend.dtype)
 
 
 def group_of(batch: BlockBatch, mask: LaneMask, named: Any) -> tuple[Array, Array]:
-    """Return the lanes that take part in a warp operation, and the number of each one's group."""
-    names = _rows(named, batch.geometry.lanes)
-    taking_part = mask.bits.reshape(-1, WARP) & (np.bitwise_and(names, _BIT) != 0)
-    lanes = np.flatnonzero(taking_part)
-    return lanes, (lanes // WARP << WARP) | _leaders(names).reshape(-1)[lanes].astype(np.int64)
+    """Return the lanes that participate in a warp operation, and the number of each one's group."""
+    masks = _rows(named, batch.geometry.lanes)
+    participating = mask.bits.reshape(-1, WARP) & (np.bitwise_and(masks, _BIT) != 0)
+    lanes = np.flatnonzero(participating)
+    return lanes, (lanes // WARP << WARP) | _leaders(masks).reshape(-1)[lanes].astype(np.int64)
 
 
-def _leaders(names: Array) -> Array:
-    """Return the bit of the lowest lane of each set of lanes."""
-    lowest: Array = names & (~names + names.dtype.type(1))
+def _leaders(masks: Array) -> Array:
+    """Return the bit of the lowest lane of each mask."""
+    lowest: Array = masks & (~masks + masks.dtype.type(1))
     return lowest
 
 
@@ -130,7 +135,7 @@ def _ballot(bits: Array) -> Array:
 
 
 def _shuffle(op: str, values: list[Any], lanes: int) -> Any:
-    """Return the value of another lane; where that lies outside of the section of `width` lanes, the lane's own."""
+    """Return the value of the source lane, or the lane's own if the source is outside its section of `width` lanes."""
     value, *others = values
     if not isinstance(value, np.ndarray):
         return value
@@ -138,15 +143,16 @@ def _shuffle(op: str, values: list[Any], lanes: int) -> Any:
 
 
 def shuffled_from(op: str, others: Sequence[Any], lanes: int) -> Array:
-    """Return which lane of its warp each lane reads in a shuffle: numbers from 0, shape (warps, 32).
+    """Return the lane of its warp that each lane reads in a shuffle: numbers from 0, shape (warps, 32).
 
     Parameters
     ----------
     op : str
+        Such as "__shfl_down_sync".
     others : sequence
-        By how much, and, where it is given, the width of the sections, one value or one a lane.
+        The lane, distance or mask of the shuffle, and the width if it is given; each one value or one per lane.
     lanes : int
-        Of the batch.
+        The number of lanes of the batch.
     """
     by = _rows(others[0], lanes).astype(np.int64)
     width = _rows(others[1] if len(others) > 1 else np.int32(WARP), lanes).astype(np.int64)
@@ -160,19 +166,19 @@ def shuffled_from(op: str, others: Sequence[Any], lanes: int) -> Array:
     else:
         source = _LANE ^ by
     inside = (source < first + width) & ((source >= first) | (op == "__shfl_xor_sync"))
-    found: Array = np.where(inside, source, _LANE)
-    return found
+    sources: Array = np.where(inside, source, _LANE)
+    return sources
 
 
-def _match_any(rows: Array, taking_part: Array) -> Array:
-    equal = (rows[:, :, None] == rows[:, None, :]) & taking_part[:, None, :]
+def _match_any(rows: Array, participating: Array) -> Array:
+    equal = (rows[:, :, None] == rows[:, None, :]) & participating[:, None, :]
     packed: Array = np.where(equal, _BIT, np.uint32(0)).sum(axis=2, dtype=np.uint32)
     return packed.reshape(-1)
 
 
 def _reduction(combine: np.ufunc, neutral: Callable[[np.dtype[Any]], int]) -> Callable[[Array, Array], Array]:
-    def reduce(rows: Array, taking_part: Array) -> Array:
-        filled = np.where(taking_part, rows, np.array(neutral(rows.dtype)).astype(rows.dtype))
+    def reduce(rows: Array, participating: Array) -> Array:
+        filled = np.where(participating, rows, np.array(neutral(rows.dtype)).astype(rows.dtype))
         return _to_lanes(combine.reduce(filled, axis=1, dtype=rows.dtype))
 
     return reduce
@@ -187,9 +193,9 @@ def _largest(dtype: np.dtype[Any]) -> int:
 
 
 _VOTES: dict[str, Callable[[Array, Array], Array]] = {
-    "__ballot_sync": lambda rows, here: _to_lanes(_ballot((rows != 0) & here)),
-    "__any_sync": lambda rows, here: _to_lanes(((rows != 0) & here).any(axis=1).astype(np.int32)),
-    "__all_sync": lambda rows, here: _to_lanes(((rows != 0) | ~here).all(axis=1).astype(np.int32)),
+    "__ballot_sync": lambda rows, active: _to_lanes(_ballot((rows != 0) & active)),
+    "__any_sync": lambda rows, active: _to_lanes(((rows != 0) & active).any(axis=1).astype(np.int32)),
+    "__all_sync": lambda rows, active: _to_lanes(((rows != 0) | ~active).all(axis=1).astype(np.int32)),
     "__match_any_sync": _match_any,
     "__reduce_add_sync": _reduction(np.add, lambda dtype: 0),
     "__reduce_min_sync": _reduction(np.minimum, _largest),
@@ -201,7 +207,7 @@ _VOTES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def block_vote(op: str, batch: BlockBatch, mask: LaneMask, votes: Any) -> Array:
-    """Return the number of threads of the block that voted for something, or whether all or any of them did."""
+    """Return `__syncthreads_count`, `__syncthreads_and` or `__syncthreads_or` of the threads' votes, one per lane."""
     shape = (batch.geometry.blocks, batch.geometry.lanes_per_block)
     holds = np.broadcast_to(votes, batch.geometry.lanes) & mask.bits
     count = holds.reshape(shape).sum(axis=1)

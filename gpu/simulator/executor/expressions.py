@@ -1,4 +1,4 @@
-"""Expressions of the lockstep executor: each becomes a closure from a frame and a mask to a value."""
+"""Compilation of expressions for the lockstep executor to closures that map a frame and a mask to a value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MAXIMUM_DEPTH = 64
 
 
 def _runs_in_any_lane(expression: ir.Expression) -> bool:
-    """Whether an expression can run in lanes that do not need it: it touches no memory, and changes nothing."""
+    """Return whether an expression may run in lanes that do not need it: it accesses no memory and has no effects."""
     match expression:
         case ir.Const() | ir.Null() | ir.Local() | ir.Global() | ir.Special():
             return True
@@ -61,7 +61,7 @@ def _runs_in_any_lane(expression: ir.Expression) -> bool:
             return False
 
 
-# What changes something keeps whole values, wherever it stands.
+# Expressions with side effects are compiled with full values even where only bare values are needed.
 _STORES = (
     ir.Assign
     | ir.Update
@@ -83,11 +83,11 @@ class ExpressionCompiler:
     values : PlainValues
         The algebra.
     function : callable
-        Returns a function, ready to be called.
+        Returns a function compiled to closures.
     work : OperationCounter
-        Knows the operations of the sides of `?:`, `&&` and `||`.
+        Counts the operations of the conditional operands of `?:`, `&&` and `||`.
     storing : ExpressionCompiler or None
-        Who compiles what changes something, where this compiler's values are the bare ones of another one's.
+        The compiler for expressions with side effects, if this one compiles the bare values of another algebra.
     """
 
     def __init__(
@@ -101,11 +101,11 @@ class ExpressionCompiler:
         self._function = function
         self._work = work
         self._storing = storing
-        # Compiles addresses and conditions.
+        # The compiler for addresses and conditions.
         self.bare = self if values.bare is values else ExpressionCompiler(values.bare, function, work, self)
 
     def expression(self, expression: ir.Expression) -> Evaluator:
-        """Return the closure of an expression."""
+        """Compile an expression to a closure."""
         if self._storing is not None and isinstance(expression, _STORES):
             return self._storing.values.stripped(self._storing.expression(expression))
         match expression:
@@ -131,10 +131,10 @@ class ExpressionCompiler:
                 return self._construct(parts)
             case ir.Extract(type, operand, first):
                 last = first + len(leaves(type))
-                which = first if isinstance(type, Scalar | Pointer) else slice(first, last)
-                return self.values.part(self.expression(operand), which)
+                index = first if isinstance(type, Scalar | Pointer) else slice(first, last)
+                return self.values.part(self.expression(operand), index)
             case ir.Load(_, place, reads_on=True):
-                return self._read_on(place)
+                return self._async_read(place)
             case ir.Load(_, place):
                 return self._load(place)
             case ir.Assign(_, place, value):
@@ -162,7 +162,7 @@ class ExpressionCompiler:
         return self.values.lifted(self.bare._sourceless(expression))  # noqa: SLF001
 
     def _sourceless(self, expression: ir.Expression) -> Evaluator:
-        """Return the closure of an expression that no other value flows into: constants, addresses, effects."""
+        """Compile an expression whose result does not derive from other values: constants, addresses, effects."""
         match expression:
             case ir.Const(_, value):
                 return lambda frame, mask: value
@@ -175,11 +175,9 @@ class ExpressionCompiler:
                 return lambda frame, mask: frame.batch.special[name][axis]
             case ir.Cast(type, operand):
                 return self._pointer_cast(type, operand)
-            case ir.ClusterAddress(_, at_own, of_rank, position):
-                own_place, rank = self.expression(at_own), self.expression(of_rank)
-                return lambda frame, mask: in_cluster(
-                    frame.batch, own_place(frame, mask), rank(frame, mask), mask, position
-                )
+            case ir.ClusterAddress(_, own_pointer, block_rank, position):
+                own, rank = self.expression(own_pointer), self.expression(block_rank)
+                return lambda frame, mask: in_cluster(frame.batch, own(frame, mask), rank(frame, mask), mask, position)
             case ir.SharedAddress(type, operand, position):
                 return self._shared_address(type, self.expression(operand), position)
             case ir.Offset(type, pointer, index):
@@ -201,8 +199,8 @@ class ExpressionCompiler:
             case ir.AsyncCommit(_, kind):
                 return lambda frame, mask: started(frame.batch, kind).commit(mask)
             case ir.AsyncWait(_, left, kind):
-                but = self.expression(left) if left is not None else None
-                return lambda frame, mask: started(frame.batch, kind).wait(mask, but and but(frame, mask))
+                pending = self.expression(left) if left is not None else None
+                return lambda frame, mask: started(frame.batch, kind).wait(mask, pending and pending(frame, mask))
             case ir.HeapChange(_, pointer, size, position):
                 return self._heap_call(pointer, size, position)
             case ir.Print(_, text, arguments):
@@ -223,9 +221,10 @@ class ExpressionCompiler:
                     expression, frame.batch, address(frame, mask), [place(frame, mask) for place in at], mask
                 )
             case ir.TexelWeight(_, pointer, _, along):
-                of, place_along = self.expression(pointer), self.expression(along) if along is not None else None
+                texture = self.expression(pointer)
+                coordinate = self.expression(along) if along is not None else None
                 return lambda frame, mask: texel_weight(
-                    expression, frame.batch, of(frame, mask), place_along and place_along(frame, mask), mask
+                    expression, frame.batch, texture(frame, mask), coordinate and coordinate(frame, mask), mask
                 )
             case ir.LaunchCall():
                 return self._launch(expression)
@@ -238,9 +237,9 @@ class ExpressionCompiler:
 
     def _intrinsic(self, expression: ir.Intrinsic) -> Evaluator:
         name, arguments, dtype = expression.name, expression.arguments, expression.type.dtype
-        function = plain = INTRINSICS[name]
+        function = intrinsic = INTRINSICS[name]
         if any(argument.type != expression.type for argument in arguments):
-            function = lambda *values: plain(*values).astype(dtype)  # noqa: E731
+            function = lambda *values: intrinsic(*values).astype(dtype)  # noqa: E731
         if name in CONVERSIONS:
             return self.values.conversion(function, self.expression(arguments[0]))
         return self._apply(name, function, *arguments)
@@ -261,12 +260,12 @@ class ExpressionCompiler:
         narrow = cast(INT64, type)
         return lambda frame, mask: narrow(to_shared(frame.batch, run(frame, mask), mask, position))
 
-    def _counted(self, side: ir.Expression, run: Evaluator) -> Evaluator:
-        """Return the closure of a side of `?:`, `&&` or `||`, which tells of its operations where it is needed."""
-        counted = self._work.of_side(side)
-        if counted is None:
+    def _with_count(self, side: ir.Expression, run: Evaluator) -> Evaluator:
+        """Return a closure that also notifies the observer of the operations of a conditional operand."""
+        count = self._work.of_side(side)
+        if count is None:
             return run
-        position, operations = counted
+        position, operations = count
 
         def counting(frame: CallFrame, mask: LaneMask) -> Any:
             if frame.batch.observer is not None:
@@ -278,7 +277,7 @@ class ExpressionCompiler:
     def _logical(self, expression: ir.Logical) -> Evaluator:
         op, values = expression.op, self.values
         left, right = self.expression(expression.left), self.expression(expression.right)
-        lazy = values.logical(op, left, self._counted(expression.right, right))
+        lazy = values.logical(op, left, self._with_count(expression.right, right))
         if not values.speculates or not _runs_in_any_lane(expression.right):
             return lazy
         eager = values.apply(op, np.logical_and if op == "&&" else np.logical_or, [left, right])
@@ -289,22 +288,22 @@ class ExpressionCompiler:
     def _select(self, expression: ir.Select) -> Evaluator:
         match expression:
             case ir.Select(_, decision, ir.Const(_, yes), ir.Const(_, no)):
-                # Between two constants the choice is all there is to know: the condition makes the value.
-                return self._apply("?:", lambda decided: _picked(decided, yes, no), decision)
+                # With two constants, the value derives from the condition.
+                return self._apply("?:", lambda condition: _select_constant(condition, yes, no), decision)
         sides = (expression.chosen, expression.other)
         condition = self.bare.expression(expression.condition)
         if self._work.is_choice(expression):
             return self.values.choice(condition, *map(self.expression, sides))
-        chosen, other = (self._counted(side, self.expression(side)) for side in sides)
+        chosen, other = (self._with_count(side, self.expression(side)) for side in sides)
         eager = self.values.speculates and isinstance(expression.type, Scalar) and all(map(_runs_in_any_lane, sides))
         is_counted = any(self._work.of_side(side) is not None for side in sides)
         merged = self.values.merged
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            decided = condition(frame, mask)
-            if eager and isinstance(decided, np.ndarray) and (not is_counted or frame.batch.observer is None):
-                return np.where(decided, chosen(frame, mask), other(frame, mask))
-            true, false = mask.split(decided)
+            decision = condition(frame, mask)
+            if eager and isinstance(decision, np.ndarray) and (not is_counted or frame.batch.observer is None):
+                return np.where(decision, chosen(frame, mask), other(frame, mask))
+            true, false = mask.split(decision)
             if false is None:
                 return chosen(frame, mask)
             if true is None:
@@ -329,17 +328,17 @@ class ExpressionCompiler:
         return run
 
     def _heap_call(self, pointer: ir.Expression, size: ir.Expression | None, position: SourcePosition) -> Evaluator:
-        address, bytes_of = self.expression(pointer), self.expression(size) if size is not None else None
+        address, byte_count = self.expression(pointer), self.expression(size) if size is not None else None
         return lambda frame, mask: tell_heap_call(
-            frame, mask, address(frame, mask), bytes_of and bytes_of(frame, mask), position
+            frame, mask, address(frame, mask), byte_count and byte_count(frame, mask), position
         )
 
     def _print(self, text: str, arguments: tuple[ir.Expression | str, ...]) -> Evaluator:
         values = [argument if isinstance(argument, str) else self.expression(argument) for argument in arguments]
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            given = [value if isinstance(value, str) else value(frame, mask) for value in values]
-            return print_lanes(frame, mask, text, given)
+            results = [value if isinstance(value, str) else value(frame, mask) for value in values]
+            return print_lanes(frame, mask, text, results)
 
         return run
 
@@ -350,20 +349,20 @@ class ExpressionCompiler:
             return self.values.vote(
                 op, self.expression(predicate), lambda frame, mask, votes: pass_barrier(frame, mask, position, votes)
             )
-        named, given, *others = expression.arguments
+        members, value, *others = expression.arguments
         return self.values.exchange(
             op,
             expression.type.dtype,
-            self.bare.expression(named),
-            self.expression(given),
+            self.bare.expression(members),
+            self.expression(value),
             [self.bare.expression(other) for other in others],
             partial(tell_exchange, op, position),
         )
 
     # Memory.
 
-    def _where(self, place: ir.Element) -> tuple[Evaluator, Evaluator]:
-        """Return what gives the address, and what gives the index of a scalar there; that of others is None."""
+    def _address_and_index(self, place: ir.Element) -> tuple[Evaluator, Evaluator]:
+        """Compile the address of an element, and its index if it is a scalar; for other types the index is None."""
         pointer = self.bare.expression(place.pointer)
         if place.index is None:
             return pointer, lambda frame, mask: None
@@ -373,7 +372,7 @@ class ExpressionCompiler:
         return (lambda frame, mask: pointer(frame, mask).moved(index(frame, mask), size)), lambda frame, mask: None
 
     def _load(self, place: ir.Element) -> Evaluator:
-        pointer, index = self._where(place)
+        pointer, index = self._address_and_index(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
         site = AccessSite(place.position, "read", place.volatile, bool(vector), place.sum)
         if isinstance(type, Scalar):
@@ -384,8 +383,8 @@ class ExpressionCompiler:
         parts = leaves(type)
         return lambda frame, mask: load(values, frame.batch, pointer(frame, mask), parts, vector, mask, site)
 
-    def _read_on(self, place: ir.Element) -> Evaluator:
-        """Read now what may be read at any time until the lanes wait: who watches is told of both ends."""
+    def _async_read(self, place: ir.Element) -> Evaluator:
+        """Compile an asynchronous read, which is performed now; observers are notified of its start and of the wait."""
         load, pointer = self._load(place), self.bare.expression(place.pointer)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -396,10 +395,14 @@ class ExpressionCompiler:
         return run
 
     def _assign(self, place: ir.Place, value: Evaluator, *, reads: bool) -> Evaluator:
-        """Return the closure of an assignment; what it `reads` may change before it writes, where lanes part."""
+        """Compile an assignment.
+
+        With `reads`, a schedule of independent lanes may switch lanes between the evaluation of the value and the
+        write.
+        """
         if isinstance(place, ir.Local):
             return self._assign_variable(place.slot, value)
-        pointer, index = self._where(place)
+        pointer, index = self._address_and_index(place)
         type, values, vector = place.type, self.values, vector_size(place.type)
         site = AccessSite(place.position, "write", place.volatile, bool(vector), place.sum)
         if isinstance(type, Scalar):
@@ -439,23 +442,23 @@ class ExpressionCompiler:
         return run
 
     def _update(self, expression: ir.Update) -> Evaluator:
-        """C++ evaluates the right side of a compound assignment first."""
+        """Compile a compound assignment, whose right side C++ evaluates first."""
         change, value = self._change(expression), self.expression(expression.value)
         gives_old, place, values = expression.gives_old, expression.place, self.values
         if isinstance(place, ir.Local):
             slot, merged, noted = place.slot, values.merged, values.noted
 
             def run_local(frame: CallFrame, mask: LaneMask) -> Any:
-                by = value(frame, mask)
+                operand = value(frame, mask)
                 old = frame.values[slot]
-                new = change(mask, old, by)
+                new = change(mask, old, operand)
                 frame.values[slot] = new if frame.owners[slot] is mask else merged(old, new, mask)
                 if noted is not None:
                     noted(slot, new, mask)
                 return old if gives_old else new
 
             return run_local
-        pointer, index = self._where(place)
+        pointer, index = self._address_and_index(place)
         reading, writing = (
             AccessSite(place.position, "read", place.volatile),
             AccessSite(place.position, "write", place.volatile),
@@ -463,10 +466,10 @@ class ExpressionCompiler:
         ((_, leaf),) = leaves(place.type)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            by = value(frame, mask)
+            operand = value(frame, mask)
             address, at = pointer(frame, mask), index(frame, mask)
             old = load_leaf(values, frame.batch, address, at, leaf, mask, reading)
-            new = change(mask, old, by)
+            new = change(mask, old, operand)
             if frame.batch.scheduler is not None:
                 frame.batch.scheduler.part()
             store_leaf(values, frame.batch, address, at, leaf, new, mask, writing)
@@ -475,20 +478,20 @@ class ExpressionCompiler:
         return run
 
     def _change(self, expression: ir.Update) -> Callable[[LaneMask, Any, Any], Any]:
-        """Return what computes the new value of an update from the old one and the right side."""
-        op, compute, held = expression.op, expression.compute, expression.type
+        """Return a function that computes the new value of an update from the old value and the right side."""
+        op, compute, stored = expression.op, expression.compute, expression.type
         if isinstance(compute, Pointer):
             size = compute.element.size
-            return self.values.operation(op, lambda old, by: old.moved(by, size))
-        assert isinstance(held, Scalar)
+            return self.values.operation(op, lambda old, operand: old.moved(operand, size))
+        assert isinstance(stored, Scalar)
         operation = binary(op, compute)
-        if held == compute:
+        if stored == compute:
             return self.values.operation(op, operation)
-        widen, narrow = cast(held, compute), cast(compute, held)
-        return self.values.operation(op, lambda old, by: narrow(operation(widen(old), by)))
+        widen, narrow = cast(stored, compute), cast(compute, stored)
+        return self.values.operation(op, lambda old, operand: narrow(operation(widen(old), operand)))
 
     def _atomic(self, expression: ir.Atomic) -> Evaluator:
-        pointer, index = self._where(expression.place)
+        pointer, index = self._address_and_index(expression.place)
         evaluators = [self.expression(argument) for argument in expression.arguments]
         site, atomic = AccessSite(expression.place.position, "atomic"), self.values.atomic
         op, used, dtype = expression.op, expression.used, expression.type.dtype
@@ -518,12 +521,17 @@ class ExpressionCompiler:
 
     def _async_copy(self, expression: ir.AsyncCopy) -> Evaluator:
         to, source, size = (self.bare.expression(each) for each in (expression.to, expression.source, expression.bytes))
-        given = self.bare.expression(expression.given) if expression.given is not None else None
+        source_bytes = self.bare.expression(expression.given) if expression.given is not None else None
         position, values = expression.position, self.values
 
         def run(frame: CallFrame, mask: LaneMask) -> None:
             copy = CopiedBytes(
-                values, frame.batch, to(frame, mask), source(frame, mask), given and given(frame, mask), position
+                values,
+                frame.batch,
+                to(frame, mask),
+                source(frame, mask),
+                source_bytes and source_bytes(frame, mask),
+                position,
             )
             for count, lanes in of_each_value(size(frame, mask), mask):
                 perform = partial(copy.perform, count)
@@ -552,16 +560,16 @@ class ExpressionCompiler:
         pointer, argument = self.bare.expression(expression.pointer), self.bare.expression(expression.argument)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            phases, at, given = phases_of(frame.batch), pointer(frame, mask), argument(frame, mask)
+            phases, at, operand = phases_of(frame.batch), pointer(frame, mask), argument(frame, mask)
             match op:
                 case "init":
-                    return phases.init(values, at, given, mask, position)
+                    return phases.init(values, at, operand, mask, position)
                 case "test":
-                    return phases.is_over(values, at, given, mask, position)
+                    return phases.is_over(values, at, operand, mask, position)
                 case "bind":
                     arrive = started(frame.batch).started_by(mask)
-                    return phases.bind(at, mask, position, arrive, arrivals=1, more=int(given))
-            return phases.change(op, values, at, given, mask, position)
+                    return phases.bind(at, mask, position, arrive, arrivals=1, more=int(operand))
+            return phases.change(op, values, at, operand, mask, position)
 
         return values.lifted(run)
 
@@ -584,13 +592,13 @@ class ExpressionCompiler:
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
             numbers = number(frame, mask)
-            given = [evaluate(frame, mask) for evaluate in evaluators]
+            arguments = [evaluate(frame, mask) for evaluate in evaluators]
             result: Any = None
             for function, lanes in _called_functions(frame, mask, numbers, expression):
                 _check_call(frame, lanes, function, expression.position)
-                own = [values.lift(each) for each in _own_object(function)]
-                made = self._function(function).call(frame, lanes, [*own, *given])
-                result = values.merged(result, made, lanes)
+                this = [values.lift(each) for each in _this_argument(function)]
+                returned = self._function(function).call(frame, lanes, [*this, *arguments])
+                result = values.merged(result, returned, lanes)
             return result
 
         return values.lifted(run) if expression.type == VOID else run
@@ -603,52 +611,51 @@ class ExpressionCompiler:
         return lambda frame, mask: launch_lanes(frame, mask, function, configuration, arguments, position)
 
 
-def _picked(decided: Any, yes: Any, no: Any) -> Any:
-    if isinstance(decided, np.ndarray):
-        return np.where(decided, yes, no)
-    return yes if decided else no
+def _select_constant(condition: Any, yes: Any, no: Any) -> Any:
+    if isinstance(condition, np.ndarray):
+        return np.where(condition, yes, no)
+    return yes if condition else no
 
 
 def _called_functions(
     frame: CallFrame, mask: LaneMask, numbers: Any, expression: ir.IndirectCall
 ) -> Iterator[tuple[ir.Function, LaneMask]]:
-    """Yield the functions that a pointer leads to, each with its lanes."""
-    left: LaneMask | None = mask
-    while left is not None:
-        number = numbers[left.lanes[0]] if isinstance(numbers, np.ndarray) else numbers
-        lanes, left = left.split(numbers == number)
+    """Yield the functions that a pointer points to, each with its lanes."""
+    remaining: LaneMask | None = mask
+    while remaining is not None:
+        number = numbers[remaining.lanes[0]] if isinstance(numbers, np.ndarray) else numbers
+        lanes, remaining = remaining.split(numbers == number)
         assert lanes is not None
         if int(number) not in expression.functions:
-            who = frame.batch.describe(int(lanes.lanes[0]))
+            thread = frame.batch.describe(int(lanes.lanes[0]))
             raise LaunchError(
-                f"{expression.position}: {who} calls through a pointer that is no function's.",
+                f"{expression.position}: {thread} calls through a pointer that does not point to a function.",
                 position=expression.position,
                 kind="null-pointer",
-                thread=who,
+                thread=thread,
             )
         yield expression.functions[int(number)], lanes
 
 
-def _own_object(function: ir.Function) -> list[Any]:
-    """Return what a function that is called through a pointer needs before its arguments: a lambda's has no object."""
+def _this_argument(function: ir.Function) -> list[Any]:
+    """Return a null `this` if a function that is called through a pointer is a lambda's, else no argument."""
     return [PointerValue(None)] if function.parameters and function.parameters[0][0] == "this" else []
 
 
 def _check_call(frame: CallFrame, mask: LaneMask, function: ir.Function, position: SourcePosition) -> None:
-    """Raise LaunchError for a call of `function` from a frame that is as deep as one may be, or has had its time."""
+    """Raise LaunchError if a call of `function` exceeds the maximum depth or the time limit."""
     if frame.depth >= MAXIMUM_DEPTH:
         kind = "stack-overflow"
-        levels = f"calls within calls, more than {MAXIMUM_DEPTH} levels deep"
-        what = f"Stack overflow: {levels}, that of {function.name} the last."
+        error = f"Stack overflow: {function.name} is called more than {MAXIMUM_DEPTH} levels deep."
     elif frame.batch.patience.is_over:
         kind = "endless"
-        what = f"{function.name} is still called after {frame.batch.patience.spent}: its calls do not end."
+        error = f"{function.name} is still called after {frame.batch.patience.spent}: its calls do not end."
     else:
         return
     raise LaunchError(
-        f"{position}: {what}",
+        f"{position}: {error}",
         position=position,
-        advice="Check what ends a recursion.",
+        advice="Check the condition that ends the recursion.",
         kind=kind,
         thread=frame.batch.describe(int(mask.lanes[0])),
     )

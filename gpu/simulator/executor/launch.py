@@ -1,4 +1,4 @@
-"""Launches: a grid is cut into batches of whole blocks, which run one after the other."""
+"""Launches on the lockstep executor: a grid is split into batches of blocks, which run one after the other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Argument = Array | Texture | PointerValue | np.generic | None
 
 
 class SimulatedKernel:
-    """A `__global__` function, lowered and ready to launch."""
+    """A `__global__` function that is lowered to IR and can be launched."""
 
     def __init__(self, function: ir.Function, compiler: LockstepCompiler, variables: dict[str, PointerValue]) -> None:
         self.name = function.name
@@ -46,7 +46,7 @@ class SimulatedKernel:
         self._syncs_grid = any(called.syncs_grid for called in reachable(function))
         self._syncs_cluster = any(called.syncs_cluster for called in reachable(function))
         self._has_phases = any(called.has_phases for called in reachable(function))
-        self._one_by_one = any(waits(called.body) for called in reachable(function))
+        self._waits_for_blocks = any(waits(called.body) for called in reachable(function))
 
     @property
     def function(self) -> ir.Function:
@@ -55,7 +55,7 @@ class SimulatedKernel:
 
     @property
     def variables(self) -> dict[str, tuple[str, Array]]:
-        """The state space and the bytes of each variable of the module: "constant" or "global"."""
+        """The space ("constant" or "global") and the bytes of each variable of the module, by name."""
         memories = {name: address.memory for name, address in self._variables.items()}
         return {name: (each.space, each.data) for name, each in memories.items() if isinstance(each, FlatMemory)}
 
@@ -67,20 +67,20 @@ class SimulatedKernel:
     @property
     def shared_shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each `__shared__` array of known size, by name."""
-        found = (shared for function in reachable(self._function) for shared in function.shared)
-        return {shared.name: shared.shape for shared in found if shared.shape}
+        arrays = (shared for function in reachable(self._function) for shared in function.shared)
+        return {shared.name: shared.shape for shared in arrays if shared.shape}
 
     @cached_property
     def _static_bytes(self) -> int:
-        """What the `__shared__` arrays of known size take up."""
+        """The size of all `__shared__` arrays of known size."""
         return sum(shared.size for function in reachable(self._function) for shared in function.shared)
 
     def executed_by(self, compiler: LockstepCompiler) -> SimulatedKernel:
-        """Return the same kernel, run by another executor."""
+        """Return the same kernel, compiled by another compiler."""
         return SimulatedKernel(self._function, compiler, self._variables)
 
     def in_clusters(self, cluster: tuple[int, int, int]) -> SimulatedKernel:
-        """Return the same kernel, whose blocks are in clusters of so many along x, y and z."""
+        """Return the same kernel with clusters of `cluster` blocks along x, y and z."""
         function = dataclasses.replace(self._function, cluster=cluster)
         return SimulatedKernel(function, self._compiler, self._variables)
 
@@ -106,35 +106,33 @@ class SimulatedKernel:
         grid, block : sequence of int
             Extents in x, y and z.
         arguments : sequence
-            For a pointer the one-dimensional uint8 array that is its memory, a texture, a pointer's value, or None; for
-            a scalar a NumPy scalar.
+            For a pointer: the one-dimensional uint8 array that is its memory, a texture, a pointer, or None for null;
+            for a scalar: a NumPy scalar.
         shared_bytes : int
             The size of the extern __shared__ array.
         on_progress : callable
-            Called with the fraction of the grid that is done.
+            Called with the finished fraction of the grid.
         observers : sequence of Observer
-            What watches the launch.
+            The observers to notify.
         on_print : callable or None
             Called with thread and text of each `printf`, block after block; None writes them to standard output.
         max_rounds : int or None
-            How often the loops of a batch (or of a warp, where warps are shuffled) may go round, all of them together,
-            before they are taken for endless; None for `children.MAXIMUM_ROUNDS`. Those of the kernels that a launch
-            launches count together.
+            The loop-iteration limit of a batch (or of a warp, in shuffled schedules), for all of its loops together;
+            None for `children.MAXIMUM_ROUNDS`. The loops of all child launches count together.
         max_seconds : float or None
-            How long the blocks of a batch may compute before they are taken for endless; all of a launch may take
-            `patience.WHOLE_LAUNCH` times as long. None for any time.
+            The time limit of a batch in seconds of processor time; that of the whole launch is
+            `patience.WHOLE_LAUNCH` times as long. None for no limit.
         schedule : str or Chooser
-            One of `gpu.schedules.NAMES`; or what decides which warp goes on.
+            One of `gpu.schedules.NAMES`, or a chooser of the next warp.
         blocks : range or None
-            The blocks of the grid that run, as if those before them had run and those after them were to; None for all.
-            Where a grid has barriers of its own, all run.
+            The blocks to run, by number; None for all. A grid with grid barriers runs in full.
 
         Raises
         ------
         InputError
-            There is no such schedule.
+            The schedule is unknown.
         LaunchError
-            For a launch that no GPU takes, and for what the kernel does wrong, with its line, thread and block.
+            The launch exceeds the limits of a GPU, or the kernel has an error; with its line, thread and block.
         """
         self.check(grid, block, shared_bytes)
         values = self._bind(arguments)
@@ -166,8 +164,8 @@ class SimulatedKernel:
                 self._run(grid, block, values, shared_bytes, tree, 0, on_progress, blocks)
         except RecursionError:
             raise LaunchError(
-                f"{self.name}: its functions call themselves within expressions that are nested too deep.",
-                advice="Divide the expressions.",
+                f"{self.name}: recursive calls within deeply nested expressions exceed the simulator's stack.",
+                advice="Split the expressions into several statements.",
             ) from None
         finally:
             if complaint := tree.print_buffer.complaint:
@@ -184,7 +182,7 @@ class SimulatedKernel:
         on_progress: Callable[[float], None] = lambda fraction: None,
         blocks: range | None = None,
     ) -> None:
-        """Run a grid that is `depth` launches away from the host, or blocks of it, and what it launches."""
+        """Run a grid of launch depth `depth`, or some blocks of it, and its child launches."""
         count = grid[0] * grid[1] * grid[2]
         geometries: dict[int, Geometry] = {}
         children: list[ChildLaunch] = []
@@ -193,12 +191,14 @@ class SimulatedKernel:
             observer.launch_begins(self.name, grid, block)
         order = tree.order
         if self._has_phases and order.chooser is None:
-            # Who waits for others of the block needs them to go on meanwhile.
+            # Warps that wait at an mbarrier need the other warps of the block to continue.
             order = Order(InTurn())
-        lanes, chosen = self._batch_lanes(order), range(count) if blocks is None else blocks
+        lanes, selected = self._batch_lanes(order), range(count) if blocks is None else blocks
         cluster = self._function.cluster or (1, 1, 1)
         batches = (
-            cut(grid, block, lanes, chosen) if prod(cluster) == 1 else cut_clusters(grid, cluster, block, lanes, chosen)
+            cut(grid, block, lanes, selected)
+            if prod(cluster) == 1
+            else cut_clusters(grid, cluster, block, lanes, selected)
         )
         for first, together in [(0, count)] if self._syncs_grid else batches:
             if together not in geometries:
@@ -233,10 +233,10 @@ class SimulatedKernel:
         tree.run(children, depth + 1)
 
     def _batch_lanes(self, order: Order) -> int:
-        """Return how many lanes a batch has. One of a single block finds those that it waits for finished."""
+        """Return the number of lanes per batch. Blocks that wait for earlier blocks run one per batch."""
         if order.chooser is not None:
             return order.batch_lanes
-        return 1 if self._one_by_one else BATCH_LANES
+        return 1 if self._waits_for_blocks else BATCH_LANES
 
     def _enter(self, batch: RunningBatch, values: Sequence[Any], mask: LaneMask) -> LaneMask | None:
         return self._compiler.function(self._function).launch(batch, values, self._variables, mask)
@@ -248,7 +248,7 @@ class SimulatedKernel:
         shared_bytes: int,
         arguments: Sequence[Argument] | None = None,
     ) -> None:
-        """Raise LaunchError for a launch that no GPU takes, and for arguments that do not fit the parameters."""
+        """Raise LaunchError if the launch exceeds the limits of a GPU or its arguments do not match the parameters."""
         if arguments is not None:
             self._bind(arguments)
         if obstacle := LIMITS.obstacle(grid, block):
@@ -258,8 +258,8 @@ class SimulatedKernel:
         threads = prod(grid) * prod(block)
         if self._syncs_grid and threads > LIMITS.resident_threads:
             raise LaunchError(
-                f"{self.name}: a grid of {threads} threads, which has a barrier of its own; at most "
-                f"{LIMITS.resident_threads} threads are on the device together."
+                f"{self.name}: a grid with grid barriers has {threads} threads; at most "
+                f"{LIMITS.resident_threads} threads can be resident."
             )
         static = self._static_bytes
         if shared_bytes < 0:
@@ -267,7 +267,7 @@ class SimulatedKernel:
         if static + shared_bytes > LIMITS.shared_bytes:
             raise LaunchError(
                 f"{self.name}: a block needs {static + shared_bytes} bytes of shared memory; "
-                f"{LIMITS.shared_bytes} are there."
+                f"{LIMITS.shared_bytes} are available."
             )
 
     def _bind(self, arguments: Sequence[Argument]) -> list[Any]:

@@ -1,8 +1,8 @@
 """The lockstep executor: each statement runs in all lanes of a batch at once, as NumPy operations under a mask.
 
-A kernel is compiled to closures once. A value is one NumPy scalar where all lanes agree, which loop counters and
-constants do, or an array of one value a lane. A statement takes the mask of the lanes that run it and returns the mask
-of those that go on to the next one; lanes that break, continue or return wait in the frame.
+A kernel is compiled to closures once. A value is one NumPy scalar if all lanes agree, as for constants and most loop
+counters, or an array with one value per lane. The closure of a statement takes the mask of the lanes that run it and
+returns the mask of those that continue with the next; the frame records lanes that break, continue or return.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from gpu.simulator.executor.values import PLAIN, PlainValues, store
 from gpu.simulator.executor.work import OperationCounter
 from gpu.simulator.types import Scalar, leaves
 
-_ROUNDS_BETWEEN_LOOKS = 4
-"""Rounds of loops between two looks at the clock, so that those cost nothing."""
+_ITERATIONS_PER_TEST = 4
+"""Loop iterations between two tests of the time limit, which keep their cost negligible."""
 
 
 class CompiledFunction:
-    """A kernel or `__device__` function, ready to run."""
+    """A kernel or `__device__` function, compiled to closures at its first call."""
 
     def __init__(self, function: ir.Function, compiler: LockstepCompiler) -> None:
         self.function = function
@@ -49,7 +49,7 @@ class CompiledFunction:
     def launch(
         self, batch: RunningBatch, arguments: Sequence[Any], variables: dict[str, PointerValue], mask: LaneMask
     ) -> LaneMask | None:
-        """Run a kernel in some lanes of a batch, and return those that come to its end without a return."""
+        """Run a kernel in lanes of a batch, and return those that reach its end without a return statement."""
         values = self._values.launched(self.function, arguments, variables)
         return self._run(CallFrame(batch, self.function.slots, None, variables, 0), mask, values)
 
@@ -65,7 +65,7 @@ class CompiledFunction:
 
 
 class LockstepCompiler:
-    """Compiles statements over an algebra of values: a kernel and all that it calls, each when it is first called."""
+    """Compiles statements over an algebra of values; each function is compiled at its first call."""
 
     def __init__(self, values: PlainValues = PLAIN) -> None:
         self.values = values
@@ -75,18 +75,18 @@ class LockstepCompiler:
         self._value, self._bare = compiler.expression, compiler.bare.expression
 
     def function(self, function: ir.Function) -> CompiledFunction:
-        """Return a function, ready to be called."""
+        """Return the compiled form of a function."""
         if id(function) not in self._functions:
             self._functions[id(function)] = CompiledFunction(function, self)
         return self._functions[id(function)]
 
     def body(self, function: ir.Function) -> Executable:
-        """Return the step of a function's body."""
+        """Compile the body of a function."""
         self._work.enter(function)
         return self.values.body(function, self.statement(function.body))
 
     def statement(self, statement: ir.Statement) -> Executable:
-        """Return the step of a statement of the function whose body is being compiled."""
+        """Compile a statement of the current function."""
         match statement:
             case ir.Evaluate():
                 return self._evaluate(statement)
@@ -97,7 +97,7 @@ class LockstepCompiler:
             case ir.Switch():
                 return self._switch(statement)
             case ir.Block(statements):
-                inside = _in_order([self.statement(inner) for inner in statements])
+                inside = _sequence([self.statement(inner) for inner in statements])
                 declared = list(_declared(statement)) if statement.scope else []
                 return self._scope(inside, declared) if declared else inside
             case ir.If():
@@ -174,10 +174,10 @@ class LockstepCompiler:
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             through = inside(frame, mask)
             if frame.batch.observer is not None:
-                for each in declared:
-                    if frame.values[each.slot] is not None:
-                        memory = strip(frame.values[each.slot]).memory
-                        frame.batch.observer.local_ends(frame.batch, memory, each.position, mask)
+                for variable in declared:
+                    if frame.values[variable.slot] is not None:
+                        memory = strip(frame.values[variable.slot]).memory
+                        frame.batch.observer.local_ends(frame.batch, memory, variable.position, mask)
             return through
 
         return step
@@ -195,12 +195,12 @@ class LockstepCompiler:
             frame.batch.begin(issued, mask)
             returned, continued = frame.returned, frame.continued
             frame.continued = None
-            decided = value(frame, mask)
+            selector = value(frame, mask)
             live: LaneMask | None = None
             for values, is_default, run in sections:
-                enters = _is_one_of(decided, values)
+                enters = _is_one_of(selector, values)
                 if is_default:
-                    enters = enters | ~_is_one_of(decided, cases)
+                    enters = enters | ~_is_one_of(selector, cases)
                 live = union(live, mask.split(enters)[0])
                 if live is not None:
                     live = run(frame, live)
@@ -225,7 +225,7 @@ class LockstepCompiler:
             left = then(frame, true) if true is not None else None
             right = orelse(frame, false) if orelse is not None and false is not None else false
             if left is true and right is false:
-                return mask  # nobody was lost: the same mask, so that what it owns is known to be its own
+                return mask  # no lane was lost; the identical mask object lets assignments skip the merge
             return union(left, right)
 
         return step
@@ -239,10 +239,10 @@ class LockstepCompiler:
 
         def test(frame: CallFrame, live: LaneMask) -> LaneMask | None:
             frame.batch.begin(issued, live)
-            stays, _ = live.split(condition(frame, live))  # type: ignore[misc]
+            remaining, _ = live.split(condition(frame, live))  # type: ignore[misc]
             if frame.batch.observer is not None:
-                frame.batch.observer.branch(frame.batch, position, live, stays)
-            return stays
+                frame.batch.observer.branch(frame.batch, position, live, remaining)
+            return remaining
 
         def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
             returned, outer = frame.returned, frame.continued
@@ -255,16 +255,16 @@ class LockstepCompiler:
                     if live is None:
                         break
                 tests = True
-                live = _next_round(frame, body(frame, live), live)
+                live = _next_iteration(frame, body(frame, live), live)
                 if live is not None and advance is not None:
                     if frame.batch.observer is not None:
                         frame.batch.observer.advance(frame.batch, statement, live)
                     advance(frame, live)
                 frame.batch.rounds += 1
                 if frame.batch.rounds > frame.batch.max_rounds:
-                    raise _endless(frame, live or mask, position, f"{frame.batch.max_rounds} rounds")
-                if not frame.batch.rounds % _ROUNDS_BETWEEN_LOOKS and frame.batch.patience.is_over:
-                    raise _endless(frame, live or mask, position, frame.batch.patience.spent)
+                    raise _endless_error(frame, live or mask, position, f"{frame.batch.max_rounds} iterations")
+                if not frame.batch.rounds % _ITERATIONS_PER_TEST and frame.batch.patience.is_over:
+                    raise _endless_error(frame, live or mask, position, frame.batch.patience.spent)
             frame.continued = outer
             return mask if frame.returned is returned else mask.without(frame.returned)
 
@@ -288,7 +288,7 @@ class LockstepCompiler:
 
 
 def shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValue:
-    """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel are one and the same."""
+    """Return a batch's memory for a `__shared__` variable. All extern arrays of a kernel share one memory."""
     key = "extern" if shared.dynamic else shared
     if key not in batch.shared:
         size = batch.shared_bytes if shared.dynamic else shared.size
@@ -300,14 +300,30 @@ def shared_memory(batch: RunningBatch, shared: ir.SharedVariable) -> PointerValu
 def local_memory(
     batch: RunningBatch, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool
 ) -> LocalMemory:
-    """Return new memory for a variable of each thread's own that some lanes declare."""
+    """Return local memory for a variable that lanes declare.
+
+    Parameters
+    ----------
+    batch : RunningBatch
+        The batch of the lanes.
+    declaration : object
+        Identifies the declaration in the source.
+    name : str
+        The variable's name.
+    size : int
+        Bytes per lane.
+    zeroed : bool
+        Whether the memory starts with zeros.
+    punned : bool
+        Whether elements may be read in another size than they were written in.
+    """
     if batch.scheduler is not None:
         return batch.scheduler.local_memory(declaration, name, size, zeroed=zeroed, punned=punned)
     return LocalMemory(name, size, batch.geometry.lanes, zeroed=zeroed, punned=punned)
 
 
 def _declared(statement: ir.Statement) -> Iterator[ir.DeclareMemory]:
-    """Yield the variables in memory that a scope declares, those of scopes inside of it left out."""
+    """Yield the variables in memory that a scope declares, except those of nested scopes."""
     match statement:
         case ir.DeclareMemory():
             yield statement
@@ -324,14 +340,14 @@ def _is_one_of(value: Any, cases: Sequence[int]) -> Any:
     return np.isin(value, cases) if isinstance(value, np.ndarray) else np.bool_(int(value) in cases)
 
 
-def _next_round(frame: CallFrame, through: LaneMask | None, before: LaneMask) -> LaneMask | None:
-    """Return the lanes that start another round: those that came through the body, and those that continued."""
+def _next_iteration(frame: CallFrame, through: LaneMask | None, before: LaneMask) -> LaneMask | None:
+    """Return the lanes that start another iteration: those that reached the end of the body or continued."""
     live = union(through, frame.continued)
     frame.continued = None
     return before if live is not None and live.count == before.count else live
 
 
-def _in_order(steps: list[Executable]) -> Executable:
+def _sequence(steps: list[Executable]) -> Executable:
     def step(frame: CallFrame, mask: LaneMask) -> LaneMask | None:
         live: LaneMask | None = mask
         for run in steps:
@@ -344,19 +360,19 @@ def _in_order(steps: list[Executable]) -> Executable:
 
 
 def _break(frame: CallFrame, mask: LaneMask) -> None:
-    """Leave the loop: its lanes come back when it ends."""
+    """Remove the lanes from the loop; they become active again after it."""
 
 
 def _continue(frame: CallFrame, mask: LaneMask) -> None:
     frame.continued = union(frame.continued, mask)
 
 
-def _endless(frame: CallFrame, mask: LaneMask, position: SourcePosition, so_long: str) -> LaunchError:
+def _endless_error(frame: CallFrame, mask: LaneMask, position: SourcePosition, duration: str) -> LaunchError:
     return LaunchError(
         f"{position}: this loop does not end: {frame.batch.describe(int(mask.lanes[0]))} is still in it after "
-        f"{so_long}.",
+        f"{duration}.",
         position=position,
-        advice="Check what ends the loop.",
+        advice="Check the condition that ends the loop.",
         kind="endless",
         thread=frame.batch.describe(int(mask.lanes[0])),
     )

@@ -1,4 +1,4 @@
-"""Sets of lanes: those that are active."""
+"""Masks of active lanes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = npt.NDArray[Any]
 
 
 class LaneMask:
-    """The active lanes, at least one. The same set is often the same object, and `is` then tells so at no cost."""
+    """The set of active lanes, which is not empty. Equal sets are often one object, so `is` detects equality fast."""
 
     __slots__ = ("_lanes", "bits", "count", "full")
 
@@ -29,7 +29,7 @@ class LaneMask:
         return self._lanes
 
     def split(self, condition: Any) -> tuple[LaneMask | None, LaneMask | None]:
-        """Return the lanes where the condition (one bool, or one a lane) holds, and those where it does not."""
+        """Return the lanes where a condition (one bool, or one per lane) is true, and those where it is false."""
         if not isinstance(condition, np.ndarray):
             return (self, None) if condition else (None, self)
         true = condition if self.full else condition & self.bits
@@ -41,12 +41,12 @@ class LaneMask:
         return LaneMask(true, count), LaneMask(true ^ self.bits, self.count - count)
 
     def without(self, gone: LaneMask | None) -> LaneMask | None:
-        """Return the lanes that are not in `gone`."""
+        """Return the lanes that are not in `gone`, or None if there are none."""
         return self if gone is None else self.split(~gone.bits)[0]
 
 
 def union(first: LaneMask | None, second: LaneMask | None) -> LaneMask | None:
-    """Return the lanes of two masks that share none."""
+    """Return the union of two disjoint masks."""
     if first is None or second is None:
         return first or second
     return LaneMask(first.bits | second.bits, first.count + second.count)

@@ -1,4 +1,4 @@
-"""The memories of a device, and every access to them: checked, so that nothing outside an array is ever touched."""
+"""Device memories. Every access is checked, so that nothing outside an array is ever accessed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from gpu.simulator.executor.masks import LaneMask
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
-# What nobody has written yet: NaN as a float, -1 as an integer, so that a kernel that reads it shows it.
+# The byte that fills uninitialized memory: NaN as a float, -1 as an integer, so that reads of it are noticeable.
 POISON = 0xFF
 
 
 @dataclass(frozen=True)
 class AccessSite:
-    """Where in the source an access stands, and what it does: "read", "write" or "atomic".
+    """The source position of an access, and its action: "read", "write" or "atomic".
 
-    It may be `volatile`, or that of a whole `vector` type at once, of a `sum` by a product that goes on, or of a copy
-    in `bulk`.
+    An access may be `volatile`, of a whole `vector` type, to a `sum` of an asynchronous matrix product, or by a `bulk`
+    copy.
     """
 
     position: SourcePosition
@@ -38,7 +38,7 @@ class AccessSite:
 
 
 class DeviceMemory(Protocol):
-    """Elements that lanes read and write; `element` is an index in elements of `dtype`, one for all or one a lane."""
+    """Memory that lanes read and write; `element` is an index in elements of `dtype`, one for all or one per lane."""
 
     name: str
     space: str
@@ -63,9 +63,9 @@ class DeviceMemory(Protocol):
 
 
 class FlatMemory:
-    """A memory that is one array of bytes; the base of those of the grid (global, constant) and of blocks (shared).
+    """Memory backed by one array of bytes: global or constant memory, and the base class of shared memory.
 
-    `element_bytes` is the size of an element as the source declares it; 0 where that is not known.
+    `element_bytes` is the size of an element as declared in the source, or 0 if it is unknown.
     """
 
     def __init__(self, name: str, space: str, data: Array, *, writable: bool = True, element_bytes: int = 0) -> None:
@@ -77,28 +77,28 @@ class FlatMemory:
         self._views: dict[DType, Array] = {}
 
     def view(self, dtype: DType) -> Array:
-        """Return all whole elements of a type."""
+        """Return the bytes as elements of a type; a partial element at the end is left out."""
         if dtype not in self._views:
-            whole = self.data.size // dtype.itemsize * dtype.itemsize
-            self._views[dtype] = self.data[:whole].view(dtype)
+            size = self.data.size // dtype.itemsize * dtype.itemsize
+            self._views[dtype] = self.data[:size].view(dtype)
         return self._views[dtype]
 
     def rest_on(self, data: Array) -> None:
-        """Let the bytes be those of another array."""
+        """Replace the backing array."""
         self.data = data
         self._views.clear()
 
     def declared_element(self, element: int, size: int) -> int:
-        """Return an index in elements of `size` bytes as one in elements as they are declared, such as float3."""
+        """Convert an index in elements of `size` bytes to one in elements of the declared type, such as float3."""
         return element * size // self.element_bytes if self.element_bytes > size else element
 
     def place(self, element: int, size: int) -> str:
-        """Return where an access of `size` bytes is, in words; of a part of an element also which part."""
-        whole = self.declared_element(element, size)
+        """Return a description of the location of an access of `size` bytes, with the bytes of a partial element."""
+        declared = self.declared_element(element, size)
         if self.element_bytes <= size:
-            return f"element {whole} of {self.name}"
-        first = element * size - whole * self.element_bytes
-        return f"element {whole} of {self.name} (bytes {first} to {first + size - 1} of its {self.element_bytes})"
+            return f"element {declared} of {self.name}"
+        first = element * size - declared * self.element_bytes
+        return f"element {declared} of {self.name} (bytes {first} to {first + size - 1} of its {self.element_bytes})"
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         view = self.view(dtype)
@@ -106,7 +106,7 @@ class FlatMemory:
             index = self._checked(batch, element, dtype, None, site)
             return view[index] if isinstance(index, int) else view.take(index)
         if 2 * mask.count >= element.size:
-            # Most lanes are active: let the others read element 0, which is there because an active lane reads here.
+            # Most lanes are active: the others read element 0, which exists because an active lane reads this memory.
             index = self._checked(batch, element * mask.bits, dtype, None, site)
             return view.take(index)
         values = np.zeros(element.size, dtype)
@@ -118,10 +118,10 @@ class FlatMemory:
     ) -> None:
         self._refuse_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._checked(batch, _of_lanes(element, lanes), dtype, lanes, site)
-        value = _of_lanes(value, lanes)
+        index = self._checked(batch, _select_lanes(element, lanes), dtype, lanes, site)
+        value = _select_lanes(value, lanes)
         if isinstance(index, int) and isinstance(value, np.ndarray):
-            value = value[-1]  # all lanes write one element: the last one stays
+            value = value[-1]  # all lanes write one element: the last value remains
         self.view(dtype)[index] = value
 
     def atomic(
@@ -137,10 +137,10 @@ class FlatMemory:
     ) -> Any:
         self._refuse_read_only(batch, mask, site)
         lanes = None if mask.full else mask.lanes
-        index = self._checked(batch, _of_lanes(element, lanes), dtype, lanes, site)
+        index = self._checked(batch, _select_lanes(element, lanes), dtype, lanes, site)
         if isinstance(index, int):
             index = np.full(mask.count, index)
-        old = apply_atomics(self.view(dtype), index, op, [_of_lanes(value, lanes) for value in values], used)
+        old = apply_atomics(self.view(dtype), index, op, [_select_lanes(value, lanes) for value in values], used)
         if old is None or lanes is None:
             return old
         spread = np.zeros(mask.bits.size, dtype)
@@ -148,7 +148,7 @@ class FlatMemory:
         return spread
 
     def _checked(self, batch: BlockBatch, element: Any, dtype: DType, lanes: Array | None, site: AccessSite) -> Any:
-        """Return indices into the view, after making sure that all lie inside."""
+        """Return indices into the view; raise an error if one is out of bounds."""
         size = self.view(dtype).size
         if isinstance(element, int):
             if not 0 <= element < size:
@@ -161,7 +161,7 @@ class FlatMemory:
         if not self._writable:
             raise LaunchError(
                 f"{site.position}: {batch.describe(int(mask.lanes[0]))} writes to {self.name} in __constant__ memory, "
-                "which a kernel cannot change.",
+                "which is read-only in a kernel.",
                 position=site.position,
                 kind="other",
                 thread=batch.describe(int(mask.lanes[0])),
@@ -171,13 +171,13 @@ class FlatMemory:
         self, batch: BlockBatch, element: Any, size: int, dtype: DType, lanes: Array | None, site: AccessSite
     ) -> NoReturn:
         elements = np.atleast_1d(element)
-        worst = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
-        lane = worst if lanes is None else int(lanes[worst])
+        outside = int(np.flatnonzero((elements < 0) | (elements >= size))[0])
+        lane = outside if lanes is None else int(lanes[outside])
         if not isinstance(element, np.ndarray) and lanes is None:
             lane = 0
         raise LaunchError(
             f"{site.position}: Invalid __{self.space}__ {site.action} of size {dtype.itemsize} bytes by "
-            f"{batch.describe(lane)}: element {self.declared_element(int(elements[worst]), dtype.itemsize)} of "
+            f"{batch.describe(lane)}: element {self.declared_element(int(elements[outside]), dtype.itemsize)} of "
             f"{self.name}, which has {self.declared_element(size, dtype.itemsize)}.",
             position=site.position,
             advice="Compare the index with the array's size before the access.",
@@ -187,7 +187,7 @@ class FlatMemory:
 
 
 class SharedMemory(FlatMemory):
-    """A `__shared__` variable: `count` bytes for each block of a batch. Elements are counted within the block."""
+    """A `__shared__` variable of all blocks of a batch. Element indices count from the beginning of a block's array."""
 
     def __init__(self, name: str, size: int, batch: BlockBatch, element_bytes: int = 0) -> None:
         self._size = size
@@ -217,24 +217,24 @@ class SharedMemory(FlatMemory):
 
     @property
     def extents(self) -> tuple[int, int]:
-        """The bytes of a block's variable, and how many lie from one block's to the next one's."""
+        """The size of a block's variable, and the distance between those of consecutive blocks, in bytes."""
         return self._size, self._stride
 
     def place(self, element: int, size: int) -> str:
-        """Return where an access is, counted within the block that it leads to."""
+        """Return a description of the location of an access, with the element's index within its block."""
         return super().place(element % (self._stride // size), size)
 
     def of_rank(self, batch: BlockBatch, rank: int) -> ClusterMemory:
-        """Return the same variable of the block of a rank in each cluster."""
+        """Return the variable of the block with a rank in each cluster."""
         if rank not in self._of_rank:
             self._of_rank[rank] = ClusterMemory(self, batch, rank)
         return self._of_rank[rank]
 
 
 class ClusterMemory(SharedMemory):
-    """A `__shared__` variable of the block of one rank in each lane's cluster.
+    """A `__shared__` variable of the block with a given rank in each lane's cluster.
 
-    Elements are counted as those of the lane's own block: another block's lie so many blocks further on.
+    Element indices are relative to the lane's own block; those of another block are offset by the blocks in between.
     """
 
     def __init__(self, own: SharedMemory, batch: BlockBatch, rank: int) -> None:
@@ -244,12 +244,12 @@ class ClusterMemory(SharedMemory):
         self.rank = rank
         blocks = batch.block_of_rank[batch.cluster_of_block, rank] - np.arange(batch.geometry.blocks)
         self.moved = np.repeat(blocks, batch.geometry.lanes_per_block) * self._stride
-        """By how many bytes the elements of a lane lie further on than those of its own block."""
+        """For each lane, the offset in bytes of the variable from that of the lane's own block."""
         self._flat = batch.geometry.block_of_lane * self._stride
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
         values = np.zeros(mask.bits.size, dtype)
-        index = self._checked(batch, _of_lanes(element, mask.lanes), dtype, mask.lanes, site)
+        index = self._checked(batch, _select_lanes(element, mask.lanes), dtype, mask.lanes, site)
         values[mask.lanes] = self.view(dtype).take(index)
         return values
 
@@ -263,17 +263,17 @@ class ClusterMemory(SharedMemory):
 
 
 def accessed(memory: DeviceMemory) -> DeviceMemory:
-    """Return the memory that an access to one is told of: of another block's variable, that of all blocks."""
+    """Return the memory that observers see for an access: for another block's variable, that of all blocks."""
     return memory.own if isinstance(memory, ClusterMemory) else memory
 
 
 class LocalMemory:
-    """Memory of each lane's own: `size` bytes, kept as a GPU keeps it, lane beside lane.
+    """Local memory: `size` bytes per lane, interleaved by lane as on a GPU.
 
-    The element of `s` bytes at offset `o` of all lanes lies in the bytes from `o * lanes` on, so that one index for all
-    lanes is a row. That holds as long as every element is read in the size that it was written in; the bytes of
-    memory that is `punned` lie lane after lane instead, and may be read in any size. Memory of elements of one size is
-    laid so when it is first read in another, unless it is recorded: then it stays as it is.
+    The elements of `s` bytes at offset `o` of all lanes are stored consecutively from byte `o * lanes`, so that an
+    index shared by all lanes addresses a row. This layout requires that elements are read in the size in which they
+    were written. In `punned` memory the bytes of a lane are consecutive instead, so elements may have any size. Memory
+    with elements of one size is converted to that layout at the first read in another size, unless it is recorded.
     """
 
     def __init__(self, name: str, size: int, lanes: int, *, zeroed: bool = False, punned: bool = False) -> None:
@@ -290,16 +290,16 @@ class LocalMemory:
 
     @property
     def bytes(self) -> int:
-        """What all lanes have of it."""
+        """The size for all lanes together, in bytes."""
         return self._data.size
 
     def load(self, batch: BlockBatch, element: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
-        if self._sizes and dtype.itemsize not in self._sizes and not self.punned and not self._laid_anew():
+        if self._sizes and dtype.itemsize not in self._sizes and not self.punned and not self._convert_layout():
             raise LaunchError(
-                f"{site.position}: {self.name} was written in elements of another size than the {dtype.itemsize} "
-                "bytes that are read here, which the simulator does not support in a thread's own memory.",
+                f"{site.position}: {self.name} is read in elements of {dtype.itemsize} bytes but was written in "
+                "another size, which the simulator does not support in local memory.",
                 position=site.position,
-                advice="Read the elements that were written and combine them, or use __float_as_int and the like.",
+                advice="Read elements of the written size and combine them, or use functions such as __float_as_int.",
             )
         self._check(batch, element, dtype, mask, site)
         view = self._data.view(dtype) if self._data.size else self._data
@@ -323,12 +323,12 @@ class LocalMemory:
         self._sizes.add(dtype.itemsize)
         view = self._data.view(dtype)
         if self.punned:
-            view[self._punned_index(element, dtype, mask)] = _of_lanes(value, mask.lanes)
+            view[self._punned_index(element, dtype, mask)] = _select_lanes(value, mask.lanes)
         elif mask.full and isinstance(element, int):
             view[element * self._lanes : (element + 1) * self._lanes] = value
         else:
-            index = _of_lanes(element, mask.lanes)
-            view[np.asarray(index, np.intp) * self._lanes + mask.lanes] = _of_lanes(value, mask.lanes)
+            index = _select_lanes(element, mask.lanes)
+            view[np.asarray(index, np.intp) * self._lanes + mask.lanes] = _select_lanes(value, mask.lanes)
 
     def atomic(
         self,
@@ -342,14 +342,14 @@ class LocalMemory:
         used: bool,
     ) -> Any:
         raise LaunchError(
-            f"{site.position}: an atomic on {self.name}, which is each thread's own.",
+            f"{site.position}: atomic operation on {self.name}, which is in local memory.",
             position=site.position,
             kind="other",
             thread=batch.describe(int(mask.lanes[0])),
         )
 
-    def _laid_anew(self) -> bool:
-        """Lay the bytes lane after lane, if that can be; return whether they are."""
+    def _convert_layout(self) -> bool:
+        """Convert to the layout with consecutive bytes per lane if possible; return whether it succeeded."""
         if self.recorded or len(self._sizes) != 1:
             return False
         (size,) = self._sizes
@@ -362,7 +362,7 @@ class LocalMemory:
 
     def _punned_index(self, element: Any, dtype: DType, mask: LaneMask) -> Array:
         index: Array = mask.lanes * (self.stride // dtype.itemsize) + np.asarray(
-            _of_lanes(element, mask.lanes), np.intp
+            _select_lanes(element, mask.lanes), np.intp
         )
         return index
 
@@ -388,8 +388,8 @@ class LocalMemory:
         )
 
 
-def _of_lanes(value: Any, lanes: Array | None) -> Any:
-    """Return a value's part for some lanes."""
+def _select_lanes(value: Any, lanes: Array | None) -> Any:
+    """Return the elements of a value for some lanes."""
     return value.take(lanes) if lanes is not None and isinstance(value, np.ndarray) else value
 
 
@@ -397,6 +397,6 @@ _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def _check_range(element: Array, size: int, fail: Callable[[], NoReturn]) -> None:
-    """One pass does for both ends: as an unsigned number, a negative index is a very large one."""
+    """Call `fail` if an index is out of range. Compared as unsigned numbers, negative indices are large."""
     if element.size and element.view(_UNSIGNED[element.dtype.itemsize]).max() >= size:
         fail()

@@ -1,4 +1,4 @@
-"""What an observer of a launch sees: the one interface that tracing, counting and checking build on."""
+"""The observer interface of the lockstep executor, used by the recorder, the counters and the checkers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class IssuedStep:
     Parameters
     ----------
     position : SourcePosition
+        The position of the statement.
     kind : str
         "evaluate", "declare", "if", "loop", "switch", "return" or "barrier".
     operations : int
-        The operations on data that every lane does in it, as `gpu.simulator.executor.work` defines them.
+        The number of operations on data per lane, as `gpu.simulator.executor.work` defines them.
     executed : Statement, Expression or None
-        The statement, or the expression that is the step of a `for`; None at a barrier.
+        The statement, or the step expression of a `for`; None at a barrier.
     """
 
     position: SourcePosition
@@ -42,29 +43,29 @@ class IssuedStep:
 
 @dataclass(frozen=True)
 class Access:
-    """One access to memory by the lanes of a mask, which has happened.
+    """A completed memory access by the lanes of a mask.
 
     Parameters
     ----------
     site : AccessSite
-        Where in the source, and "read", "write" or "atomic".
+        The source position, and "read", "write" or "atomic".
     memory : DeviceMemory
-        What is accessed: its `space` is "global", "constant", "shared" or "local".
+        The accessed memory: its `space` is "global", "constant", "shared" or "local".
     element : int or array
-        The index in elements of `size` bytes, one for all lanes, or one a lane of the batch. In shared memory it counts
-        from the beginning of the block's array.
+        The index in elements of `size` bytes, one for all lanes, or one per lane of the batch. In shared memory it
+        counts from the beginning of the block's array.
     size : int
-        Bytes of one lane's access.
+        Bytes per lane.
     mask : LaneMask
-        The lanes that take part.
+        The lanes that access memory.
     values : scalar, array or tuple
-        What was read or written, one for all lanes or one a lane; of a struct, one for each leaf. Of an atomic, the
-        operand.
+        The values read or written, one for all lanes or one per lane; for a struct, one for each leaf. For an atomic
+        operation, the operand.
     used : bool
-        Of an atomic, whether the lanes want to know what was there before.
+        For an atomic operation, whether the kernel uses its return value.
     register : bool array or None
-        Where threads keep what is in memory in registers: the lanes of the batch whose read took the value from there,
-        or whose write has stayed there; None where they keep nothing.
+        In schedules that cache values in registers: the lanes of the batch that read from a register or wrote to one.
+        None in other schedules.
     """
 
     site: AccessSite
@@ -78,7 +79,7 @@ class Access:
 
     @property
     def elements(self) -> Array:
-        """The index for each lane of `mask.lanes`, as int64."""
+        """The element index of each lane of `mask.lanes`, as int64."""
         if isinstance(self.element, np.ndarray):
             return self.element[self.mask.lanes].astype(np.int64)
         return np.full(self.mask.count, self.element, np.int64)
@@ -86,21 +87,22 @@ class Access:
 
 @dataclass(frozen=True)
 class WarpMeeting:
-    """A `__syncwarp`, or an operation by which lanes of a warp exchange values, that the lanes of a mask come to.
+    """A `__syncwarp` or an exchange of values within a warp, executed by the lanes of a mask.
 
     Parameters
     ----------
     position : SourcePosition
+        The position of the call.
     name : str
         Such as "__syncwarp" or "__shfl_down_sync".
     mask : LaneMask
-        The lanes that are here.
+        The lanes that call it.
     named : scalar or array
-        The lanes that each of them says take part: uint32, one for all lanes, or one a lane of the batch.
+        The mask argument, as uint32: one for all lanes, or one per lane of the batch.
     ended : LaneMask or None
-        The lanes whose threads have ended.
+        The lanes that have exited.
     sources : array or None
-        Of a shuffle, the number in its warp of the lane that each lane reads: shape (warps, 32).
+        For a shuffle, the lane of its warp that each lane reads: shape (warps, 32).
     """
 
     position: SourcePosition
@@ -118,14 +120,16 @@ class HeapCall:
     Parameters
     ----------
     position : SourcePosition
+        The position of the call.
     memory : DeviceMemory or None
-        What the pointer leads into; None where it is null, or no pointer at all.
+        The memory that the pointer points into; None if it is null or not a valid pointer.
     offset : int or array
-        Its offset there in bytes, one for all lanes, or one a lane of the batch; without a memory, the pointer as a
-        number.
+        The pointer's offset in that memory in bytes, one for all lanes, or one per lane of the batch; without a memory,
+        the pointer as a number.
     size : scalar, array or None
-        How many bytes were allocated; None where the pointer is freed.
+        The number of bytes allocated; None for a call of free.
     mask : LaneMask
+        The lanes that call it.
     """
 
     position: SourcePosition
@@ -136,108 +140,108 @@ class HeapCall:
 
 
 class Observer:
-    """Sees a launch as it happens. Every method may be left as it is."""
+    """Receives notifications during a launch. The methods do nothing; subclasses override those that they need."""
 
     def launch_begins(self, kernel: str, grid: Sequence[int], block: Sequence[int]) -> None:
-        """Take note of a launch."""
+        """Handle the beginning of a launch."""
 
     def batch_begins(self, batch: BlockBatch) -> None:
-        """Take note of blocks that start."""
+        """Handle the beginning of a batch of blocks."""
 
     def switch(self, batch: BlockBatch, part: int) -> None:
-        """Take note that what follows is done by a warp of the batch, or a part of one, which goes on where it was.
+        """Handle a switch to another warp of the batch, or part of a warp, which continues where it stopped.
 
-        Where all warps run in lockstep nothing is told.
+        In lockstep schedules this is never called.
         """
 
     def step(self, batch: BlockBatch, step: IssuedStep, mask: LaneMask) -> None:
-        """Take note of a statement that the lanes of `mask` are about to execute."""
+        """Handle a statement that the lanes of `mask` are about to execute."""
 
     def side(self, batch: BlockBatch, position: SourcePosition, operations: int, mask: LaneMask) -> None:
-        """Take note that the lanes of `mask` are about to execute a side of `?:`, `&&` or `||`.
+        """Handle a conditional operand of `?:`, `&&` or `||` that the lanes of `mask` are about to evaluate.
 
-        Each does so many operations on data there, which the statement's step has left out; `position` is the
-        statement's.
+        `operations` is its number of operations on data per lane, which the statement's step does not include;
+        `position` is the statement's.
         """
 
     def advance(self, batch: BlockBatch, loop: ir.Loop, mask: LaneMask) -> None:
-        """Take note that the lanes of `mask` are about to do the step of a `for`, which stands at its position."""
+        """Handle the step expression of a `for` loop that the lanes of `mask` are about to evaluate."""
 
     def branch(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask, taken: LaneMask | None) -> None:
-        """Take note that of the lanes of `mask` those of `taken` (none: None) go one way, the others the other."""
+        """Handle a branch that the lanes of `taken` take (None: no lane) and the other lanes of `mask` do not."""
 
     def access(self, batch: BlockBatch, access: Access) -> None:
-        """Take note of an access to memory."""
+        """Handle a memory access."""
 
     def written_back(self, batch: BlockBatch, step: IssuedStep, access: Access, mask: LaneMask) -> None:
-        """Take note that a write that was told of, and stayed in registers, comes to memory for some lanes."""
+        """Handle the write-back to memory of an earlier write that stayed in registers, for the lanes of `mask`."""
 
     def copying(self, batch: BlockBatch, access: Access, *, begins: bool) -> None:
-        """Take note of an asynchronous copy that lanes have started, or that arrives now.
+        """Handle the start of an asynchronous copy, or its completion if not `begins`.
 
-        `access` is what it reads or writes, without values; as an access it is told of when it arrives, after this.
+        `access` is its read or its write, without values. At completion, `access` is called afterwards as well.
         """
 
     def read_until(self, batch: BlockBatch, access: Access) -> None:
-        """Take note that a read may have been as late as now, of what was told of as an access when it began.
+        """Handle the wait for an asynchronous read, such as that of a matrix product.
 
-        So do products of tiles that lanes start, and now wait for.
+        The read was reported as an access when it started, but may have been performed as late as now.
         """
 
     def phase(self, batch: BlockBatch, phase: int, lane: int, *, passes: bool) -> None:
-        """Take note of a lane that arrives at a barrier in memory, or finds that a phase of it is over.
+        """Handle a lane that arrives at an mbarrier, or, if `passes`, finds a phase of it completed.
 
-        `phase` is the barrier's number in the batch, times two, and the phase's parity.
+        `phase` is twice the mbarrier's number in the batch plus the phase's parity.
         """
 
     def bound(self, batch: BlockBatch, access: Access) -> None:
-        """Take note of copies in bulk that are to tell a barrier in memory of their bytes: `access` reads its word."""
+        """Handle bulk copies that will signal their bytes to an mbarrier; `access` is the read of its word."""
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
-        """Take note of a barrier that the lanes of `mask`, whole blocks, have passed."""
+        """Handle a barrier that the lanes of `mask`, as whole blocks, have passed."""
 
     def cluster_arrives(self, batch: BlockBatch, mask: LaneMask) -> None:
-        """Take note of lanes that arrive at the barrier of their clusters."""
+        """Handle lanes that arrive at the cluster barrier."""
 
     def cluster_passes(self, batch: BlockBatch, mask: LaneMask) -> None:
-        """Take note of lanes that know all others of their clusters to have arrived there, or to have ended."""
+        """Handle lanes that pass the cluster barrier: all other lanes of the cluster have arrived or exited."""
 
     def fence(self, batch: BlockBatch, name: str, mask: LaneMask, named: Any = None) -> None:
-        """Take note of `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
+        """Handle `__threadfence`, `__threadfence_block`, `__threadfence_system` or `__syncwarp`.
 
-        `named` are the lanes that `__syncwarp` names: one uint32 for all threads, or one a lane; None for all lanes.
+        `named` is the mask argument of `__syncwarp`: one uint32 for all threads, or one per lane; None for all lanes.
         """
 
     def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
-        """Take note that lanes come to a `__syncwarp`, or exchange values."""
+        """Handle a `__syncwarp` or an exchange of values within warps."""
 
     def local_ends(self, batch: BlockBatch, memory: LocalMemory, declared: SourcePosition, mask: LaneMask) -> None:
-        """Take note that the lanes of `mask` leave the scope where they have declared a variable in memory."""
+        """Handle the end of the scope of a variable in local memory, in the lanes of `mask`."""
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
-        """Take note of memory that malloc has given out, or that is given back."""
+        """Handle a call of malloc or free."""
 
     def launched(self, batch: BlockBatch, child: ChildLaunch) -> None:
-        """Take note that a thread launches a kernel, which runs later."""
+        """Handle a child launch by a thread; the child runs later."""
 
     def child_begins(self, child: ChildLaunch) -> None:
-        """Take note that the launch that begins next is that of a child."""
+        """Handle the beginning of a child launch; `launch_begins` follows."""
 
     def launch_resumes(self, batch: BlockBatch) -> None:
-        """Take note that the launch of a batch goes on, and that all that came before is ordered before what follows.
+        """Handle the continuation of a batch's launch; all earlier events happen before all later ones.
 
-        The batch has waited until its children ended, or until all threads of the grid came to a barrier.
+        The batch has waited for its children, or all threads of the grid have reached a grid barrier.
         """
 
     def batch_ends(self, batch: BlockBatch) -> None:
-        """Take note of blocks that have finished."""
+        """Handle the end of a batch of blocks."""
 
     def launch_ends(self) -> None:
-        """Take note of the end, which a failed launch does not reach."""
+        """Handle the end of a launch; not called if the launch fails."""
 
 
 class Observers(Observer):
-    """Several observers as one."""
+    """An observer that forwards each notification to several others."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = tuple(observers)

@@ -1,4 +1,4 @@
-"""Pointers: a memory and an offset into it; and how they are kept in memory themselves, as 64-bit numbers."""
+"""Pointers as a memory and an offset, and their representation as 64-bit numbers when stored in memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, acces
 from gpu.simulator.executor.observe import Access
 from gpu.simulator.executor.running import RunningBatch
 
-# A pointer as a number: the memory's number above, the offset below, with room for one that points before its array.
+# A pointer as a number: the memory's number in the upper bits, the biased offset in the lower bits; the bias allows
+# pointers before the beginning of an array.
 _OFFSET_BITS = 40
 _ZERO_OFFSET = 1 << (_OFFSET_BITS - 1)
 
 _HOST_NUMBERS = 128
-"""The numbers below stand for addresses that a program on this machine's processor may have: 47 bits."""
+"""Memory numbers below this are reserved for host addresses, which have 47 bits."""
 
 _numbers = itertools.count(_HOST_NUMBERS)
 _number_of: WeakKeyDictionary[DeviceMemory, int] = WeakKeyDictionary()
@@ -29,10 +30,10 @@ _memory_of: WeakValueDictionary[int, DeviceMemory] = WeakValueDictionary()
 
 
 class PointerValue:
-    """A pointer's value: a memory, and an offset into it in bytes, one for all lanes or one a lane.
+    """A pointer: a memory, and an offset into it in bytes, one for all lanes or one per lane.
 
-    Without a memory, which null has not, the offset is the pointer as a number.
-    Where lanes point into different memories, `mixed` is True, and the offsets are pointers as numbers.
+    Without a memory, as for null, the offset is the pointer as a number.
+    If lanes point into different memories, `mixed` is True, and the offsets are pointers as numbers.
     """
 
     __slots__ = ("_held", "memory", "mixed", "offset")
@@ -48,25 +49,25 @@ class PointerValue:
         self.memory = memory
         self.offset = offset
         self.mixed = mixed
-        self._held = held  # the memories that lanes point into, which live as long as the pointer
+        self._held = held  # keeps the memories that lanes point into alive
 
     def moved(self, index: Any, size: int) -> PointerValue:
-        """Return the address `index` elements of `size` bytes further."""
+        """Return the pointer advanced by `index` elements of `size` bytes."""
         by = index.astype(np.int64) * size if isinstance(index, np.ndarray) else int(index) * size
         return PointerValue(self.memory, self.offset + by, mixed=self.mixed, held=self._held)
 
     def load(self, batch: RunningBatch, index: Any, dtype: DType, mask: LaneMask, site: AccessSite) -> Any:
-        """Return the elements that are `index` elements of `dtype` further."""
+        """Load the elements at `index`, counted in elements of `dtype` from the pointer."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is None:
-                found, register = memory.load(batch, element, dtype, mask, site), None
+                loaded, register = memory.load(batch, element, dtype, mask, site), None
             else:
-                found, register = batch.registers.load(memory, element, dtype, mask, site)
+                loaded, register = batch.registers.load(memory, element, dtype, mask, site)
             if batch.observer is not None:
-                access = Access(site, accessed(memory), element, dtype.itemsize, mask, found, register=register)
+                access = Access(site, accessed(memory), element, dtype.itemsize, mask, loaded, register=register)
                 batch.observer.access(batch, access)
-            return found
+            return loaded
         values = np.zeros(mask.bits.size, dtype)
         for address, part in self.parts(mask):
             values[part.lanes] = np.broadcast_to(address.load(batch, index, dtype, part, site), values.shape)[
@@ -77,7 +78,7 @@ class PointerValue:
     def store(
         self, batch: RunningBatch, index: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> None:
-        """Write the elements that are `index` elements of `dtype` further."""
+        """Store a value at `index`, counted in elements of `dtype` from the pointer."""
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
@@ -103,21 +104,41 @@ class PointerValue:
         site: AccessSite,
         used: bool,
     ) -> Any:
-        """Change elements atomically and return what was there, where that is used."""
+        """Execute an atomic operation on elements, and return their old values if `used`.
+
+        Parameters
+        ----------
+        batch : RunningBatch
+            The batch of the lanes.
+        index : int, array or None
+            The index of the elements, counted in elements of `dtype` from the pointer.
+        dtype : dtype
+            The type of the elements.
+        op : str
+            The operation, as for `apply_atomics`.
+        values : list
+            The operands, each one value or one per lane.
+        mask : LaneMask
+            The lanes that execute it.
+        site : AccessSite
+            The access in the source.
+        used : bool
+            Whether the kernel uses the return value.
+        """
         if not self.mixed:
             memory, element = self._element(batch, index, dtype.itemsize, mask, site)
             if batch.registers is not None:
                 batch.registers.before_atomic(memory, element, dtype, mask)
-            before = memory.atomic(batch, element, dtype, op, values, mask, site, used)
+            old = memory.atomic(batch, element, dtype, op, values, mask, site, used)
             if batch.observer is not None:
                 access = Access(site, accessed(memory), element, dtype.itemsize, mask, values[-1], used)
                 batch.observer.access(batch, access)
-            return before
+            return old
         old = np.zeros(mask.bits.size, dtype)
         for address, part in self.parts(mask):
-            found = address.atomic(batch, index, dtype, op, values, part, site, used)
-            if found is not None:
-                old[part.lanes] = found[part.lanes]
+            part_old = address.atomic(batch, index, dtype, op, values, part, site, used)
+            if part_old is not None:
+                old[part.lanes] = part_old[part.lanes]
         return old
 
     def number(self) -> Any:
@@ -134,13 +155,13 @@ class PointerValue:
         return base + self.offset if isinstance(self.offset, np.ndarray) else np.int64(base + self.offset)
 
     def of_lane(self, lane: int) -> PointerValue:
-        """Return the pointer that one lane holds."""
+        """Return the pointer of one lane."""
         if not isinstance(self.offset, np.ndarray):
             return self
         return from_number(self.offset[lane]) if self.mixed else PointerValue(self.memory, int(self.offset[lane]))
 
     def parts(self, mask: LaneMask) -> list[tuple[PointerValue, LaneMask]]:
-        """Return the memories that lanes point into, each with its lanes."""
+        """Split a mixed pointer: return one pointer for each memory, with its lanes."""
         if not self.mixed:
             return [(self, mask)]
         numbers = self.offset >> _OFFSET_BITS
@@ -155,38 +176,38 @@ class PointerValue:
     def _element(
         self, batch: RunningBatch, index: Any, size: int, mask: LaneMask, site: AccessSite
     ) -> tuple[DeviceMemory, Any]:
-        """Return the memory, and which element of `size` bytes there `index` elements further is."""
+        """Return the memory, and the index in elements of `size` bytes of the element at `index` from the pointer."""
         if self.memory is None:
-            raise self._nowhere(batch, mask, site)
+            raise self._invalid_pointer_error(batch, mask, site)
         if isinstance(self.offset, np.ndarray):
             first = self.offset // size
-            wrong, _ = mask.split(self.offset != first * size)
-            if wrong is not None:
-                raise self._misaligned(batch, int(wrong.lanes[0]), size, site)
+            misaligned, _ = mask.split(self.offset != first * size)
+            if misaligned is not None:
+                raise self._misaligned_error(batch, int(misaligned.lanes[0]), size, site)
         elif self.offset == 0:
             return self.memory, 0 if index is None else index if isinstance(index, np.ndarray) else int(index)
         else:
             first, rest = divmod(self.offset, size)
             if rest:
-                raise self._misaligned(batch, int(mask.lanes[0]), size, site)
+                raise self._misaligned_error(batch, int(mask.lanes[0]), size, site)
         if index is None:
             return self.memory, first
         return self.memory, first + (index.astype(np.int64) if isinstance(index, np.ndarray) else int(index))
 
-    def _nowhere(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> LaunchError:
+    def _invalid_pointer_error(self, batch: RunningBatch, mask: LaneMask, site: AccessSite) -> LaunchError:
         numbers = np.broadcast_to(self.offset, mask.bits.size)[mask.lanes]
-        # What lies beyond null, wherever it was moved, was once the number of a memory.
-        astray = np.flatnonzero(numbers >> _OFFSET_BITS > 0)
-        who = batch.describe(int(mask.lanes[astray[0] if astray.size else 0]))
-        to = "a pointer to a variable that is gone" if astray.size else "a null pointer"
+        # A number whose upper bits are not 0 was a pointer into a memory that no longer exists.
+        dangling = np.flatnonzero(numbers >> _OFFSET_BITS > 0)
+        thread = batch.describe(int(mask.lanes[dangling[0] if dangling.size else 0]))
+        pointer = "a pointer to a variable whose scope has ended" if dangling.size else "a null pointer"
         return LaunchError(
-            f"{site.position}: {who} follows {to} to {site.action}.",
+            f"{site.position}: Invalid {site.action} by {thread} through {pointer}.",
             position=site.position,
-            kind="use-after-scope" if astray.size else "null-pointer",
-            thread=who,
+            kind="use-after-scope" if dangling.size else "null-pointer",
+            thread=thread,
         )
 
-    def _misaligned(self, batch: RunningBatch, lane: int, size: int, site: AccessSite) -> LaunchError:
+    def _misaligned_error(self, batch: RunningBatch, lane: int, size: int, site: AccessSite) -> LaunchError:
         assert self.memory is not None
         return LaunchError(
             f"{site.position}: Invalid __{self.memory.space}__ {site.action} of size {size} bytes by "
@@ -198,14 +219,14 @@ class PointerValue:
         )
 
     def element(self, batch: RunningBatch, size: int, mask: LaneMask, site: AccessSite) -> tuple[DeviceMemory, Any]:
-        """Return the memory that is told of, and which element of `size` bytes this is the address of."""
+        """Return the memory that observers see, and the index of the pointer's element of `size` bytes in it."""
         memory, element = self._element(batch, None, size, mask, site)
         return accessed(memory), element
 
 
 @contextmanager
 def unobserved(batch: RunningBatch) -> Iterator[None]:
-    """Let no observer see what is accessed meanwhile."""
+    """Disable a batch's observer in a `with` block."""
     observer, batch.observer = batch.observer, None
     try:
         yield
@@ -214,19 +235,19 @@ def unobserved(batch: RunningBatch) -> Iterator[None]:
 
 
 def host_address(number: int) -> int:
-    """Return the address on the host whose memory, if it is `reserve`d, kernels reach by the same address."""
+    """Return the host address that belongs to a memory number, for memory that host and kernels share (`reserve`)."""
     assert 0 < number < _HOST_NUMBERS
     return (number << _OFFSET_BITS) + _ZERO_OFFSET
 
 
 def reserve(memory: DeviceMemory, number: int) -> None:
-    """Let a memory begin at `host_address(number)` for kernels too."""
+    """Make kernels address a memory at `host_address(number)`."""
     _number_of[memory] = number
     _memory_of[number] = memory
 
 
 def from_number(number: Any) -> PointerValue:
-    """Return the pointer that a 64-bit number stands for."""
+    """Convert a 64-bit number, one for all lanes or one per lane, to a pointer."""
     if not isinstance(number, np.ndarray):
         value = int(number)
         memory = _memory_of.get(value >> _OFFSET_BITS)
@@ -239,7 +260,7 @@ def from_number(number: Any) -> PointerValue:
 
 
 def merged(old: PointerValue, new: PointerValue, bits: Any) -> PointerValue:
-    """Return `new` in the lanes of `bits`, and `old` elsewhere."""
+    """Return a pointer that is `new` in the lanes of `bits`, and `old` in the others."""
     if old.memory is new.memory and not old.mixed and not new.mixed:
         return PointerValue(new.memory, np.where(bits, new.offset, old.offset))
     return from_number(np.where(bits, new.number(), old.number()))

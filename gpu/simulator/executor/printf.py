@@ -1,4 +1,4 @@
-"""`printf` as C formats it."""
+"""Device-side `printf`: C formatting and the limit of the print buffer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 _SPECIFICATION = re.compile(r"%([-+ #0]*)(\*|\d*)(\.(?:\*|\d*))?(?:hh|ll|[hlLzjt])?([diouxXeEfFgGaAcsp%])")
 
 _WIDEST = 1024
-"""Characters that a width or a precision may ask for at most."""
+"""The largest width or precision."""
 
 
 class PrintBuffer:
-    """What a launch may print: as much as CUDA's buffer of that name holds; what comes later is lost, and counted."""
+    """The space for a launch's printf output, as large as CUDA's buffer; calls that do not fit are only counted."""
 
     BYTES = 1 << 20
 
@@ -22,51 +22,51 @@ class PrintBuffer:
         self._lost = 0
 
     def takes(self) -> bool:
-        """Whether there is room for another call, which is lost where there is none."""
+        """Return whether there is room for another call; if not, count it as lost."""
         if self._left <= 0:
             self._lost += 1
         return self._left > 0
 
     def take(self, text: str) -> None:
-        """Take note of a text that is printed; an empty one needs some room too."""
+        """Subtract a printed text from the remaining space; every call takes 8 extra bytes."""
         self._left -= len(text) + 8
 
     @property
     def complaint(self) -> str:
-        """What is said of the calls that were lost, in a line; "" of none."""
+        """A line that reports the number of lost calls; "" if there are none."""
         if not self._lost:
             return ""
         calls = "1 more call" if self._lost == 1 else f"{self._lost:,} more calls"
-        return f"[{calls} of printf did not fit into the buffer of 1 MB, which CUDA has too.]\n"
+        return f"[{calls} of printf did not fit into the buffer of 1 MB, the default size in CUDA.]\n"
 
 
 def format_c(text: str, values: list[Any]) -> str:
-    """Format numbers as C's printf; a specification without a value is left as it stands."""
+    """Format values as C's printf does; a conversion specification without a value is left unchanged."""
     remaining = iter(values)
 
-    def one(match: re.Match[str]) -> str:
+    def convert(match: re.Match[str]) -> str:
         flags, width, precision, kind = match.groups()
         if kind == "%":
             return "%"
         try:
-            width = _bounded(str(_whole(next(remaining))) if width == "*" else width)
-            precision = str(_whole(next(remaining))) if precision == ".*" else (precision or "")[1:]
-            # C takes a negative precision for none.
+            width = _bounded(str(_integer(next(remaining))) if width == "*" else width)
+            precision = str(_integer(next(remaining))) if precision == ".*" else (precision or "")[1:]
+            # In C, a negative precision means none.
             precision = f".{_bounded(precision)}" if match[3] and not precision.startswith("-") else ""
             return _convert(f"%{flags}{width}{precision}", kind, next(remaining))
         except StopIteration:
             return match.group(0)
 
-    return _SPECIFICATION.sub(one, text)
+    return _SPECIFICATION.sub(convert, text)
 
 
 def _bounded(number: str) -> str:
-    """Return a width or a precision, or the most that one may be."""
+    """Clamp a width or a precision, given as text."""
     return str(max(-_WIDEST, min(int(number), _WIDEST))) if number else ""
 
 
-def _whole(value: Any) -> int:
-    """Return a value that is printed as a whole number; a GPU's conversion of what is none, where it is none."""
+def _integer(value: Any) -> int:
+    """Convert a value to an integer; infinities and NaN become the smallest int, as a GPU converts them."""
     if hasattr(value, "number"):
         return int(value.number())
     return int(value) if abs(value) < math.inf else -(1 << 31)
@@ -74,17 +74,17 @@ def _whole(value: Any) -> int:
 
 def _convert(prefix: str, kind: str, value: Any) -> str:
     if kind in "di":
-        return (prefix + "d") % _whole(value)
+        return (prefix + "d") % _integer(value)
     if kind in "ouxX":
-        number = _whole(value)
+        number = _integer(value)
         if number < 0:
             number += 1 << 8 * getattr(value, "itemsize", 4)
         return (prefix + ("d" if kind == "u" else kind)) % number
     if kind == "c":
-        return (prefix + "s") % chr(_whole(value) & 0xFF)
+        return (prefix + "s") % chr(_integer(value) & 0xFF)
     if kind == "p":
-        return (prefix + "s") % hex(_whole(value))
+        return (prefix + "s") % hex(_integer(value))
     if kind == "s":
         return (prefix + "s") % str(value)
-    real = float(_whole(value) if hasattr(value, "number") else value)
+    real = float(_integer(value) if hasattr(value, "number") else value)
     return real.hex() if kind in "aA" else (prefix + kind) % real

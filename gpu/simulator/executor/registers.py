@@ -1,9 +1,9 @@
-"""What threads keep in registers of what is in memory, as a compiler may have it.
+"""Caching of memory values in registers, as a compiler may do it; used by the schedule "cached".
 
-A read that is neither volatile nor an atomic may give the value that its thread knows of the place, and a plain write
-may stay in a register, until something orders the thread's accesses: a barrier, a fence, `__syncwarp`, a launch, or
-its end. What it knows a thread forgets there, and also where an atomic on global memory, or a volatile read of it, may
-have told it that others have come further. A thread always sees what it wrote itself.
+A plain read may return the value that its thread has cached, and a plain write may stay in a register, until a barrier,
+a fence, `__syncwarp`, a launch or the end of the thread orders the thread's accesses. Cached values are dropped there,
+and also at an atomic operation on global memory or a volatile read of it, since other threads may have written. A
+thread always reads its own writes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gpu.simulator.executor.masks import LaneMask
 from gpu.simulator.executor.memory import AccessSite, DeviceMemory, DType, FlatMemory, accessed
 from gpu.simulator.executor.observe import Access, IssuedStep, Observer
 
-# What part of the accesses keep their values: a seed has one of these, but 0, with which all do.
-_KEEPING = (0.75, 0.5, 0.25)
+# The fractions of accesses that are cached: a seed selects one; seed 0 caches all.
+_CACHED_SHARES = (0.75, 0.5, 0.25)
 
 
 @dataclass(eq=False)
-class _KeptWrite:
-    """A write that has not come to memory: which of its lanes it is kept back for."""
+class _PendingWrite:
+    """A write that is not in memory yet, with the lanes for which it is pending."""
 
     step: IssuedStep
     access: Access
@@ -36,154 +36,176 @@ class _KeptWrite:
 
 
 @dataclass
-class _Known:
-    """What a thread knows of a place, and the write of its own that is kept back."""
+class _CachedValue:
+    """A value that a thread has cached, and its pending write if there is one."""
 
     value: np.generic
-    kept: _KeptWrite | None = None
+    write: _PendingWrite | None = None
 
 
 class Registers:
-    """What the threads of a batch keep.
+    """The values that the threads of a batch have cached in registers.
 
     Parameters
     ----------
     batch : BlockBatch
+        The batch of the threads.
     observer : Observer or None
-        Who is told of writes that come to memory later.
+        The observer to notify of write-backs.
     seed : int
-        Decides which accesses of the source keep their values; with 0 all do.
+        Selects the accesses in the source that are cached; with 0, all are.
     """
 
     def __init__(self, batch: BlockBatch, observer: Observer | None, seed: int) -> None:
         self._batch = batch
         self._observer = observer
         self._seed = seed
-        self._share = random.Random(seed).choice(_KEEPING) if seed else 1.0
+        self._share = random.Random(seed).choice(_CACHED_SHARES) if seed else 1.0
         self._sites: dict[int, tuple[AccessSite, bool]] = {}
-        # For each lane what it knows, by address.
-        self._known: list[dict[int, _Known]] = [{} for _ in range(batch.geometry.lanes)]
-        self._kept: list[_KeptWrite] = []
-        # The size of the elements of each memory, by its address, that are known.
+        # The cached values of each lane, by address.
+        self._cached: list[dict[int, _CachedValue]] = [{} for _ in range(batch.geometry.lanes)]
+        self._pending: list[_PendingWrite] = []
+        # The size of the cached elements of each memory, by its address.
         self._sizes: dict[int, int] = {}
         self.step = IssuedStep(SourcePosition("", 0), "evaluate", 0)
-        """The statement that runs."""
+        """The current statement."""
 
     def load(
         self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask, site: AccessSite
     ) -> tuple[Any, Array | None]:
-        """Return what is read, and in which lanes that is from a register; None where this memory is never kept."""
-        if not _is_kept(memory):
+        """Load elements.
+
+        Parameters
+        ----------
+        memory : DeviceMemory
+            The memory to read.
+        element : int or array
+            The index in elements of `dtype`, one for all lanes or one per lane.
+        dtype : dtype
+            The type of the elements.
+        mask : LaneMask
+            The lanes that read.
+        site : AccessSite
+            The access in the source.
+
+        Returns
+        -------
+        values : scalar or array
+            The values, one for all lanes or one per lane.
+        in_register : bool array or None
+            The lanes whose value came from a register; None if values of this memory are never cached.
+        """
+        if not _is_cacheable(memory):
             return memory.load(self._batch, element, dtype, mask, site), None
-        places = self._places(memory, element, dtype, mask)
+        addresses = self._addresses(memory, element, dtype, mask)
         from_register = np.zeros(mask.bits.size, bool)
         if site.volatile or site.vector:
-            self._put_back(places)
+            self._flush(addresses)
             if site.volatile and memory.space == "global":
-                self._forget(mask)
+                self._invalidate(mask)
             return memory.load(self._batch, element, dtype, mask, site), from_register
-        found = memory.load(self._batch, element, dtype, mask, site)
-        keeps = self._keeps(site)
-        values = np.array(np.broadcast_to(found, mask.bits.shape))
-        for lane, place in places:
-            known = self._known[lane].get(place)
-            if known is not None and (keeps or known.kept is not None):
-                values[lane] = known.value.view(dtype)
+        loaded = memory.load(self._batch, element, dtype, mask, site)
+        is_cached = self._is_cached(site)
+        values = np.array(np.broadcast_to(loaded, mask.bits.shape))
+        for lane, address in addresses:
+            cached = self._cached[lane].get(address)
+            if cached is not None and (is_cached or cached.write is not None):
+                values[lane] = cached.value.view(dtype)
                 from_register[lane] = True
             else:
-                self._known[lane][place] = _Known(values[lane])
-        return (values, from_register) if from_register.any() else (found, from_register)
+                self._cached[lane][address] = _CachedValue(values[lane])
+        return (values, from_register) if from_register.any() else (loaded, from_register)
 
     def store(
         self, memory: DeviceMemory, element: Any, dtype: DType, value: Any, mask: LaneMask, site: AccessSite
     ) -> Access:
-        """Write, now or later, and return the access."""
+        """Store elements in memory or in registers, and return the access. The parameters are those of `load`."""
         batch = self._batch
-        if not _is_kept(memory):
+        if not _is_cacheable(memory):
             memory.store(batch, element, dtype, value, mask, site)
             return Access(site, accessed(memory), element, dtype.itemsize, mask, value)
-        places = self._places(memory, element, dtype, mask)
-        keeps = not site.volatile and not site.vector and self._keeps(site)
-        access = Access(site, memory, element, dtype.itemsize, mask, value, register=mask.bits & keeps)
-        if keeps:
-            memory.load(batch, element, dtype, mask, site)  # what lies outside fails now
+        addresses = self._addresses(memory, element, dtype, mask)
+        is_cached = not site.volatile and not site.vector and self._is_cached(site)
+        access = Access(site, memory, element, dtype.itemsize, mask, value, register=mask.bits & is_cached)
+        if is_cached:
+            memory.load(batch, element, dtype, mask, site)  # raises an error now if an index is out of bounds
         else:
             memory.store(batch, element, dtype, value, mask, site)
-        kept = _KeptWrite(self.step, access, dtype) if keeps else None
+        write = _PendingWrite(self.step, access, dtype) if is_cached else None
         values = np.broadcast_to(np.asarray(value, dtype), mask.bits.shape)
-        for lane, place in places:
-            before = self._known[lane].get(place)
-            if before is not None and before.kept is not None:
-                before.kept.lanes.discard(lane)  # nobody will see that one
+        for lane, address in addresses:
+            previous = self._cached[lane].get(address)
+            if previous is not None and previous.write is not None:
+                previous.write.lanes.discard(lane)  # overwritten before any thread could read it
             if site.volatile or site.vector:
-                self._known[lane].pop(place, None)
+                self._cached[lane].pop(address, None)
             else:
-                self._known[lane][place] = _Known(values[lane], kept)
-            if kept is not None:
-                kept.lanes.add(lane)
-        if kept is not None:
-            self._kept.append(kept)
+                self._cached[lane][address] = _CachedValue(values[lane], write)
+            if write is not None:
+                write.lanes.add(lane)
+        if write is not None:
+            self._pending.append(write)
         return access
 
     def before_atomic(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> None:
-        """Let an atomic find what its threads wrote there, and forget what others may have changed."""
-        if _is_kept(memory):
-            places = self._places(memory, element, dtype, mask)
-            self._put_back(places)
+        """Write the accessed elements back before an atomic operation, and drop values that others may have changed."""
+        if _is_cacheable(memory):
+            addresses = self._addresses(memory, element, dtype, mask)
+            self._flush(addresses)
             if memory.space == "global":
-                self._forget(mask)
+                self._invalidate(mask)
 
     def settle(self, mask: LaneMask) -> None:
-        """Let what lanes have kept back come to memory, and forget what they know."""
+        """Write all pending writes of lanes back, and drop their cached values."""
         lanes = mask.lanes.tolist()
         self._write_back(set(lanes))
         for lane in lanes:
-            self._known[lane].clear()
+            self._cached[lane].clear()
 
-    def _keeps(self, site: AccessSite) -> bool:
-        """Whether an access of the source keeps its value: the same in each run with this seed."""
+    def _is_cached(self, site: AccessSite) -> bool:
+        """Return whether an access in the source is cached; this depends only on the seed and the site."""
         if id(site) not in self._sites:
             at = site.position
             name = f"{self._seed} {PurePath(at.file).name} {at.line} {at.column} {site.action}"
             self._sites[id(site)] = (site, random.Random(name).random() < self._share)
         return self._sites[id(site)][1]
 
-    def _places(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> list[tuple[int, int]]:
+    def _addresses(self, memory: DeviceMemory, element: Any, dtype: DType, mask: LaneMask) -> list[tuple[int, int]]:
         """Return each lane with the address that it accesses."""
         assert isinstance(memory, FlatMemory)
         base, size = memory.data.ctypes.data, dtype.itemsize
         if self._sizes.setdefault(base, size) != size:
-            # Parts of what is known are accessed: it is as if all threads were ordered here.
+            # The element size differs from that of the cached values: write all back and drop them.
             self.settle(self._batch.geometry.everyone)
             self._sizes[base] = size
         elements = np.broadcast_to(element, mask.bits.shape)[mask.lanes].astype(np.int64)
         return list(zip(mask.lanes.tolist(), (base + elements * size).tolist(), strict=True))
 
-    def _put_back(self, places: list[tuple[int, int]]) -> None:
-        """Let what lanes keep back of some places come to memory, and forget what is there."""
-        kept: dict[_KeptWrite, set[int]] = {}
-        for lane, place in places:
-            known = self._known[lane].pop(place, None)
-            if known is not None and known.kept is not None:
-                kept.setdefault(known.kept, set()).add(lane)
-        for write, lanes in kept.items():
+    def _flush(self, addresses: list[tuple[int, int]]) -> None:
+        """Write pending writes to some addresses back, and drop the values cached for them."""
+        pending: dict[_PendingWrite, set[int]] = {}
+        for lane, address in addresses:
+            cached = self._cached[lane].pop(address, None)
+            if cached is not None and cached.write is not None:
+                pending.setdefault(cached.write, set()).add(lane)
+        for write, lanes in pending.items():
             self._perform(write, lanes)
 
-    def _forget(self, mask: LaneMask) -> None:
-        """Forget what others may have changed."""
+    def _invalidate(self, mask: LaneMask) -> None:
+        """Drop cached values that other threads may have changed."""
         for lane in mask.lanes.tolist():
-            known = self._known[lane]
-            for place in [place for place, each in known.items() if each.kept is None]:
-                del known[place]
+            values = self._cached[lane]
+            for address in [address for address, each in values.items() if each.write is None]:
+                del values[address]
 
     def _write_back(self, lanes: set[int]) -> None:
-        kept, self._kept = self._kept, []
-        for write in kept:
-            if here := write.lanes & lanes:
-                self._perform(write, here)
-        self._kept = [write for write in kept if write.lanes]
+        pending, self._pending = self._pending, []
+        for write in pending:
+            if own := write.lanes & lanes:
+                self._perform(write, own)
+        self._pending = [write for write in pending if write.lanes]
 
-    def _perform(self, write: _KeptWrite, lanes: set[int]) -> None:
+    def _perform(self, write: _PendingWrite, lanes: set[int]) -> None:
         write.lanes -= lanes
         bits = np.zeros(self._batch.geometry.lanes, bool)
         bits[list(lanes)] = True
@@ -193,5 +215,5 @@ class Registers:
             self._observer.written_back(self._batch, write.step, access, mask)
 
 
-def _is_kept(memory: DeviceMemory) -> bool:
+def _is_cacheable(memory: DeviceMemory) -> bool:
     return memory.space in ("global", "shared") and accessed(memory) is memory

@@ -1,4 +1,4 @@
-"""A batch while it runs: who watches, how its warps take turns, and what it has started and printed."""
+"""Running batches: a batch of blocks with its observer, scheduler, asynchronous copies and output."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from gpu.simulator.ir import AsyncKind
 
 
 class Meeting:
-    """Lanes of a warp that met in the middle of a statement.
+    """An operation that lanes of a warp execute together: the lanes, their operands and the shared result.
 
     Parameters
     ----------
     mask : LaneMask
         The lanes.
     named : scalar or array
-        The lanes that they name, as bits.
+        Their mask arguments, as bits.
     brought : sequence
-        What they brought: each one value, or one a lane of the batch.
+        The operands, each one value or one per lane of the batch.
     """
 
     def __init__(self, mask: LaneMask, named: Any, brought: Sequence[Any]) -> None:
@@ -37,43 +37,43 @@ class Meeting:
         self._outcome: Any = None
 
     def outcome(self, make: Callable[[], Any]) -> Any:
-        """Return what comes of the meeting, which the first that asks makes for all."""
+        """Return the result of the operation; the first call computes it with `make` for all lanes."""
         if self._outcome is None:
             self._outcome = make()
         return self._outcome
 
 
 class Scheduler(Protocol):
-    """What lets one warp of a batch, or one part of a warp, run at a time."""
+    """Runs one warp of a batch, or one part of a warp, at a time."""
 
     def pause(self, position: SourcePosition | None = None) -> None:
-        """Let another one go on, if it is one's turn; `position` is where the one that runs stands."""
+        """Switch to another part if it is its turn; `position` is that of the running part."""
 
     def part(self) -> None:
-        """Let other lanes go on between what a statement reads and what it writes."""
+        """Switch to other lanes between the reads and the writes of a statement."""
 
     def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any) -> tuple[LaneMask, Any]:
         """Wait at a barrier for the rest of the block; return the lanes that arrived, and their votes."""
 
     def meet(self, op: str, mask: LaneMask, named: Any, brought: Sequence[Any]) -> Meeting:
-        """Wait for the lanes of the warp that are named, and return what all of them brought."""
+        """Wait for the lanes of the warp in the mask `named`, and return the operands of all of them."""
 
     def wait_until(self, holds: Callable[[], bool], otherwise: Callable[[], LaunchError]) -> None:
-        """Let others go on until something holds; where it never does, the launch ends with an error."""
+        """Run other parts until a condition is true; if it never is, raise the error of `otherwise`."""
 
     def wake(self) -> None:
-        """Let those look again that wait until something holds."""
+        """Test the conditions of waiting parts again."""
 
     @property
     def ended(self) -> LaneMask | None:
-        """The lanes of those that have come to their end."""
+        """The lanes that have exited."""
 
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
-        """Return the memory of an array of each thread's own that the running lanes declare."""
+        """Return the memory of a local array that the running lanes declare."""
 
 
 class Copies(Protocol):
-    """What lanes have started to copy."""
+    """The pending asynchronous copies of a batch."""
 
     def start(
         self,
@@ -85,40 +85,40 @@ class Copies(Protocol):
         perform: Callable[[LaneMask], None],
         given: Any = None,
     ) -> None:
-        """Start a copy of so many bytes a lane, which `perform` does; `given` of them are read, all by default."""
+        """Start a copy of `size` bytes per lane by `perform`, of which `given` are read, all by default."""
 
     def read_on(self, source: Any, size: int, mask: LaneMask, position: SourcePosition) -> None:
-        """Let lanes read so many bytes until they wait."""
+        """Start an asynchronous read of `size` bytes per lane."""
 
     def write_on(self, to: Any, size: int, mask: LaneMask, site: AccessSite) -> None:
-        """Let so many bytes of each lane be written until it waits."""
+        """Start an asynchronous write of `size` bytes per lane."""
 
     def commit(self, mask: LaneMask) -> None:
-        """End the group of copies of each lane."""
+        """End the current group of copies of each lane."""
 
     def started_by(self, mask: LaneMask) -> Callable[[LaneMask], None]:
-        """Return what lets the copies of lanes arrive that these have started so far."""
+        """Return a function that completes the copies that lanes have started so far."""
 
     def wait(self, mask: LaneMask, left: Any) -> None:
-        """Let copies arrive, but for those of the last groups."""
+        """Complete the copies of all but the last `left` groups; None completes all."""
 
 
 class Parent(Protocol):
     """The launch by the host that a batch belongs to."""
 
     def wait(self, batch: RunningBatch) -> None:
-        """Run what the threads of a batch have launched so far."""
+        """Run the children that the threads of a batch have launched so far."""
 
 
 class RunningBatch(BlockBatch):
-    """A batch with all that running it takes; observers ask for no more than where its blocks are.
+    """A batch with its execution state. Observers use only the base class.
 
     Parameters
     ----------
     geometry, grid, first, shared_bytes, cluster
-        As of a batch.
+        As of `BlockBatch`.
     observer : Observer or None
-        Who watches.
+        The observer to notify.
     """
 
     def __init__(
@@ -132,29 +132,30 @@ class RunningBatch(BlockBatch):
     ) -> None:
         super().__init__(geometry, grid, first, shared_bytes, cluster)
         self.observer = observer
-        # Who says which warp, or lane, goes on; None where all go in lockstep.
+        # None in lockstep schedules.
         self.scheduler: Scheduler | None = None
-        # What its threads have started of a kind that they ever started.
+        # Asynchronous copies by kind; kinds that were never used are absent.
         self.started: dict[AsyncKind, Copies] = {}
-        # The barriers that its blocks have in memory; None where they have none.
+        # The mbarriers; None until the first use.
         self.phases: Any = None
-        # Who has come to the barriers of its clusters; None where nobody has.
+        # The cluster barriers; None until the first use.
         self.clusters: Any = None
-        # What its threads keep of memory; None where each access goes there.
+        # Values cached in registers; None in schedules without caching.
         self.registers: Registers | None = None
-        # What its threads have launched that has not run yet, and how many launches it is away from the host.
+        # Child launches that have not run yet.
         self.children: list[ChildLaunch] = []
         self.parent: Parent | None = None
+        # The number of launches between the host and this batch.
         self.depth = 0
         self.printed: list[tuple[int, str]] = []
         self.print_buffer = PrintBuffer()
-        # How often loops have gone round, and may; its parent says how often.
+        # The number of loop iterations so far, and their limit, which the parent sets.
         self.rounds = self.max_rounds = 0
         self.patience = UNHURRIED
         self.clock_calls = 0
 
     def begin(self, step: IssuedStep, mask: LaneMask) -> None:
-        """Tell of a statement that lanes are about to execute, when it is their turn."""
+        """Wait for the lanes' turn, then notify the observer of the statement that they are about to execute."""
         if self.scheduler is not None:
             self.scheduler.pause(step.position)
         if self.registers is not None:
@@ -163,7 +164,7 @@ class RunningBatch(BlockBatch):
             self.observer.step(self, step, mask)
 
     def wait_for_children(self) -> None:
-        """Run what the threads have launched so far."""
+        """Run the children that the threads have launched so far."""
         assert self.parent is not None
         if self.registers is not None:
             self.registers.settle(self.geometry.everyone)

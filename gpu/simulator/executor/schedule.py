@@ -1,8 +1,8 @@
-"""The order in which the lanes of a batch run: all in lockstep, or warps or single lanes each on their own.
+"""Schedules: all lanes of a batch run in lockstep, or warps or single lanes run independently.
 
-Where they go on their own, what goes together (a warp, or a part of one) is a greenlet that goes through the kernel
-with a mask of its own lanes and a frame of its own. Before each statement a seeded generator names the one that goes
-on, so that those which wait for each other in loops all get their turns, and one seed always gives one order.
+In the latter case each part (a warp or a lane) is a greenlet that executes the kernel with its own mask and frame.
+Before each statement a seeded generator selects the part that runs next. So parts that wait for each other in loops all
+make progress, and a seed determines the order.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from gpu.simulator.executor.observe import IssuedStep, WarpMeeting
 from gpu.simulator.executor.running import Meeting, RunningBatch
 from gpu.warp import WARP
 
-# So many lanes are interleaved: each statement of a warp, or of a lane, takes time in proportion to them.
+# Lanes per batch, by lanes per part: the time per statement of a part is proportional to the lanes of the batch.
 _INTERLEAVED_LANES = {WARP: 1 << 11, 1: 1 << 8}
 
-# How often a lane goes on with its next statement before another one may: a seed has one of these.
-_STAYING = (0.0, 0.5, 0.9)
+# The probabilities that a lane continues with its next statement without a switch: a seed selects one.
+_STAY_PROBABILITIES = (0.0, 0.5, 0.9)
 
 
 class Chooser:
-    """Says whose turn it is."""
+    """Selects the part that runs next."""
 
     def stays(self) -> bool:
-        """Return whether the one that runs goes on, rather than one that is chosen."""
+        """Return whether the running part continues without a call of `choose`."""
         return False
 
     def choose(self, count: int) -> int:
-        """Return which of so many goes on, from 0; they stand in the order in which they began to wait."""
+        """Return the index of the next part out of `count`, which are ordered by the time they became ready."""
         raise NotImplementedError
 
 
 class InTurn(Chooser):
-    """Lets one after the other go on."""
+    """Selects parts in rotation."""
 
     def __init__(self) -> None:
         self._last = 0
@@ -59,7 +59,7 @@ class InTurn(Chooser):
 
 
 class Shuffled(Chooser):
-    """Chooses at random, from a seed."""
+    """Selects parts at random, from a seed."""
 
     def __init__(self, seed: int) -> None:
         self._generator = random.Random(seed)
@@ -69,28 +69,28 @@ class Shuffled(Chooser):
 
 
 class Drifting(Shuffled):
-    """Chooses at random too, and lets lanes run ahead of each other: by a little or by much, as the seed has it."""
+    """Selects parts at random, and lets lanes run ahead of each other by a distance that depends on the seed."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self._staying = self._generator.choice(_STAYING)
+        self._stay_probability = self._generator.choice(_STAY_PROBABILITIES)
 
     def stays(self) -> bool:
-        return self._generator.random() < self._staying
+        return self._generator.random() < self._stay_probability
 
 
 @dataclass(frozen=True)
 class Order:
-    """How a launch runs.
+    """The execution order of a launch.
 
     Parameters
     ----------
     chooser : Chooser or None
-        Names the next one; None where all go in lockstep.
+        Selects the next part; None if all lanes run in lockstep.
     together : int
-        How many lanes go together.
+        Lanes per part.
     register_seed : int or None
-        Decides what threads keep in registers; None where they keep nothing.
+        The seed for caching values in registers; None for no caching.
     """
 
     chooser: Chooser | None = None
@@ -99,38 +99,38 @@ class Order:
 
     @property
     def batch_lanes(self) -> int:
-        """How many lanes are interleaved at most, but for those of one block."""
+        """The target number of lanes per batch; a batch has at least one block."""
         return _INTERLEAVED_LANES[self.together]
 
 
 def order_of(schedule: str | Chooser) -> Order:
-    """Return how a launch runs.
+    """Return the execution order for a schedule.
 
     Parameters
     ----------
     schedule : str or Chooser
-        One of `gpu.schedules.NAMES`; or what chooses the next warp.
+        One of `gpu.schedules.NAMES`, or a chooser of the next warp.
 
     Raises
     ------
     InputError
-        It is neither.
+        The schedule is unknown.
     """
     if isinstance(schedule, Chooser):
         return Order(schedule)
-    wanted = Schedule.of(schedule)
-    match wanted.kind.name:
+    parsed = Schedule.of(schedule)
+    match parsed.kind.name:
         case "shuffle":
-            return Order(Shuffled(wanted.seed))
+            return Order(Shuffled(parsed.seed))
         case "lanes":
-            return Order(Drifting(wanted.seed), together=1)
+            return Order(Drifting(parsed.seed), together=1)
         case "cached":
-            return Order(register_seed=wanted.seed)
+            return Order(register_seed=parsed.seed)
     return Order()
 
 
 class _WarpPart:
-    """A warp or a part of one, whose lanes go together, and how far it has come."""
+    """A warp or a part of one, in which all lanes run together, and its progress."""
 
     def __init__(self, number: int, mask: LaneMask, block: _Block, rounds: int) -> None:
         self.number = number
@@ -143,17 +143,17 @@ class _WarpPart:
 
 
 class _Block:
-    """The parts of a block that have not ended, and the barrier where some of them wait."""
+    """The parts of a block that have not ended, and the barrier at which some of them wait."""
 
     def __init__(self) -> None:
         self.parts: list[_WarpPart] = []
         self.barrier: _Barrier | None = None
-        # Lanes that came to the kernel's end, and not to a return.
+        # Lanes that reached the end of the kernel without a return statement.
         self.through: list[int] = []
 
 
 class _Barrier:
-    """A barrier where parts of a block wait: who is there, and how they vote."""
+    """A barrier at which parts of a block wait, with the lanes that arrived and their votes."""
 
     def __init__(self, position: SourcePosition, lanes: int, votes: Array) -> None:
         self.position = position
@@ -163,53 +163,54 @@ class _Barrier:
         self.passed: LaneMask | None = None
 
 
-class _Rendezvous:
-    """Where lanes of a warp wait for those that they name: who is due and who is there, and what these bring."""
+class _PendingSync:
+    """A warp operation that waits for lanes of its mask: the expected and the arrived lanes, and their operands."""
 
-    def __init__(self, position: SourcePosition, named: Any, due: Array) -> None:
+    def __init__(self, position: SourcePosition, named: Any, expected: Array) -> None:
         self.position = position
         self.named = named
-        self.due = due
+        self.expected = expected
         self.waiting: list[_WarpPart] = []
-        self.bits = np.zeros(due.size, bool)
-        self.brought: list[Array] = []
-        self.held: Meeting | None = None
+        self.bits = np.zeros(expected.size, bool)
+        self.operands: list[Array] = []
+        self.completed: Meeting | None = None
 
-    def join(self, part: _WarpPart, mask: LaneMask, brought: Sequence[Any]) -> None:
-        """Let lanes wait here with what they bring."""
-        if not self.brought:
-            self.brought = [np.zeros(self.bits.size, np.asarray(each).dtype) for each in brought]
-        for kept, each in zip(self.brought, brought, strict=True):
-            kept[mask.lanes] = np.broadcast_to(each, kept.shape)[mask.lanes]
+    def join(self, part: _WarpPart, mask: LaneMask, operands: Sequence[Any]) -> None:
+        """Add lanes that wait, with their operands."""
+        if not self.operands:
+            self.operands = [np.zeros(self.bits.size, np.asarray(each).dtype) for each in operands]
+        for stored, each in zip(self.operands, operands, strict=True):
+            stored[mask.lanes] = np.broadcast_to(each, stored.shape)[mask.lanes]
         self.bits |= mask.bits
         self.waiting.append(part)
 
 
 class WarpScheduler:
-    """The warps of a batch, or parts of them, of which one runs at a time.
+    """Runs the warps of a batch, or parts of them, one at a time.
 
     Parameters
     ----------
     batch : RunningBatch
+        The batch to run.
     chooser : Chooser
-        Names the next one.
+        Selects the next part.
     together : int
-        How many lanes go together: those of a warp, or each alone.
+        Lanes per part: those of a warp, or 1.
     """
 
     def __init__(self, batch: RunningBatch, chooser: Chooser, together: int = WARP) -> None:
         self._batch = batch
         self._chooser = chooser
-        self._lanes_part = together < WARP
+        self._splits_warps = together < WARP
         self._current: _WarpPart | None = None
         self._ready: list[_WarpPart] = []
         self._locals: WeakValueDictionary[tuple[int, int], LocalMemory] = WeakValueDictionary()
         self._blocked: list[tuple[_WarpPart, Callable[[], bool], Callable[[], LaunchError]]] = []
         self._woken = False
-        self._meetings: dict[tuple[int, str, int], _Rendezvous] = {}
+        self._pending: dict[tuple[int, str, int], _PendingSync] = {}
         self._alive = batch.geometry.everyone.bits.copy()
         blocks = [_Block() for _ in range(batch.geometry.blocks)]
-        masks = batch.geometry.lanes_apart if self._lanes_part else batch.geometry.warps
+        masks = batch.geometry.lanes_apart if self._splits_warps else batch.geometry.warps
         for number, mask in enumerate(masks):
             block = blocks[int(mask.lanes[0]) // batch.geometry.lanes_per_block]
             part = _WarpPart(number, mask, block, batch.rounds)
@@ -217,20 +218,20 @@ class WarpScheduler:
             self._ready.append(part)
 
     def run(self, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
-        """Let every part go through a kernel, to the end of all.
+        """Run a kernel in all parts, until all have ended.
 
         Parameters
         ----------
         kernel : callable
-            Takes the lanes that begin, and returns those that come to its end without a return.
+            Runs the kernel in the given lanes, and returns those that reach its end without a return statement.
         """
         everyone = list(self._ready)
         for part in everyone:
-            part.running = greenlet(lambda part=part: self._live(part, kernel))
-            # NumPy's error state is part of the context, and a greenlet would start with an empty one.
+            part.running = greenlet(lambda part=part: self._run_part(part, kernel))
+            # NumPy's error state is part of the context, and a greenlet starts with an empty context.
             part.running.gr_context = copy_context()
         try:
-            while self._ready or self._meetings or self._blocked:
+            while self._ready or self._pending or self._blocked:
                 self._resume(self._next())
             self._batch.rounds = max(self._batch.rounds, *(part.rounds for part in everyone))
         finally:
@@ -239,7 +240,7 @@ class WarpScheduler:
                     part.running.throw()
 
     def pause(self, position: SourcePosition | None = None) -> None:
-        """Let another part go on, if it is one's turn; `position` is where the one that runs stands."""
+        """Switch to another part if it is its turn; `position` is that of the running part."""
         if self._current is not None and position is not None:
             self._current.position = position
         if self._chooser.stays():
@@ -249,8 +250,8 @@ class WarpScheduler:
             self._resume(following)
 
     def part(self) -> None:
-        """Let other lanes go on between what a statement reads and what it writes."""
-        if self._lanes_part:
+        """Switch to other lanes between the reads and the writes of a statement."""
+        if self._splits_warps:
             self.pause()
 
     def wait(self, gone: LaneMask | None, mask: LaneMask, position: SourcePosition, votes: Any) -> tuple[LaneMask, Any]:
@@ -261,21 +262,21 @@ class WarpScheduler:
         gone : LaneMask or None
             The lanes of the part that have returned.
         mask : LaneMask
-            Those that are here.
+            The lanes that arrive.
         position : SourcePosition
-            The barrier.
+            The barrier's position.
         votes : scalar or array
-            How they vote.
+            Their votes, one for all lanes or one per lane.
 
         Returns
         -------
         tuple of LaneMask and array
-            The block's lanes that arrived, and their votes, one a lane.
+            The block's lanes that arrived, and their votes, one per lane.
 
         Raises
         ------
         LaunchError
-            There are lanes that do not come.
+            Some lanes of the block do not reach the barrier.
         """
         self.pause()
         batch, part = self._batch, self._current
@@ -293,59 +294,59 @@ class WarpScheduler:
         barrier.votes[mask.lanes] = np.broadcast_to(votes, barrier.votes.shape)[mask.lanes]
         barrier.waiting.append(part)
         self._ready.remove(part)
-        self._let_pass(block)
+        self._release_if_complete(block)
         if barrier.passed is None:
             self._resume(self._next())
         assert barrier.passed is not None
         return barrier.passed, barrier.votes
 
     def meet(self, op: str, mask: LaneMask, named: Any, brought: Sequence[Any]) -> Meeting:
-        """Wait for the lanes of the warp that are named and have not ended.
+        """Wait for the lanes of the warp in a mask argument that have not exited.
 
         Parameters
         ----------
         op : str
-            What lanes meet for: only those of the same one that name the same lanes meet.
+            The operation: lanes synchronize only with lanes that have an equal operation and mask argument.
         mask : LaneMask
-            The lanes that are here.
+            The lanes that arrive.
         named : scalar or array
-            The lanes that each of them names, as bits.
+            Their mask arguments, as bits.
         brought : sequence
-            What they bring.
+            Their operands.
 
         Returns
         -------
         Meeting
-            The lanes that met, and what all of them brought.
+            The lanes that arrived, with all their operands.
 
         Raises
         ------
         LaunchError
-            There are lanes that do not come.
+            Some lanes do not arrive.
         """
-        if not self._lanes_part:
+        if not self._splits_warps:
             return Meeting(mask, named, brought)
         part, geometry = self._current, self._batch.geometry
         assert part is not None
         lane = int(mask.lanes[0])
         own = named[lane] if isinstance(named, np.ndarray) else named
         key = (lane // WARP, op, int(own))
-        if key not in self._meetings:
+        if key not in self._pending:
             bits = (int(own) >> (geometry.lane_numbers % WARP)) & 1 != 0
-            due = bits & (geometry.lane_numbers // WARP == lane // WARP)
-            due[lane] = True
-            self._meetings[key] = _Rendezvous(part.position, own, due)
-        meeting = self._meetings[key]
-        meeting.join(part, mask, brought)
+            expected = bits & (geometry.lane_numbers // WARP == lane // WARP)
+            expected[lane] = True
+            self._pending[key] = _PendingSync(part.position, own, expected)
+        sync = self._pending[key]
+        sync.join(part, mask, brought)
         self._ready.remove(part)
-        self._let_meet(key)
-        if meeting.held is None:
+        self._complete_if_all_arrived(key)
+        if sync.completed is None:
             self._resume(self._next())
-        assert meeting.held is not None
-        return meeting.held
+        assert sync.completed is not None
+        return sync.completed
 
     def wait_until(self, holds: Callable[[], bool], otherwise: Callable[[], LaunchError]) -> None:
-        """Let other parts go on until something holds; where none can, and it does not, that is an error."""
+        """Run other parts until a condition is true; if none can run, raise the error of `otherwise`."""
         if holds():
             return
         part = self._current
@@ -355,18 +356,18 @@ class WarpScheduler:
         self._resume(self._next())
 
     def wake(self) -> None:
-        """Let those look again that wait until something holds."""
+        """Test the conditions of waiting parts again."""
         self._woken = True
 
     @property
     def ended(self) -> LaneMask | None:
-        """The lanes of the parts that have come to their end."""
+        """The lanes of the parts that have ended."""
         return self._batch.geometry.everyone.split(~self._alive)[0]
 
     def local_memory(self, declaration: object, name: str, size: int, *, zeroed: bool, punned: bool) -> LocalMemory:
-        """Return the memory of an array of each thread's own that the running part declares.
+        """Return the memory of a local array that the running part declares.
 
-        It is the same for all that declare it the same time, so that an array is one for all threads.
+        Parts that execute a declaration equally often share one memory, so that an array is one for all threads.
         """
         part = self._current
         assert part is not None
@@ -378,7 +379,7 @@ class WarpScheduler:
             memory = self._locals[key] = LocalMemory(name, size, lanes, zeroed=zeroed, punned=punned)
         return memory
 
-    def _live(self, part: _WarpPart, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
+    def _run_part(self, part: _WarpPart, kernel: Callable[[LaneMask], LaneMask | None]) -> None:
         through = kernel(part.mask)
         if through is not None:
             part.block.through += through.lanes.tolist()
@@ -386,10 +387,10 @@ class WarpScheduler:
         self._ready.remove(part)
         self._alive &= ~part.mask.bits
         self.wake()
-        self._let_pass(part.block)
+        self._release_if_complete(part.block)
         warp = int(part.mask.lanes[0]) // WARP
-        for key in [key for key in self._meetings if key[0] == warp]:
-            self._let_meet(key)
+        for key in [key for key in self._pending if key[0] == warp]:
+            self._complete_if_all_arrived(key)
 
     def _next(self) -> _WarpPart:
         if self._woken and self._blocked:
@@ -400,7 +401,7 @@ class WarpScheduler:
         if not self._ready and self._blocked:
             raise self._blocked[0][2]()
         if not self._ready:
-            raise self._stuck()
+            raise self._missing_lane_error()
         return self._ready[self._chooser.choose(len(self._ready))]
 
     def _resume(self, part: _WarpPart) -> None:
@@ -412,8 +413,8 @@ class WarpScheduler:
             batch.observer.switch(batch, part.number)
         part.running.switch()
 
-    def _let_pass(self, block: _Block) -> None:
-        """End the waiting where all parts of a block that have not ended are at the barrier."""
+    def _release_if_complete(self, block: _Block) -> None:
+        """Release the parts at a block's barrier if all parts that have not ended have arrived."""
         barrier = block.barrier
         if barrier is None or len(barrier.waiting) < len(block.parts):
             return
@@ -424,30 +425,30 @@ class WarpScheduler:
         if self._batch.observer is not None:
             self._batch.observer.barrier(self._batch, barrier.position, barrier.passed)
 
-    def _let_meet(self, key: tuple[int, str, int]) -> None:
-        """End the waiting where all lanes that are named and have not ended are there."""
-        meeting = self._meetings[key]
-        if (meeting.due & self._alive & ~meeting.bits).any():
+    def _complete_if_all_arrived(self, key: tuple[int, str, int]) -> None:
+        """Complete a warp operation if all lanes of its mask that have not exited have arrived."""
+        sync = self._pending[key]
+        if (sync.expected & self._alive & ~sync.bits).any():
             return
-        del self._meetings[key]
-        meeting.held = Meeting(LaneMask(meeting.bits), meeting.named, meeting.brought)
-        self._ready += meeting.waiting
+        del self._pending[key]
+        sync.completed = Meeting(LaneMask(sync.bits), sync.named, sync.operands)
+        self._ready += sync.waiting
         if key[1] == "__syncwarp" and self._batch.observer is not None:
-            mask, named = meeting.held.mask, meeting.named
+            mask, named = sync.completed.mask, sync.named
             self._batch.observer.fence(self._batch, "__syncwarp", mask, named)
-            met = WarpMeeting(meeting.position, "__syncwarp", mask, named, self.ended)
-            self._batch.observer.warp_meets(self._batch, met)
+            event = WarpMeeting(sync.position, "__syncwarp", mask, named, self.ended)
+            self._batch.observer.warp_meets(self._batch, event)
 
-    def _stuck(self) -> LaunchError:
-        """Return the error of lanes that wait for others of their warp, which do not come."""
-        (_, op, _), meeting = next(iter(self._meetings.items()))
-        who = self._batch.describe(int(np.flatnonzero(meeting.due & self._alive & ~meeting.bits)[0]))
+    def _missing_lane_error(self) -> LaunchError:
+        """Return the error of a warp operation for which lanes wait in vain."""
+        (_, op, _), sync = next(iter(self._pending.items()))
+        thread = self._batch.describe(int(np.flatnonzero(sync.expected & self._alive & ~sync.bits)[0]))
         return LaunchError(
-            f"{meeting.position}: Barrier error detected. Divergent thread(s) in warp: "
-            f"{op}{'()' if op.isidentifier() else ''} names {who}, "
-            "which does not come.",
-            position=meeting.position,
-            advice="Name the lanes that come there, or move it out of the branch, so that all of them do.",
+            f"{sync.position}: Barrier error detected. Divergent thread(s) in warp: "
+            f"{op}{'()' if op.isidentifier() else ''} names {thread}, "
+            "which does not arrive.",
+            position=sync.position,
+            advice="Name only the lanes that arrive, or move the call out of the branch.",
             kind="barrier",
-            thread=who,
+            thread=thread,
         )

@@ -1,6 +1,6 @@
-"""Pointers into shared memory: as the 32-bit numbers that PTX has for them, and those into other blocks of a cluster.
+"""Shared-memory addresses: 32-bit numbers as in PTX, and pointers into other blocks of the cluster.
 
-All that a block has is one window; above it lie those of the blocks of its cluster, by their ranks.
+The shared memory of a block is one window of addresses; those of the blocks of its cluster follow above, by rank.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from gpu.simulator.executor.memory import ClusterMemory, FlatMemory, SharedMemor
 from gpu.simulator.executor.pointers import PointerValue, from_number
 from gpu.simulator.executor.running import RunningBatch
 
-# Variables follow each other from the window's begin, at multiples of what tensor cores and copies may want them at;
-# what is a little outside of one is in no other. Above are ranks from 1, where a pointer is one into a block of a rank.
-_WINDOW, _APART = 1024, 1024
+# The beginning of the window, and the alignment of variables in it, which suffices for tensor cores and bulk copies.
+# Gaps between variables keep an address slightly outside of one from falling into another. Bits above the window hold
+# a rank plus 1 for a pointer into the block of that rank, else 0.
+_WINDOW, _ALIGNMENT = 1024, 1024
 _RANK_SHIFT = 27
 
 
 def _begins(memories: Sequence[FlatMemory]) -> list[int]:
-    """Return where each variable begins, and where one more would."""
-    found = [_WINDOW]
-    for each in memories:
-        size = each.extents[0] if isinstance(each, SharedMemory) else each.data.size
-        found.append(found[-1] + (-(-size // _APART) + 1) * _APART)
-    return found
+    """Return the beginning of each variable, and the end of the last."""
+    begins = [_WINDOW]
+    for memory in memories:
+        size = memory.extents[0] if isinstance(memory, SharedMemory) else memory.data.size
+        begins.append(begins[-1] + (-(-size // _ALIGNMENT) + 1) * _ALIGNMENT)
+    return begins
 
 
 def to_shared(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, position: SourcePosition) -> Any:
-    """Return the numbers of pointers into shared memory: int64, one for all lanes or one a lane."""
+    """Convert pointers into shared memory to addresses: int64, one for all lanes or one per lane."""
     memories = list(batch.shared.values())
     begins = _begins(memories)
-    found: Any = np.int64(0)
+    numbers: Any = np.int64(0)
     for address, lanes in pointer.parts(mask):
         memory, above, offset = address.memory, 0, np.asarray(address.offset, np.int64)
         if isinstance(memory, ClusterMemory):
@@ -43,47 +44,60 @@ def to_shared(batch: RunningBatch, pointer: PointerValue, mask: LaneMask, positi
         if memory not in memories:
             raise _not_shared(batch, lanes, position)
         number = above + begins[memories.index(memory)] + offset[()]
-        found = number if lanes is mask else np.where(lanes.bits, number, found)
-    return found
+        numbers = number if lanes is mask else np.where(lanes.bits, number, numbers)
+    return numbers
 
 
 def from_shared(batch: RunningBatch, number: Any) -> PointerValue:
-    """Return the pointers that numbers stand for; those of other memory stay what they are."""
+    """Convert shared-memory addresses to pointers; numbers of pointers into other memory are converted as such."""
     memories = list(batch.shared.values())
     begins = _begins(memories)
     numbers = np.asarray(number, np.int64)
     within = numbers & ((1 << _RANK_SHIFT) - 1)
     ranks = numbers >> _RANK_SHIFT
     is_shared = (numbers >= 0) & (ranks <= batch.cluster_blocks) & (within >= _WINDOW) & (within < begins[-1])
-    # The variable, from 1, and the rank above it; 0 for none.
+    # The number of the variable, from 1, plus a multiple of the rank; 0 for none.
     variables = np.searchsorted(begins, within, "right")
-    places = np.where(is_shared, variables + ranks * len(begins), 0)
-    found = numbers.copy()
-    for place in np.unique(places):
-        if not place:
+    targets = np.where(is_shared, variables + ranks * len(begins), 0)
+    pointers = numbers.copy()
+    for target in np.unique(targets):
+        if not target:
             continue
-        rank, variable = divmod(int(place), len(begins))
+        rank, variable = divmod(int(target), len(begins))
         memory, offset = memories[variable - 1], within - begins[variable - 1]
         if rank:
             memory = memory.of_rank(batch, rank - 1)
             offset = offset + memory.moved
-        found = np.where(places == place, PointerValue(memory).number() + offset, found)
-    return from_number(found[()])
+        pointers = np.where(targets == target, PointerValue(memory).number() + offset, pointers)
+    return from_number(pointers[()])
 
 
 def in_cluster(
     batch: RunningBatch, pointer: PointerValue, rank: Any, mask: LaneMask, position: SourcePosition
 ) -> PointerValue:
-    """Return the pointers to where pointers lead to in the block of each lane's rank in its cluster.
+    """Map pointers into the own block's shared memory to the same variables of other blocks of the cluster.
+
+    Parameters
+    ----------
+    batch : RunningBatch
+        The batch of the lanes.
+    pointer : PointerValue
+        Pointers into the own block's shared memory.
+    rank : int or array
+        The rank of the other block, one for all lanes or one per lane.
+    mask : LaneMask
+        The lanes that call it.
+    position : SourcePosition
+        The position of the call.
 
     Raises
     ------
     LaunchError
-        A pointer does not lead to the block's own shared memory, or the cluster has no such block.
+        A pointer does not point into the block's own shared memory, or the cluster has no block of that rank.
     """
     lanes = batch.geometry.lanes
     ranks = np.broadcast_to(rank, lanes)
-    found = np.zeros(lanes, np.int64)
+    numbers = np.zeros(lanes, np.int64)
     for address, part in pointer.parts(mask):
         memory = address.memory
         if not isinstance(memory, SharedMemory) or isinstance(memory, ClusterMemory):
@@ -92,27 +106,27 @@ def in_cluster(
             own, _ = part.split(ranks == each)
             assert own is not None
             if not 0 <= each < batch.cluster_blocks:
-                who = batch.describe(int(own.lanes[0]))
+                thread = batch.describe(int(own.lanes[0]))
                 raise LaunchError(
-                    f"{position}: {who} names block {each} of its cluster, which has {batch.cluster_blocks}.",
+                    f"{position}: {thread} maps rank {each} of its cluster, which has {batch.cluster_blocks} blocks.",
                     position=position,
-                    advice="Ranks go from 0 to num_blocks() - 1.",
+                    advice="Ranks are 0 to num_blocks() - 1.",
                     kind="out-of-bounds",
-                    thread=who,
+                    thread=thread,
                 )
             other = memory.of_rank(batch, each)
-            found[own.lanes] = (PointerValue(other).number() + address.offset + other.moved)[own.lanes]
-    # Lanes that take no part point to where others do.
-    found[~mask.bits] = found[mask.lanes[0]]
-    return from_number(found)
+            numbers[own.lanes] = (PointerValue(other).number() + address.offset + other.moved)[own.lanes]
+    # Inactive lanes get a copy, so that the pointer is not mixed without need.
+    numbers[~mask.bits] = numbers[mask.lanes[0]]
+    return from_number(numbers)
 
 
 def _not_shared(batch: RunningBatch, lanes: LaneMask, position: SourcePosition) -> LaunchError:
-    who = batch.describe(int(lanes.lanes[0]))
+    thread = batch.describe(int(lanes.lanes[0]))
     return LaunchError(
-        f"{position}: {who} has no pointer into shared memory here.",
+        f"{position}: the pointer of {thread} does not point into shared memory.",
         position=position,
-        advice="Give it the address of what is declared __shared__.",
+        advice="Pass the address of a __shared__ variable.",
         kind="other",
-        thread=who,
+        thread=thread,
     )

@@ -1,7 +1,6 @@
-"""Textures: memories of one to three dimensions, and which elements a fetch by coordinates reads, with which weights.
+"""Textures and surfaces of one to three dimensions: addressing, border modes and interpolation weights.
 
-And surfaces, whose elements are read and written by coordinates. As the CUDA C++ Programming Guide has it, chapters
-"Texture Fetching" and "Surface Functions".
+As specified by the CUDA C++ Programming Guide, chapters "Texture Fetching" and "Surface Functions".
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ Addressing = Literal["clamp", "border", "wrap", "mirror"]
 
 _CLAMPS, _TRAPS = 1, 2
 _STEPS = 256
-"""A filter's weights have 8 bits behind the point; 1 is one of them."""
+"""Interpolation weights are multiples of 1/256, including 1."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a texture is read by coordinates, as a cudaTextureDesc says it.
+    """The filtering and addressing of a texture, as in cudaTextureDesc.
 
     Parameters
     ----------
     linear : bool
-        Whether a fetch is between the elements around a place, and not the nearest one.
+        Whether a fetch interpolates between the neighboring texels instead of returning the nearest.
     normalized : bool
-        Whether all of an axis is from 0 to 1.
+        Whether coordinates run from 0 to 1.
     addressing : {"clamp", "border", "wrap", "mirror"}
-        What lies beyond the edges: the last element, zero, the texture again, or the texture mirrored.
+        The values outside the texture: the last texel, zero, the texture repeated, or the texture mirrored.
     """
 
     linear: bool = False
@@ -48,20 +47,20 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Texture:
-    """What a texture holds.
+    """A texture.
 
     Parameters
     ----------
     data : array of uint8
-        Its elements' bytes, row after row.
+        The texels' bytes, row by row. With addressing "border", one more texel of zeros follows at the end.
     extents : tuple of int
-        Elements in x, and, of more dimensions, in y and z.
+        Texels in x, and with more dimensions in y and z.
     size : int
-        Bytes of an element.
+        Bytes per texel.
     sampling : Sampling
-        Where the addressing is "border" one more element stands at the end, of zeros.
+        Filtering and addressing.
     layered : bool
-        Whether its last extent is that of layers, which are chosen by their numbers.
+        Whether the last extent is the number of layers, which are selected by index.
     """
 
     data: Array
@@ -71,7 +70,7 @@ class Texture:
     layered: bool = False
 
     def memory(self, name: str) -> FlatMemory:
-        """Return it as a memory of the device."""
+        """Return the texture as device memory."""
         return _TextureMemory(name, self)
 
 
@@ -83,16 +82,16 @@ class _TextureMemory(FlatMemory):
 
 @dataclass(frozen=True)
 class Surface:
-    """What a surface holds.
+    """A surface: an array of one to three dimensions that is read and written by coordinates.
 
     Parameters
     ----------
     data : array of uint8
-        Its elements' bytes, row after row; what stands behind them is not reached.
+        The elements' bytes, row by row; bytes after the last element are not accessible.
     extents : tuple of int
-        Elements in x, and, of more dimensions, in y and z.
+        Elements in x, and with more dimensions in y and z.
     size : int
-        Bytes of an element.
+        Bytes per element.
     """
 
     data: Array
@@ -100,7 +99,7 @@ class Surface:
     size: int
 
     def memory(self, name: str) -> FlatMemory:
-        """Return it as a memory of the device."""
+        """Return the surface as device memory."""
         return _SurfaceMemory(name, self)
 
 
@@ -113,9 +112,9 @@ class _SurfaceMemory(FlatMemory):
 def texel(
     expression: ir.Texel, batch: RunningBatch, pointer: PointerValue, places: list[Any], mask: LaneMask
 ) -> npt.NDArray[np.int64]:
-    """Return the number of the element that each lane's fetch reads: the nearest one, or one of those it is between.
+    """Return the index of the texel that each lane's fetch reads: the nearest, or one of those to interpolate.
 
-    Of a surface it is counted in elements as large as the access is; -1 is none, beyond the edges.
+    For a surface the index counts elements of the access's size, and is -1 outside the surface.
     """
     numbers = np.zeros(mask.bits.size, np.int64)
     for address, part in pointer.parts(mask):
@@ -129,7 +128,7 @@ def texel(
             if texture.layered and len(axes) == len(places) - 1:
                 axes.append(_addressed(np.nan_to_num(np.asarray(place, np.float64)), extent, "clamp"))
                 continue
-            first = np.floor(_element_of(place, extent, sampling, filtered=bool(expression.beside)))
+            first = np.floor(_texel_coordinate(place, extent, sampling, filtered=bool(expression.beside)))
             axes.append(_addressed(first + second, extent, sampling.addressing))
         number, beyond = np.zeros(mask.bits.size, np.int64), np.zeros(mask.bits.size, bool)
         for at, extent in zip(reversed(axes), reversed(texture.extents), strict=True):
@@ -146,79 +145,94 @@ def _surfel(
     memory, size = address.memory, expression.size
     if not isinstance(memory, _SurfaceMemory):
         name = memory.name if memory is not None else "a null pointer"
-        instead = "Make it with cudaCreateSurfaceObject, over an array."
-        raise _refused(expression, batch, mask, f"{name} is no surface", instead, "a surface")
+        advice = "Create it with cudaCreateSurfaceObject from an array."
+        raise _fetch_error(expression, batch, mask, f"{name} is not a surface", advice, "a surface")
     surface, lanes = memory.surface, mask.bits.size
     if len(surface.extents) != len(places):
-        words = f"{memory.name} is of {len(surface.extents)}, not of {len(places)} dimensions"
-        raise _refused(expression, batch, mask, words, "An array's extents say it.", "a surface")
-    # In bytes, as x is given.
+        cause = f"{memory.name} is {len(surface.extents)}-dimensional, not {len(places)}-dimensional"
+        advice = "The extents of the array determine the dimensions."
+        raise _fetch_error(expression, batch, mask, cause, advice, "a surface")
+    # In bytes, like the x coordinate.
     extents = (surface.extents[0] * surface.size, *surface.extents[1:])
     at = [np.broadcast_to(np.asarray(place, np.int64), lanes) for place in places]
-    if extents[0] % size or (astray := mask.bits & (at[0] % size != 0)).any():
-        lane = int(np.flatnonzero(astray)[0]) if extents[0] % size == 0 else int(mask.lanes[0])
+    if extents[0] % size or (misaligned := mask.bits & (at[0] % size != 0)).any():
+        lane = int(np.flatnonzero(misaligned)[0]) if extents[0] % size == 0 else int(mask.lanes[0])
         raise LaunchError(
-            f"{expression.position}: {batch.describe(lane)} reaches x = {at[0][lane]} of {memory.name} whose rows have "
-            f"{extents[0]} bytes, for an element of {size}: misaligned.",
+            f"{expression.position}: {batch.describe(lane)} accesses an element of {size} bytes at x = {at[0][lane]} "
+            f"of {memory.name}, whose rows have {extents[0]} bytes: misaligned.",
             kind="misaligned",
             position=expression.position,
             advice="A surface's x counts bytes: x * sizeof(element).",
         )
     last = [extents[0] - size, *(extent - 1 for extent in extents[1:])]
     beyond = np.zeros(lanes, bool)
-    for place, most in zip(at, last, strict=True):
-        beyond |= (place < 0) | (place > most)
+    for place, limit in zip(at, last, strict=True):
+        beyond |= (place < 0) | (place > limit)
     beyond &= mask.bits
     if expression.boundary == _TRAPS and beyond.any():
         lane = int(np.flatnonzero(beyond)[0])
         where = ", ".join(f"{axis} = {place[lane]}" for axis, place in zip("xyz", at, strict=False))
         raise LaunchError(
-            f"{expression.position}: {batch.describe(lane)} reaches {where} of {memory.name} of "
-            f"{' x '.join(map(str, extents))}, x in bytes: out of bounds.",
+            f"{expression.position}: {batch.describe(lane)} accesses {where} of {memory.name}, which has "
+            f"{' x '.join(map(str, extents))} (x in bytes): out of bounds.",
             kind="out-of-bounds",
             position=expression.position,
-            advice="A surface's x counts bytes; cudaBoundaryModeClamp or cudaBoundaryModeZero allow what lies beyond.",
+            advice="A surface's x counts bytes; cudaBoundaryModeClamp and cudaBoundaryModeZero allow such accesses.",
         )
     number = np.zeros(lanes, np.int64)
-    for place, most, extent in zip(reversed(at), reversed(last), reversed(extents), strict=True):
-        number = number * extent + np.clip(place, 0, most)
+    for place, limit, extent in zip(reversed(at), reversed(last), reversed(extents), strict=True):
+        number = number * extent + np.clip(place, 0, limit)
     return number // size if expression.boundary == _CLAMPS else np.where(beyond, -1, number // size)
 
 
 def texel_weight(
     expression: ir.TexelWeight, batch: RunningBatch, pointer: PointerValue, place: Any, mask: LaneMask
 ) -> Array:
-    """Return how much of the second of two elements each lane's fetch takes; without a place whether it filters."""
-    found = np.zeros(mask.bits.size, expression.type.dtype)
+    """Return the weight of the second of two texels along an axis; without a place, whether the fetch interpolates.
+
+    Parameters
+    ----------
+    expression : ir.TexelWeight
+        The fetch and its axis.
+    batch : RunningBatch
+        The batch of the lanes.
+    pointer : PointerValue
+        The texture.
+    place : scalar, array or None
+        The coordinate along the axis, one for all lanes or one per lane.
+    mask : LaneMask
+        The lanes that fetch.
+    """
+    weights = np.zeros(mask.bits.size, expression.type.dtype)
     for address, part in pointer.parts(mask):
         texture = address.memory.texture if isinstance(address.memory, _TextureMemory) else None
         if texture is None or not texture.sampling.linear:
-            continue  # the fetch itself says what is wrong
+            continue  # the fetch raises the error
         if expression.place is None:
-            found[part.lanes] = 1
+            weights[part.lanes] = 1
         elif expression.axis < len(texture.extents):
-            at = _element_of(place, texture.extents[expression.axis], texture.sampling, filtered=True)
+            at = _texel_coordinate(place, texture.extents[expression.axis], texture.sampling, filtered=True)
             weight = np.floor((at - np.floor(at)) * _STEPS + 0.5) / _STEPS
-            found[part.lanes] = np.broadcast_to(weight, found.shape)[part.lanes]
-    return found
+            weights[part.lanes] = np.broadcast_to(weight, weights.shape)[part.lanes]
+    return weights
 
 
-def _element_of(place: Any, extent: int, sampling: Sampling, *, filtered: bool) -> Any:
-    """Return where a coordinate lies among elements; NaN is 0, as a GPU converts it."""
+def _texel_coordinate(place: Any, extent: int, sampling: Sampling, *, filtered: bool) -> Any:
+    """Convert a coordinate to units of texels; NaN becomes 0, as a GPU converts it."""
     at = np.nan_to_num(np.asarray(place, np.float64)) * (extent if sampling.normalized else 1)
     return at - 0.5 if filtered else at
 
 
 def _addressed(number: Any, extent: int, addressing: Addressing) -> Any:
-    """Return the elements that stand for numbers which may lie beyond the edges; -1 for the border."""
+    """Map texel indices that may be outside the texture to texels; -1 is the border."""
     match addressing:
         case "border":
             number = np.where((number >= 0) & (number < extent), number, -1)
         case "wrap":
             number = np.mod(number, extent)
         case "mirror":
-            turned = np.mod(number, 2 * extent)
-            number = np.minimum(turned, 2 * extent - 1 - turned)
+            folded = np.mod(number, 2 * extent)
+            number = np.minimum(folded, 2 * extent - 1 - folded)
         case "clamp":
             number = np.clip(number, 0, extent - 1)
     return number.astype(np.int64)
@@ -228,32 +242,35 @@ def _texture_of(expression: ir.Texel, batch: RunningBatch, address: PointerValue
     memory = address.memory
     name = memory.name if memory is not None else "a null pointer"
     if not isinstance(memory, _TextureMemory):
-        raise _refused(expression, batch, mask, f"{name} holds no texture", "Give texture:FILE or --texture NAME=FILE.")
+        cause = f"{name} is not a texture"
+        raise _fetch_error(expression, batch, mask, cause, "Pass texture:FILE or --texture NAME=FILE.")
     texture = memory.texture
     if texture.size != expression.size:
-        words = f"an element of {name} has a size of {texture.size}, not of {expression.size}, in bytes"
-        raise _refused(
+        cause = f"a texel of {name} has {texture.size} bytes, not {expression.size}"
+        raise _fetch_error(
             expression,
             batch,
             mask,
-            words,
-            "Give a .npy file with elements of the type that is fetched; a gray image has 1 byte, one in color 4.",
+            cause,
+            "Pass a .npy file with elements of the fetched type; a gray image has 1 byte per texel, a color image 4.",
         )
     if len(texture.extents) != len(expression.places):
-        words = f"{name} is of {len(texture.extents)}, not of {len(expression.places)} dimensions"
-        raise _refused(expression, batch, mask, words, "An image has two; of an array its shape counts.")
+        cause = f"{name} is {len(texture.extents)}-dimensional, not {len(expression.places)}-dimensional"
+        raise _fetch_error(
+            expression, batch, mask, cause, "An image has 2 dimensions; an array has those of its shape."
+        )
     if texture.sampling.linear and not expression.beside:
-        words = f"{name} is filtered, which only float, float2 and float4 are"
-        raise _refused(expression, batch, mask, words, "Fetch floats, or leave linear out.")
+        cause = f"{name} has linear filtering, which requires float, float2 or float4"
+        raise _fetch_error(expression, batch, mask, cause, "Fetch floats, or remove linear.")
     return texture
 
 
-def _refused(
-    expression: ir.Texel, batch: RunningBatch, mask: LaneMask, why: str, instead: str, what: str = "a texture"
+def _fetch_error(
+    expression: ir.Texel, batch: RunningBatch, mask: LaneMask, cause: str, advice: str, target: str = "a texture"
 ) -> LaunchError:
     position = expression.position
     return LaunchError(
-        f"{position}: {batch.describe(int(mask.lanes[0]))} reads {what} by coordinates, and {why}.",
+        f"{position}: {batch.describe(int(mask.lanes[0]))} reads {target} by coordinates, but {cause}.",
         position=position,
-        advice=instead,
+        advice=advice,
     )

@@ -1,8 +1,8 @@
-"""What the compiler's closures pass on as a value, and everything that is done with one.
+"""Values of the compiled closures, and the operations on them, as an algebra that can be replaced.
 
-There is one compiler. Given `PlainValues`, its closures pass on what NumPy computes: one scalar where all lanes agree,
-an array of one value a lane, a `PointerValue`, or, of a struct, a tuple of its leaves. Whoever wants more of a value,
-such as where it came from, gives the compiler another algebra, in which a value is accompanied.
+With `PlainValues`, a value is a NumPy result: one scalar if all lanes agree, an array with one value per lane, a
+`PointerValue`, or for a struct a tuple of its leaves. Another algebra can attach more to each value, such as its
+provenance; the compiler stays the same.
 """
 
 from __future__ import annotations
@@ -26,50 +26,50 @@ from gpu.simulator.types import INT64, Pointer, Scalar
 Leaf = Scalar | Pointer
 Leaves = Sequence[tuple[int, Leaf]]
 Barrier = Callable[[CallFrame, LaneMask, Any], tuple[LaneMask, Any]]
-"""What lets lanes wait at a barrier of their block with a vote each, and returns who arrived and how they voted."""
+"""Waits at a block barrier with a vote per lane; returns the lanes that arrived and their votes."""
 
 TellExchange = Callable[[CallFrame, LaneMask, Any, Sequence[Any]], None]
 
 
 class PlainValues:
-    """Values as they are. What another algebra replaces says what a value is to the rest of the compiler.
+    """The algebra of plain NumPy values. Subclasses override methods to attach more to a value.
 
-    `bare` is the algebra of what is used up where it is computed, addresses and conditions: values as they are.
+    `bare` is the algebra for addresses and conditions, which need only plain values.
     """
 
-    #: Whether lanes that do not need a value may compute it too, where that has no effect.
+    #: Whether lanes that do not need a value may compute it too if that has no side effects.
     speculates = True
 
     @property
     def bare(self) -> PlainValues:
         return self
 
-    # From and to bare values.
+    # Conversion from and to bare values.
 
     def lift(self, value: Any) -> Any:
-        """Return a bare value, such as an address or a constant, as a value."""
+        """Convert a bare value, such as an address or a constant, to a value."""
         return value
 
     def lifted(self, run: Evaluator) -> Evaluator:
-        """Return the closure of a value from that of a bare one."""
+        """Convert the closure of a bare value to that of a value."""
         return run
 
     def strip(self, value: Any) -> Any:
-        """Return a value without what accompanies it."""
+        """Convert a value to a bare value."""
         return value
 
     def stripped(self, run: Evaluator) -> Evaluator:
-        """Return the closure of a bare value from that of a value."""
+        """Convert the closure of a value to that of a bare value."""
         return run
 
-    # Values from values.
+    # Operations on values.
 
     def variable(self, slot: int) -> Evaluator:
-        """Return the closure that reads a variable."""
+        """Return a closure that reads a variable."""
         return lambda frame, mask: frame.values[slot]
 
     def apply(self, op: str, function: Callable[..., Any], operands: Sequence[Evaluator]) -> Evaluator:
-        """Return the closure of an operation, which is called `op`."""
+        """Return a closure that applies a function to operands; `op` is the operation's name."""
         if len(operands) == 1:
             (only,) = operands
             return lambda frame, mask: function(only(frame, mask))
@@ -79,19 +79,19 @@ class PlainValues:
         return lambda frame, mask: function(*(run(frame, mask) for run in operands))
 
     def operation(self, op: str, function: Callable[[Any, Any], Any]) -> Callable[[LaneMask, Any, Any], Any]:
-        """Return an operation on two values in some lanes."""
+        """Return a function of a mask and two values that applies a binary operation."""
         return lambda mask, left, right: function(left, right)
 
     def converted(self, function: Callable[[Any], Any], value: Any) -> Any:
-        """Return what is the same number, the same bits or the same pointer in another type."""
+        """Convert a value to another type that represents the same number, bits or pointer."""
         return function(value)
 
     def conversion(self, function: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
-        """Return the closure of what is the same in another type."""
+        """Return a closure that converts a value to another type."""
         return lambda frame, mask: function(operand(frame, mask))
 
     def logical(self, op: str, left: Evaluator, right: Evaluator) -> Evaluator:
-        """Return the closure of `&&` or `||`, whose right side runs only in the lanes that need it."""
+        """Return a closure of `&&` or `||` that evaluates the right side only in the lanes that need it."""
         conjunction = op == "&&"
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -108,22 +108,22 @@ class PlainValues:
         return run
 
     def merged(self, old: Any, new: Any, mask: LaneMask) -> Any:
-        """Return a value that is `new` in the lanes of a mask and `old` elsewhere; None is none yet."""
+        """Return a value that is `new` in the lanes of a mask and `old` in the others; `old` may be None."""
         return assign_local(old, new, mask)
 
     def choice(self, condition: Evaluator, chosen: Evaluator, other: Evaluator) -> Evaluator:
-        """Return the closure of what takes one of two variables that are numbers, by a bare condition."""
+        """Return a closure that selects one of two scalar variables by a bare condition."""
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            decided = condition(frame, mask)
-            if not isinstance(decided, np.ndarray):
-                return (chosen if decided else other)(frame, mask)
-            return np.where(decided, chosen(frame, mask), other(frame, mask))
+            decision = condition(frame, mask)
+            if not isinstance(decision, np.ndarray):
+                return (chosen if decision else other)(frame, mask)
+            return np.where(decision, chosen(frame, mask), other(frame, mask))
 
         return run
 
     def composed(self, parts: Sequence[Any]) -> Any:
-        """Return a struct's value from those of its parts."""
+        """Return the value of a struct, composed of the values of its parts."""
         flat: list[Any] = []
         for part in parts:
             if isinstance(part, tuple):
@@ -133,29 +133,29 @@ class PlainValues:
         return tuple(flat)
 
     def part(self, whole: Evaluator, which: int | slice) -> Evaluator:
-        """Return the closure of a leaf of a struct, or of several of them."""
+        """Return a closure of one leaf of a struct, or of several; `which` is their index or slice."""
         return lambda frame, mask: whole(frame, mask)[which]
 
     def parts(self, value: Any) -> Sequence[Any]:
-        """Return the values of a struct's leaves, or a value that is no struct."""
+        """Return the values of a struct's leaves, or a tuple of the value if it is not a struct."""
         return value if isinstance(value, tuple) else (value,)
 
     # Memory.
 
-    # Each takes an address, and what the method of that takes; the values that are stored or operands, and the one
-    # that is returned, are this algebra's.
+    # Each takes a PointerValue and the arguments of its method of that name; stored values, operands and results are
+    # values of this algebra.
     read: Callable[..., Any] = staticmethod(PointerValue.load)
     write: Callable[..., None] = staticmethod(PointerValue.store)
     atomic: Callable[..., Any] = staticmethod(PointerValue.atomic)
 
     def tell_read(self, batch: RunningBatch, access: Access) -> Any:
-        """Tell the observer of an access that has read whole vectors, and return what was read."""
+        """Notify the observer of a read of whole vectors, and return the value."""
         assert batch.observer is not None
         batch.observer.access(batch, access)
         return access.values
 
     def tell_write(self, batch: RunningBatch, access: Access, value: Any) -> None:
-        """Tell the observer of an access that has written a value, whole vectors."""
+        """Notify the observer of a write of whole vectors."""
         assert batch.observer is not None
         batch.observer.access(batch, access)
 
@@ -170,39 +170,51 @@ class PlainValues:
         others: Sequence[Evaluator],
         tell: TellExchange,
     ) -> Evaluator:
-        """Return the closure of an exchange between the lanes of a warp.
+        """Return a closure of an exchange between the lanes of a warp.
 
-        `named` is which lanes take part, `given` what each brings, and `others` say from where to where; all but
-        `given` are bare. `tell` is called with frame, mask, the named lanes and the others.
+        Parameters
+        ----------
+        op : str
+            Such as "__shfl_down_sync".
+        dtype : dtype
+            The type of the result.
+        named : Evaluator
+            The mask argument, bare.
+        given : Evaluator
+            The value of each lane.
+        others : sequence of Evaluator
+            The further arguments, bare: of a shuffle the source lane or distance, and the width.
+        tell : callable
+            Notifies the observer; called with frame, mask, mask argument and further arguments.
         """
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            here, own = named(frame, mask), given(frame, mask)
-            by = [other(frame, mask) for other in others]
+            members, value = named(frame, mask), given(frame, mask)
+            arguments = [other(frame, mask) for other in others]
             batch, scheduler = frame.batch, frame.batch.scheduler
             if scheduler is None:
-                tell(frame, mask, here, by)
-                return exchanges.run(op, batch, mask, [here, own, *by]).astype(dtype, copy=False)
-            met = scheduler.meet(op, mask, here, [own, *by])
-            return met.outcome(lambda: exchanged(frame, met))
+                tell(frame, mask, members, arguments)
+                return exchanges.run(op, batch, mask, [members, value, *arguments]).astype(dtype, copy=False)
+            sync = scheduler.meet(op, mask, members, [value, *arguments])
+            return sync.outcome(lambda: exchange(frame, sync))
 
-        def exchanged(frame: CallFrame, met: Meeting) -> Any:
-            tell(frame, met.mask, met.named, met.brought[1:])
-            return exchanges.run(op, frame.batch, met.mask, [met.named, *met.brought]).astype(dtype, copy=False)
+        def exchange(frame: CallFrame, sync: Meeting) -> Any:
+            tell(frame, sync.mask, sync.named, sync.brought[1:])
+            return exchanges.run(op, frame.batch, sync.mask, [sync.named, *sync.brought]).astype(dtype, copy=False)
 
         return run
 
     def product(self, op: str, dtype: np.dtype[Any], operands: Sequence[Evaluator]) -> Evaluator:
-        """Return the closure of a result of a product of tiles, which whole warps compute."""
+        """Return a closure of an element of a matrix product, which full warps compute."""
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
-            met = meet_all(op, frame, mask, [operand(frame, mask) for operand in operands])
-            return met.outcome(lambda: exchanges.run(op, frame.batch, met.mask, [*met.brought]))
+            sync = meet_all(op, frame, mask, [operand(frame, mask) for operand in operands])
+            return sync.outcome(lambda: exchanges.run(op, frame.batch, sync.mask, [*sync.brought]))
 
         return run
 
     def vote(self, op: str, predicate: Evaluator, barrier: Barrier) -> Evaluator:
-        """Return the closure of a vote of a block at a barrier."""
+        """Return a closure of a vote of a block at a barrier."""
         barrier = self.interrupting(barrier)
 
         def run(frame: CallFrame, mask: LaneMask) -> Any:
@@ -212,12 +224,12 @@ class PlainValues:
         return run
 
     def interrupting(self, barrier: Barrier) -> Barrier:
-        """Return a barrier at which lanes wait in the middle of a statement."""
+        """Return a barrier for use in the middle of a statement."""
         return barrier
 
     # Functions and variables.
 
-    #: Takes note, where it is there, of the value that a variable (by its slot) got in some lanes.
+    #: If not None, called with slot, value and mask after each assignment to a variable.
     noted: Callable[[int, Any, LaneMask], None] | None = None
 
     def launched(
@@ -227,7 +239,7 @@ class PlainValues:
         return arguments
 
     def body(self, function: ir.Function, body: Executable) -> Executable:
-        """Return the body of a function that runs in a frame which has its arguments."""
+        """Return the closure of a function's body, which runs in a frame that contains its arguments."""
         return body
 
 
@@ -235,7 +247,7 @@ PLAIN = PlainValues()
 
 
 def meet_all(op: str, frame: CallFrame, mask: LaneMask, brought: Sequence[Any]) -> Meeting:
-    """Let all lanes of each warp meet with what they bring."""
+    """Synchronize all lanes of each warp, and return the operands of all of them."""
     scheduler = frame.batch.scheduler
     if scheduler is None:
         return Meeting(mask, exchanges.ALL_LANES, brought)
@@ -251,18 +263,33 @@ def load(
     mask: LaneMask,
     site: AccessSite,
 ) -> Any:
-    """Return a struct's value in memory; `vector` is its size where it is loaded as a whole, else 0.
+    """Load a struct or vector from memory. Observers see one access for a vector, as on a GPU.
 
-    Observers see the members of a vector type as the one access that they are on a GPU.
+    Parameters
+    ----------
+    values : PlainValues
+        The algebra of values.
+    batch : RunningBatch
+        The batch of the lanes.
+    address : PointerValue
+        The address of each lane.
+    leaves : sequence of tuple of int and Leaf
+        The offset in bytes and the type of each leaf.
+    vector : int
+        The size in bytes of a vector that is loaded as a whole, else 0.
+    mask : LaneMask
+        The lanes that load.
+    site : AccessSite
+        The access in the source.
     """
-    whole = _whole(batch, address, vector, mask, site)
-    if whole is None:
+    access = _vector_access(batch, address, vector, mask, site)
+    if access is None:
         return values.composed(
             [load_leaf(values, batch, _at(address, at), None, leaf, mask, site) for at, leaf in leaves]
         )
     with unobserved(batch):
         plain = tuple(load_leaf(PLAIN, batch, _at(address, at), None, leaf, mask, site) for at, leaf in leaves)
-    return values.tell_read(batch, replace(whole, values=plain))
+    return values.tell_read(batch, replace(access, values=plain))
 
 
 def store(
@@ -275,9 +302,9 @@ def store(
     mask: LaneMask,
     site: AccessSite,
 ) -> None:
-    """Write a value to memory, seen as `load` is."""
-    whole = _whole(batch, address, vector, mask, site)
-    if whole is None:
+    """Store a struct or vector. Observers see one access for a vector; the parameters are those of `load`."""
+    access = _vector_access(batch, address, vector, mask, site)
+    if access is None:
         for (at, leaf), part in zip(leaves, values.parts(value), strict=True):
             store_leaf(values, batch, _at(address, at), None, leaf, part, mask, site)
         return
@@ -285,7 +312,7 @@ def store(
     with unobserved(batch):
         for (at, leaf), part in zip(leaves, plain, strict=True):
             store_leaf(PLAIN, batch, _at(address, at), None, leaf, part, mask, site)
-    values.tell_write(batch, replace(whole, values=plain), value)
+    values.tell_write(batch, replace(access, values=plain), value)
 
 
 def load_leaf(
@@ -297,7 +324,7 @@ def load_leaf(
     mask: LaneMask,
     site: AccessSite,
 ) -> Any:
-    """Return the scalars or pointers that are `index` elements after an address."""
+    """Load scalars or pointers at `index` elements after an address."""
     if isinstance(leaf, Pointer):
         return values.converted(from_number, values.read(address, batch, index, INT64.dtype, mask, site))
     return values.read(address, batch, index, leaf.dtype, mask, site)
@@ -313,18 +340,20 @@ def store_leaf(
     mask: LaneMask,
     site: AccessSite,
 ) -> None:
-    """Write the scalars or pointers that are `index` elements after an address."""
+    """Store scalars or pointers at `index` elements after an address."""
     if isinstance(leaf, Pointer):
         values.write(address, batch, index, INT64.dtype, values.converted(PointerValue.number, value), mask, site)
     else:
         values.write(address, batch, index, leaf.dtype, value, mask, site)
 
 
-def _whole(batch: RunningBatch, address: PointerValue, vector: int, mask: LaneMask, site: AccessSite) -> Access | None:
-    """Return the access, without its values yet, that observers see instead of its parts."""
+def _vector_access(
+    batch: RunningBatch, address: PointerValue, vector: int, mask: LaneMask, site: AccessSite
+) -> Access | None:
+    """Return the access of a vector, without its values, that observers see instead of those of its parts."""
     if not vector or address.mixed:
         return None
-    memory, element = address.element(batch, vector, mask, site)  # before anything is touched: it must be aligned
+    memory, element = address.element(batch, vector, mask, site)  # tests the alignment before any access
     return Access(site, memory, element, vector, mask, None) if batch.observer is not None else None
 
 

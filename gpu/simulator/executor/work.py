@@ -1,28 +1,27 @@
-"""How many operations on data a statement does: the one definition that all counts of operations go by.
+"""Operations on data per statement: the definition that all operation counts use.
 
-It is what a textbook counts as the operations of an algorithm, each by every lane that does it:
+It counts what textbooks count as an algorithm's operations, each for every lane that executes it:
 
-- arithmetic on floats, by an operator or a function (`sqrtf`, `fmaxf`);
-- arithmetic on whole numbers whose result flows into memory or an atomic, over any number of variables, exchanges
+- floating-point arithmetic, by an operator or a function (`sqrtf`, `fmaxf`);
+- integer arithmetic whose result flows into memory or an atomic operation, through any number of variables, exchanges
   between lanes and calls;
-- an atomic that computes, whatever for; one that exchanges, or swaps after comparing, moves a value;
-- a reduction over a warp (`__reduce_add_sync`) whose result flows there: one for each lane that takes part;
-- each multiplication and each addition of a product of tiles by a warp, whose results are divided among its lanes;
-- a comparison of two values from memory neither of which leads to a subscript: what a compare-exchange, a merge or a
-  search for the greatest consists of, whatever comes of it. That of a value with itself, which only asks for NaN, is
-  none.
+- an atomic operation that computes; an exchange or compare-and-swap only moves a value and does not count;
+- a warp reduction (`__reduce_add_sync`) whose result flows into memory: one for each participating lane;
+- each multiplication and each addition of a warp's matrix product, divided among its lanes;
+- a comparison of two values from memory neither of which is used for a subscript, as in a compare-exchange, a merge or
+  a maximum search. A comparison of a value with itself, which only tests for NaN, does not count.
 
-Which of two variables is taken by such a comparison is made of both of them: a comparator of a sorting network is one
-operation, and has both keys as its sources, whether or not it exchanges them (`is_choice`).
+If such a comparison selects one of two variables, the result derives from both: a comparator of a sorting network is
+one operation with both keys as sources, whether or not it exchanges them (`is_choice`).
 
-What flows into subscripts, addresses and conditions only is no operation on data, nor is the step of a `for`, any other
-comparison, a copy, a conversion, a shuffle (what is added to what it brings is) or a vote: they say where and whether
-something is done. A side of `?:`, `&&` and `||` counts in the lanes that need it.
+Computations of subscripts, addresses and conditions do not count, nor do the step of a `for`, other comparisons,
+copies, conversions, shuffles (but additions to their results do) and votes: they determine where and whether data is
+processed. A conditional operand of `?:`, `&&` and `||` counts in the lanes that need it.
 
-All of this follows from a kernel's text, not from what a run happens to make of it. So a statement counts for the same
-in every run, in whichever order its warps take turns, and whoever counts comes to the same number: `Counters` and a
-recording are told of it by the executor. Traced values alone would not say so much: where one of a statement's results
-ends in an array they cannot tell its other results from indices, and what is made of thread numbers has no trace.
+All of this follows from the kernel's source alone. So a statement has the same count in every run and in every
+schedule, and the counters and recordings, which the executor notifies, agree. The provenance of recorded values would
+not suffice: if one result of a statement ends in an array, its other results cannot be distinguished from indices, and
+values computed from thread indices have no provenance.
 """
 
 from __future__ import annotations
@@ -35,53 +34,53 @@ from gpu.simulator.intrinsics import MATRIX_PRODUCTS, OF_TEXTURES
 from gpu.simulator.types import BOOL, Pointer, Scalar
 
 NOTHING, DATA, INDEX = 0, 1, 2
-"""What a value may be used for, as flags: nothing that counts, data, and subscripts or addresses."""
+"""Flags for the uses of a value: none that counts, data, and subscripts or addresses."""
 
 Uses = Iterator[tuple[ir.Expression, int]]
-"""Expressions, and what their values are used for."""
+"""Expressions with the uses of their values."""
 
 _COMPARISONS = frozenset(("<", ">", "<=", ">=", "==", "!="))
 
 
 class OperationCounter:
-    """The operations on data of a kernel, and of all that it calls and launches.
+    """Counts the operations on data of a kernel and of all functions that it calls and kernels that it launches.
 
-    A function that kernels share is data's in the one and an index's in the other: each kernel has its own.
+    A function that kernels share can process data in one and indices in another, so each kernel has its own copy.
     """
 
     def __init__(self) -> None:
-        # Of each function, by its id: what its variables are used for, by slot, and which were read from memory.
+        # For each function, by its id: the uses of its variables, by slot, and the variables read from memory.
         self._uses: dict[int, dict[int, int]] = {}
         self._read: dict[int, set[int]] = {}
-        # What functions' results are used for, and whose were read from memory.
+        # The uses of functions' results, and the functions that return values read from memory.
         self._uses_of_result: dict[int, int] = {}
-        self._gives_read: set[int] = set()
-        # The variables and the functions' results that say how elements compare, and the choices that are made by that.
+        self._returns_read: set[int] = set()
+        # Variables with results of comparisons of elements, functions that return such, and selections by those.
         self._compared: set[tuple[int, int]] = set()
-        self._gives_compared: set[int] = set()
+        self._returns_compared: set[int] = set()
         self._choices: set[int] = set()
-        # The operations of statements and of sides, by id.
+        # The operations of statements and of conditional operands, by id.
         self._operations: dict[int, int] = {}
         self._positions: dict[int, SourcePosition] = {}
         self._function = 0
         self._position = SourcePosition("", 0)
 
     def enter(self, kernel: ir.Function) -> None:
-        """Count a kernel and all that it calls, if that was not done."""
+        """Analyze a kernel and all functions that it calls, unless that is done already."""
         if id(kernel) in self._uses:
             return
         functions = [kernel]
         self._uses[id(kernel)], self._read[id(kernel)] = {}, set()
-        known = None
-        while known != (known := self._known()):
+        state = None
+        while state != (state := self._state()):
             for function in functions:
                 self._function = id(function)
-                for whole, use in self._expressions(function.body):
-                    for part, use_of_part in self._parts(whole, use):
-                        functions += self._find(part, use_of_part)
+                for expression, use in self._expressions(function.body):
+                    for part, part_use in self._parts(expression, use):
+                        functions += self._add_uses(part, part_use)
                 self._follow_reads(function.body)
-        found = None
-        while found != (found := (len(self._compared), len(self._gives_compared))):
+        counts = None
+        while counts != (counts := (len(self._compared), len(self._returns_compared))):
             for function in functions:
                 self._function = id(function)
                 self._follow_comparisons(function.body)
@@ -90,31 +89,34 @@ class OperationCounter:
             self._count_statement(function.body)
 
     def of(self, statement: ir.Statement) -> int:
-        """Return how many operations one lane does in a statement, those of its sides and inner statements left out."""
+        """Return the operations per lane of a statement, without its conditional operands and inner statements."""
         return self._operations.get(id(statement), 0)
 
     def of_side(self, side: ir.Expression) -> tuple[SourcePosition, int] | None:
-        """Return of a side of `?:`, `&&` or `||` the statement and the operations; None where nothing in it is one."""
+        """Return the statement's position and the operations of a conditional operand of `?:`, `&&` or `||`.
+
+        Return None if it contains no operation.
+        """
         return (self._positions[id(side)], self._operations[id(side)]) if id(side) in self._positions else None
 
     def is_choice(self, select: ir.Select) -> bool:
-        """Whether `?:` takes one of two variables, numbers, by how elements of arrays compare."""
+        """Return whether `?:` selects one of two scalar variables by a comparison of array elements."""
         return id(select) in self._choices
 
-    # What values are used for.
+    # Uses of values.
 
-    def _known(self) -> tuple[int, ...]:
-        """Return how much is known: it only grows."""
+    def _state(self) -> tuple[int, ...]:
+        """Return sizes of the analysis results, which only grow; the analysis ends when they stay the same."""
         return (
             len(self._uses),
             sum(map(sum, map(dict.values, self._uses.values()))),
             sum(map(len, self._read.values())),
             sum(self._uses_of_result.values()),
-            len(self._gives_read),
+            len(self._returns_read),
         )
 
-    def _find(self, expression: ir.Expression, use: int) -> list[ir.Function]:
-        """Note what an expression says of variables and results; return functions that were not known."""
+    def _add_uses(self, expression: ir.Expression, use: int) -> list[ir.Function]:
+        """Add an expression's uses of variables and results; return functions that are new."""
         called: list[ir.Function] = []
         match expression:
             case ir.Local(_, slot) | ir.Update(_, ir.Local(_, slot)):
@@ -140,11 +142,11 @@ class OperationCounter:
         return self._uses[self._function].get(slot, NOTHING)
 
     def _parts(self, expression: ir.Expression, use: int) -> Uses:
-        """Yield an expression and all that it is made of."""
-        use = _of_floats(expression, use)
+        """Yield an expression and all its subexpressions, with their uses."""
+        use = _add_float_use(expression, use)
         yield expression, use
-        for part, use_of_part in self._direct_parts(expression, use):
-            yield from self._parts(part, use_of_part)
+        for part, part_use in self._direct_parts(expression, use):
+            yield from self._parts(part, part_use)
 
     def _direct_parts(self, expression: ir.Expression, use: int) -> Uses:
         match expression:
@@ -181,9 +183,9 @@ class OperationCounter:
             case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
                 yield from ((argument, use if at else NOTHING) for at, argument in enumerate(arguments))
             case ir.Warp(_, op, arguments):
-                # The lanes that are named come first, the value second; a shuffle's other lane and width follow.
-                of_value = use if op.startswith(("__shfl", "__reduce")) else NOTHING
-                yield from ((argument, of_value if at == 1 else NOTHING) for at, argument in enumerate(arguments))
+                # The mask comes first, the value second; of a shuffle the source lane and width follow.
+                value_use = use if op.startswith(("__shfl", "__reduce")) else NOTHING
+                yield from ((argument, value_use if at == 1 else NOTHING) for at, argument in enumerate(arguments))
             case ir.Call(_, function, arguments):
                 within = self._uses.get(id(function), {})
                 yield from ((argument, within.get(slot, NOTHING)) for slot, argument in enumerate(arguments))
@@ -213,7 +215,7 @@ class OperationCounter:
         return DATA if isinstance(place, ir.Element) else self._use_of(place.slot)
 
     def _expressions(self, statement: ir.Statement) -> Uses:
-        """Yield all expressions that statements hold."""
+        """Yield all expressions in a statement and its inner statements, with their uses."""
         yield from self._own_expressions(statement)
         if isinstance(statement, ir.Loop) and statement.step is not None:
             yield statement.step, NOTHING
@@ -221,7 +223,7 @@ class OperationCounter:
             yield from self._expressions(inner)
 
     def _own_expressions(self, statement: ir.Statement) -> Uses:
-        """Yield what a statement evaluates before anything in it runs."""
+        """Yield the expressions that a statement evaluates before its inner statements run."""
         match statement:
             case ir.Evaluate(expression):
                 yield expression, NOTHING
@@ -236,19 +238,19 @@ class OperationCounter:
             case _:
                 pass
 
-    # What was read from memory.
+    # Values read from memory.
 
     def _follow_reads(self, statement: ir.Statement) -> None:
-        """Note which variables, parameters and results get what was read from memory."""
+        """Mark variables, parameters and results with values that derive from memory."""
         match statement:
             case ir.Declare(slot, _, value) if value is not None and self._is_read(value):
                 self._read[self._function].add(slot)
             case ir.Return(value) if value is not None and self._is_read(value):
-                self._gives_read.add(self._function)
+                self._returns_read.add(self._function)
             case _:
                 pass
-        for whole, use in self._own_expressions(statement):
-            for part, _ in self._parts(whole, use):
+        for expression, use in self._own_expressions(statement):
+            for part, _ in self._parts(expression, use):
                 match part:
                     case ir.Assign(_, ir.Local(_, slot), value) | ir.Update(_, ir.Local(_, slot), _, value):
                         if self._is_read(value):
@@ -261,7 +263,7 @@ class OperationCounter:
             self._follow_reads(inner)
 
     def _is_read(self, expression: ir.Expression) -> bool:
-        """Whether a value was read from memory, or is made of one that was."""
+        """Return whether a value derives from memory."""
         match expression:
             case ir.Load() | ir.Atomic():
                 return True
@@ -284,43 +286,43 @@ class OperationCounter:
             case ir.Warp(_, op, arguments):
                 return op.startswith("__shfl") and self._is_read(arguments[1])
             case ir.Call(_, function):
-                return id(function) in self._gives_read
+                return id(function) in self._returns_read
             case _:
                 return False
 
-    def _leads_to_an_index(self, expression: ir.Expression) -> bool:
-        """Whether a variable that a value is made of is used for a subscript."""
+    def _uses_index_variable(self, expression: ir.Expression) -> bool:
+        """Return whether an expression contains a variable that is used for a subscript."""
         if isinstance(expression, ir.Local):
             return bool(self._use_of(expression.slot) & INDEX)
         if isinstance(expression, ir.Load):
             return False
-        return any(self._leads_to_an_index(part) for part, _ in self._direct_parts(expression, NOTHING))
+        return any(self._uses_index_variable(part) for part, _ in self._direct_parts(expression, NOTHING))
 
-    # What is decided by comparisons of elements.
+    # Results of comparisons of elements.
 
     def _follow_comparisons(self, statement: ir.Statement) -> None:
-        """Note which variables and results say how elements compare."""
+        """Mark variables and results with values that result from comparisons of elements."""
         match statement:
             case ir.Declare(slot, _, value) if value is not None and self._is_compared(value):
                 self._compared.add((self._function, slot))
             case ir.Return(value) if value is not None and self._is_compared(value):
-                self._gives_compared.add(self._function)
+                self._returns_compared.add(self._function)
             case _:
                 pass
-        for whole, use in self._own_expressions(statement):
-            for part, _ in self._parts(whole, use):
+        for expression, use in self._own_expressions(statement):
+            for part, _ in self._parts(expression, use):
                 if isinstance(part, ir.Assign) and isinstance(part.place, ir.Local) and self._is_compared(part.value):
                     self._compared.add((self._function, part.place.slot))
         for inner in _inner(statement):
             self._follow_comparisons(inner)
 
     def _is_compared(self, expression: ir.Expression) -> bool:
-        """Whether a value says how elements compare."""
+        """Return whether a value results from a comparison of elements."""
         match expression:
             case ir.Local(_, slot):
                 return (self._function, slot) in self._compared
             case ir.Call(_, function):
-                return id(function) in self._gives_compared
+                return id(function) in self._returns_compared
             case ir.Unary(_, _, operand) | ir.Cast(_, operand):
                 return self._is_compared(operand)
             case ir.Logical(_, _, left, right):
@@ -344,39 +346,41 @@ class OperationCounter:
             self._count_statement(inner)
 
     def _count(self, expression: ir.Expression, use: int) -> tuple[int, int]:
-        """Return the operations of an expression, without those of its sides and with them."""
-        use = _of_floats(expression, use)
-        if isinstance(expression, ir.Select) and self._chooses(expression):
+        """Return the operations of an expression, without and with those of its conditional operands."""
+        use = _add_float_use(expression, use)
+        if isinstance(expression, ir.Select) and self._selects_by_comparison(expression):
             self._choices.add(id(expression))
-        own = whole = self._own(expression, use)
-        sides = _sides(expression)
-        for part, use_of_part in self._direct_parts(expression, use):
-            of_part, with_sides = self._count(part, use_of_part)
-            whole += with_sides
+        own = total = self._own(expression, use)
+        sides = _conditional_operands(expression)
+        for part, part_use in self._direct_parts(expression, use):
+            part_own, part_total = self._count(part, part_use)
+            total += part_total
             if not any(part is side for side in sides):
-                own += of_part
-            elif with_sides:
-                self._operations[id(part)], self._positions[id(part)] = of_part, self._position
-        return own, whole
+                own += part_own
+            elif part_total:
+                self._operations[id(part)], self._positions[id(part)] = part_own, self._position
+        return own, total
 
-    def _chooses(self, select: ir.Select) -> bool:
+    def _selects_by_comparison(self, select: ir.Select) -> bool:
         sides = (select.chosen, select.other)
         elements = all(isinstance(each, ir.Local) and self._is_read(each) for each in sides)
         return elements and isinstance(select.type, Scalar) and self._is_compared(select.condition)
 
     def _own(self, expression: ir.Expression, use: int) -> int:
-        """Return how many operations an expression is, its parts left out."""
+        """Return the operations of an expression without its subexpressions."""
         match expression:
             case ir.Binary(_, op, left, right) if op in _COMPARISONS:
                 if left == right:
                     return 0
-                return int(not any(self._leads_to_an_index(each) or not self._is_read(each) for each in (left, right)))
+                return int(
+                    not any(self._uses_index_variable(each) or not self._is_read(each) for each in (left, right))
+                )
             case ir.Binary(type) | ir.Unary(type):
                 return int(use & DATA != 0 and type != BOOL)
             case ir.Intrinsic(_, name):
                 return int(use & DATA != 0 and name != OF_TEXTURES)
             case ir.Warp(_, op, arguments) if op in MATRIX_PRODUCTS:
-                # Of the row that 4 lanes hold: each product, and its sum.
+                # 4 lanes hold a row: for each of them and each factor, a multiplication and an addition.
                 return 4 * (len(arguments) - 2) * int(use & DATA != 0)
             case ir.Warp(_, op):
                 return int(use & DATA != 0 and op.startswith("__reduce"))
@@ -388,15 +392,15 @@ class OperationCounter:
                 return 0
 
 
-def _of_floats(expression: ir.Expression, use: int) -> int:
-    """Return what an expression is used for: floats are data, whatever is done with them."""
-    # Every expression but a place has a type.
+def _add_float_use(expression: ir.Expression, use: int) -> int:
+    """Add the use as data if an expression is a float: floats are data, whatever they are used for."""
+    # All expressions except places have a type.
     type = getattr(expression, "type", None)
     return use | DATA if isinstance(type, Scalar) and type.is_float else use
 
 
-def _sides(expression: ir.Expression) -> tuple[ir.Expression, ...]:
-    """Return the parts that run only in the lanes that need them."""
+def _conditional_operands(expression: ir.Expression) -> tuple[ir.Expression, ...]:
+    """Return the operands that are evaluated only in the lanes that need them."""
     match expression:
         case ir.Select(_, _, chosen, other):
             return chosen, other
@@ -407,7 +411,7 @@ def _sides(expression: ir.Expression) -> tuple[ir.Expression, ...]:
 
 
 def _inner(statement: ir.Statement) -> Iterator[ir.Statement]:
-    """Yield the statements in a statement."""
+    """Yield the direct inner statements of a statement."""
     match statement:
         case ir.Block(statements):
             yield from statements

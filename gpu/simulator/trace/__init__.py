@@ -1,1 +1,1 @@
-"""Records a launch, and answers questions about it."""
+"""Recording of a launch as a trace, and queries on the trace."""

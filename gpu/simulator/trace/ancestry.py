@@ -1,4 +1,4 @@
-"""Everything that made a value: the graph of operations down to elements of arrays."""
+"""Ancestry of values: the graph of operations from a value back to elements of arrays."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from gpu.simulator.trace.types import TraceNode
 
 @dataclass(frozen=True, eq=False)
 class NodeGroup:
-    """Nodes of one kind: what an operation made in lanes of one event, or elements of one array at the launch.
+    """Nodes of one kind: the results of an operation in lanes of one event, or initial elements of one array.
 
     Parameters
     ----------
     operator : str
         As of `TraceNode`; "" for elements.
     event : int
-        When; -1 for elements.
+        The event of the operation; -1 for elements.
     numbers : array
         The nodes, ascending.
     values : array
+        The value of each node.
     sources : array, shape (nodes, operands)
-        The node of each operand, 0 where it has none.
+        The node of each operand, 0 if it has none.
     operands : tuple of array or None
-        For each operand the values, which count where it has no node; None where all have one.
+        For each operand its values, which are needed for operands without a node; None if all have one.
     blocks, threads : array
-        Who, one a node; -1 for elements.
+        The block and the thread of each node; -1 for elements.
     array : int
-        The number of the array of elements; -1 of an operation.
+        The number of the array of elements; -1 for an operation.
     elements : array
-        Which ones; -1 of an operation.
+        The indices of the elements; -1 for an operation.
     """
 
     operator: str
@@ -54,7 +55,7 @@ class NodeGroup:
     elements: Array
 
     def nodes(self) -> Iterator[TraceNode]:
-        """Return the nodes one by one."""
+        """Yield the nodes one by one."""
         columns = (self.numbers, self.blocks, self.threads, self.elements)
         rows = zip(*(column.tolist() for column in columns), self.sources.tolist(), strict=True)
         for place, (number, block, thread, element, sources) in enumerate(rows):
@@ -78,14 +79,14 @@ class NodeGroup:
 
 @dataclass(frozen=True, eq=False)
 class Ancestry:
-    """Everything that made a value.
+    """All operations and array elements from which a value was computed.
 
     Parameters
     ----------
     root : int
-        The node of the value; 0 where nothing made it.
+        The node of the value; 0 if it has none.
     groups : tuple of NodeGroup
-        The root and all that it was made from: elements first, then operations as they ran. Copies leave no nodes.
+        The root and all its ancestors: elements first, then operations in execution order. Copies have no nodes.
     """
 
     root: int
@@ -101,29 +102,22 @@ class Ancestry:
 
     @cached_property
     def nodes(self) -> dict[int, TraceNode]:
-        """All nodes by number, sources before what they made."""
+        """All nodes by number, sources before their results."""
         return {node.number: node for group in self.groups for node in group.nodes()}
 
     @property
     def inputs(self) -> list[TraceNode]:
-        """The elements of arrays, as they were at the launch, that the value was made from."""
+        """The initial elements of arrays from which the value was computed."""
         return [node for group in self.groups if not group.operator for node in group.nodes()]
 
     @property
     def operations(self) -> list[TraceNode]:
-        """The operations that made the value, in the order in which they ran."""
+        """The operations that computed the value, in execution order."""
         return [node for group in self.groups if group.operator for node in group.nodes()]
 
 
 class NodeTable:
-    """The nodes of a trace, looked up many at once.
-
-    Parameters
-    ----------
-    data : TraceData
-    lanes : TraceLanes
-    arrays : TraceArrays
-    """
+    """Lookup of the nodes of a trace."""
 
     def __init__(self, data: TraceData, lanes: TraceLanes, arrays: TraceArrays) -> None:
         self._data, self._lanes, self._arrays = data, lanes, arrays
@@ -134,40 +128,40 @@ class NodeTable:
         self._input_end = self._input_first + self._inputs["count"]
 
     def ancestry(self, root: int) -> Ancestry:
-        """Return all that made a value, given its node."""
-        wanted: dict[int, list[Array]] = {}
+        """Return the ancestry of a value, given its node."""
+        pending: dict[int, list[Array]] = {}
         inputs: list[Array] = []
-        # The rows that are still to be looked at, the latest first: no operation's source is made after it.
+        # The rows to process, latest first: sources always precede their operation.
         rows: list[int] = []
 
-        def want(numbers: Array) -> None:
+        def add(numbers: Array) -> None:
             numbers = numbers[numbers > 0]
-            of_input = np.searchsorted(self._input_first, numbers, side="right") - 1
-            is_input = of_input >= 0
-            is_input[is_input] = numbers[is_input] < self._input_end[of_input[is_input]]
+            input_rows = np.searchsorted(self._input_first, numbers, side="right") - 1
+            is_input = input_rows >= 0
+            is_input[is_input] = numbers[is_input] < self._input_end[input_rows[is_input]]
             if is_input.any():
                 inputs.append(numbers[is_input])
                 numbers = numbers[~is_input]
-            of_row = np.searchsorted(self._first, numbers, side="right") - 1
-            for row in _distinct(of_row).tolist():
-                if row not in wanted:
-                    wanted[row] = []
+            operation_rows = np.searchsorted(self._first, numbers, side="right") - 1
+            for row in _distinct(operation_rows).tolist():
+                if row not in pending:
+                    pending[row] = []
                     heapq.heappush(rows, -row)
-                wanted[row].append(numbers[of_row == row])
+                pending[row].append(numbers[operation_rows == row])
 
-        want(np.array([root], np.int64))
+        add(np.array([root], np.int64))
         groups: list[NodeGroup] = []
         while rows:
             row = -heapq.heappop(rows)
-            numbers = self._closure(row, _distinct(np.concatenate(wanted.pop(row))))
+            numbers = self._closure(row, _distinct(np.concatenate(pending.pop(row))))
             group = self._group(row, numbers)
             groups.append(group)
-            want(_distinct(group.sources[group.sources < self._first[row]]))
+            add(_distinct(group.sources[group.sources < self._first[row]]))
         elements = self._elements(_distinct(np.concatenate(inputs))) if inputs else []
         return Ancestry(root, (*elements, *reversed(groups)))
 
     def group(self, number: int) -> NodeGroup:
-        """Return one node."""
+        """Return the group of one node."""
         place = int(np.searchsorted(self._input_first, number, side="right")) - 1
         numbers = np.array([number], np.int64)
         if place >= 0 and number < self._input_end[place]:
@@ -175,7 +169,7 @@ class NodeTable:
         return self._group(int(np.searchsorted(self._first, number, side="right")) - 1, numbers)
 
     def _closure(self, row: int, numbers: Array) -> Array:
-        """Add what nodes of a row were made from in the same row: atomics on one element go one after the other."""
+        """Add sources of nodes of a row within the same row, which atomic operations on one element have."""
         first = int(self._first[row])
         fresh = numbers
         while True:
@@ -187,8 +181,8 @@ class NodeTable:
 
     def _sources(self, row: int, ranks: Array) -> Array:
         vectors = self._operations["nodes"][row].tolist()
-        made = [self._data.integers.items(number, ranks) for number in vectors if number >= 0]
-        return np.stack(made, axis=1) if made else np.zeros((ranks.size, 0), np.int64)
+        columns = [self._data.integers.items(number, ranks) for number in vectors if number >= 0]
+        return np.stack(columns, axis=1) if columns else np.zeros((ranks.size, 0), np.int64)
 
     def _group(self, row: int, numbers: Array) -> NodeGroup:
         data, operation = self._data, self._operations[row]
@@ -220,15 +214,15 @@ class NodeTable:
             array = self._arrays.all[self._arrays.first[memory]]
             own = numbers[places == place]
             elements = (own - first) * unit // array.dtype.itemsize
-            nobody: Any = np.full(own.size, -1)
+            no_thread: Any = np.full(own.size, -1)
             values = self._arrays.content(array, 0)[elements]
-            none = np.zeros((own.size, 0), np.int64)
-            groups.append(NodeGroup("", -1, own, values, none, (), nobody, nobody, array.number, elements))
+            no_sources = np.zeros((own.size, 0), np.int64)
+            groups.append(NodeGroup("", -1, own, values, no_sources, (), no_thread, no_thread, array.number, elements))
         return groups
 
 
 def _distinct(numbers: Array) -> Array:
-    """Return numbers in ascending order, each once; of so few, this is faster than `np.unique`."""
+    """Return the distinct numbers in ascending order; for few numbers this is faster than `np.unique`."""
     ordered = np.sort(numbers, axis=None)
-    found: Array = ordered[np.concatenate((ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]))]
-    return found
+    distinct: Array = ordered[np.concatenate((ordered[:1] == ordered[:1], ordered[1:] != ordered[:-1]))]
+    return distinct

@@ -1,4 +1,4 @@
-"""The arrays of a trace: what they held at any moment, what was read and written there, and by whom."""
+"""The arrays of a trace: their contents at any step, their accesses, and the writers of elements."""
 
 from __future__ import annotations
 
@@ -16,45 +16,41 @@ from gpu.simulator.trace.types import TraceAccess, TraceArray, Write
 
 
 class TraceArrays:
-    """The arrays of a trace.
-
-    Parameters
-    ----------
-    data : TraceData
-    lanes : TraceLanes
-    """
+    """The arrays of a trace."""
 
     def __init__(self, data: TraceData, lanes: TraceLanes) -> None:
         self._data, self._lanes = data, lanes
-        # Of memories that blocks share: how many writes there had been when one was asked for last, and what it held.
+        # A cache for memories with an array per block: the number of writes of the last query, and the content then.
         self._contents: dict[int, tuple[int, Array]] = {}
         self._accessed_elements: dict[int, Array] = {}
 
     @cached_property
     def all(self) -> tuple[TraceArray, ...]:
-        """All arrays: those of the launch first, then shared and local ones in the order in which they were used."""
-        made: list[TraceArray] = []
+        """All arrays: those of the launch first, then shared and local arrays in order of first use."""
+        arrays: list[TraceArray] = []
         for number, memory in enumerate(self._data.memories):
             count = memory.size // memory.dtype.itemsize
             first = self._lanes.first_block(memory.batch) if memory.space == "shared" else None
             for block in range(memory.blocks):
-                of_block = None if first is None else first + block
-                made.append(TraceArray(len(made), memory.name, memory.space, memory.dtype, count, of_block, number))
-        return tuple(made)
+                own_block = None if first is None else first + block
+                arrays.append(
+                    TraceArray(len(arrays), memory.name, memory.space, memory.dtype, count, own_block, number)
+                )
+        return tuple(arrays)
 
     @cached_property
     def first(self) -> list[int]:
-        """The number of the first array of each memory: in shared memory every block has its own."""
+        """The number of the first array of each memory; a shared memory has one array per block."""
         firsts: list[int] = np.cumsum([0, *(memory.blocks for memory in self._data.memories)])[:-1].tolist()
         return firsts
 
     def find(self, array: str | int, block: int | None = None) -> TraceArray:
-        """Return an array by its number, or the first one of a name, of a block where that is given.
+        """Return an array by its number, or the first one with a name and, if given, a block.
 
         Raises
         ------
         InputError
-            There is none.
+            The trace has no such array.
         """
         if isinstance(array, int):
             if 0 <= array < len(self.all):
@@ -65,14 +61,14 @@ class TraceArrays:
                     return each
         raise InputError(f"The trace has no array {array!r}" + (f" of block {block}." if block is not None else "."))
 
-    # What they held.
+    # Contents.
 
     def content(self, array: TraceArray, step: int) -> Array:
-        """Return what an array holds at a step: shape (count,), of a thread's own array (lanes of the batch, count)."""
+        """Return an array's content at a step: shape (count,), or (lanes of the batch, count) for a local array."""
         memory = self._data.memories[array.memory]
         writes = self.writes_before(array.memory, step)
         if memory.blocks > 1:
-            return self._of_block(array, writes)
+            return self._block_content(array, writes)
         content = memory.content(writes)
         if array.space == "local":
             if memory.stride:
@@ -82,8 +78,8 @@ class TraceArrays:
             return parts.reshape(array.count, memory.lanes).T
         return content[: array.count * array.dtype.itemsize].view(array.dtype)
 
-    def _of_block(self, array: TraceArray, writes: int) -> Array:
-        """Return what an array of one block holds after so many writes by all blocks."""
+    def _block_content(self, array: TraceArray, writes: int) -> Array:
+        """Return the content of one block's array after a number of writes by all blocks."""
         if self._contents.get(array.memory, (-1,))[0] != writes:
             self._contents[array.memory] = (writes, self._data.memories[array.memory].content(writes))
         content = self._contents[array.memory][1]
@@ -99,50 +95,50 @@ class TraceArrays:
         """The rows of `accesses` that wrote, for each memory."""
         accesses = self._data.accesses
         changes = np.flatnonzero(accesses["action"] != ACTIONS.index("read"))
-        of = accesses["memory"][changes]
-        order = np.argsort(of, kind="stable")
-        borders = np.searchsorted(of[order], np.arange(len(self._data.memories) + 1))
+        memories = accesses["memory"][changes]
+        order = np.argsort(memories, kind="stable")
+        borders = np.searchsorted(memories[order], np.arange(len(self._data.memories) + 1))
         return [changes[order[start:end]] for start, end in pairwise(borders)]
 
     def writes_before(self, memory: int, step: int) -> int:
-        """Return how many writes a memory has seen before a step."""
+        """Return the number of writes to a memory before a step."""
         events = len(self._data.events)
         if not 0 <= step <= events:
             raise InputError(f"The trace has {events} events; there is no step {step}.")
         return int(np.searchsorted(self._data.accesses["event"][self.writing[memory]], step))
 
     def written(self, array: TraceArray, step: int) -> Array:
-        """Return which elements of an array, of no thread's own, the launch has written before a step: bool."""
+        """Return a bool mask of the elements that the launch has written before a step; not for local arrays."""
         memory = self._data.memories[array.memory]
         units = (self._start(array) + np.arange(array.count) * array.dtype.itemsize) // memory.unit
-        found: Array = memory.last_write(units, self.writes_before(array.memory, step)) >= 0
-        return found
+        is_written: Array = memory.last_write(units, self.writes_before(array.memory, step)) >= 0
+        return is_written
 
     def accessed(self, array: TraceArray) -> Array:
-        """Return which elements of an array that blocks share were read or written at any time: bool."""
+        """Return a bool mask of the elements of a global array that were read or written at any time."""
         if array.number not in self._accessed_elements:
-            found = np.zeros(array.count, bool)
+            is_accessed = np.zeros(array.count, bool)
             accesses = self._data.accesses
             for row in np.flatnonzero(accesses["memory"] == array.memory).tolist():
                 access = AccessRow(*accesses[row].tolist())
                 size = self._data.values.dtypes[access.dtype].itemsize
                 elements = np.unique(self.elements(access)[1])
                 for part in range(max(1, size // array.dtype.itemsize)):
-                    found[elements * size // array.dtype.itemsize + part] = True
-            self._accessed_elements[array.number] = found
+                    is_accessed[elements * size // array.dtype.itemsize + part] = True
+            self._accessed_elements[array.number] = is_accessed
         return self._accessed_elements[array.number]
 
-    # Who read and wrote.
+    # Accesses.
 
     def access(self, row: int) -> TraceAccess:
         """Return an access by its row."""
         data = self._data
-        found = AccessRow(*data.accesses[row].tolist())
-        action, write = ACTIONS[found.action], found.write
-        lanes, element = self.elements(found)
-        memory = data.memories[found.memory]
-        dtype = data.values.dtypes[found.dtype]
-        flat, array = element, np.full(lanes.size, self.first[found.memory])
+        access = AccessRow(*data.accesses[row].tolist())
+        action, write = ACTIONS[access.action], access.write
+        lanes, element = self.elements(access)
+        memory = data.memories[access.memory]
+        dtype = data.values.dtypes[access.dtype]
+        flat, array = element, np.full(lanes.size, self.first[access.memory])
         if memory.space == "local":
             flat = memory.of_lane(lanes, element, dtype.itemsize)
         elif memory.space == "shared":
@@ -151,22 +147,22 @@ class TraceArrays:
         if action == "read":
             content = memory.content(write)
             values = content[: content.size // dtype.itemsize * dtype.itemsize].view(dtype)[flat]
-            if found.value >= 0:  # some lanes took it from a register
-                values = data.values.vector(found.value, lanes.size)
+            if access.value >= 0:  # some lanes read it from a register
+                values = data.values.vector(access.value, lanes.size)
             nodes = memory.nodes_of(flat * dtype.itemsize // memory.unit, write)
             return TraceAccess(action, lanes, array, element, values, values, nodes)
         raw, nodes = memory.written(write, dtype.itemsize)
         after = np.ascontiguousarray(raw).view(dtype).ravel()
-        values = data.values.vector(found.value, lanes.size) if found.value >= 0 else after
+        values = data.values.vector(access.value, lanes.size) if access.value >= 0 else after
         return TraceAccess(action, lanes, array, element, values, after, nodes.astype(np.int64))
 
     def elements(self, access: AccessRow) -> tuple[Array, Array]:
-        """Return the lanes of an access and the element of each, without looking up what was there."""
+        """Return the lanes of an access and the element of each."""
         lanes = self._lanes.of_mask(access.mask)
         return lanes, self._data.integers.vector(access.elements, lanes.size)
 
     def are_accessed(self, memory: int) -> bool:
-        """Return whether anything in a memory was read or written: constants of a file may be another kernel's."""
+        """Return whether any element of a memory was accessed; constants may belong to other kernels of the file."""
         return memory in self._accessed
 
     @cached_property
@@ -176,7 +172,7 @@ class TraceArrays:
     # Provenance.
 
     def _unit(self, array: TraceArray, element: int) -> Array:
-        """Return where an element lies in its memory, in units; of a thread's own array it counts lane after lane."""
+        """Return the unit of an element in its memory; in a local array elements are numbered lane by lane."""
         memory, size = self._data.memories[array.memory], array.dtype.itemsize
         if array.space == "local":
             lane, own = divmod(element, array.count)
@@ -184,18 +180,18 @@ class TraceArrays:
         return np.array([(self._start(array) + element * size) // memory.unit])
 
     def node(self, array: TraceArray, element: int, step: int) -> int:
-        """Return the node of an element's value at a step; 0 where nothing made it."""
+        """Return the node of an element's value at a step; 0 if it has none."""
         write = self.writes_before(array.memory, step)
         return int(self._data.memories[array.memory].nodes_of(self._unit(array, element), write)[0])
 
     def nodes(self, array: TraceArray, step: int) -> Array:
-        """Return the nodes of all elements of an array that is the only one of its memory, at a step."""
+        """Return the nodes of all elements of an array at a step; its memory must have no other array."""
         memory = self._data.memories[array.memory]
         units = np.arange(array.count) * array.dtype.itemsize // memory.unit
         return memory.nodes_of(units, self.writes_before(array.memory, step))
 
     def writer(self, array: TraceArray, element: int, step: int) -> Write | None:
-        """Return who wrote an element last before a step; None where nobody did."""
+        """Return the last write of an element before a step; None if there is none."""
         memory = self._data.memories[array.memory]
         (last,) = memory.last_write(self._unit(array, element), self.writes_before(array.memory, step)).tolist()
         if last < 0:

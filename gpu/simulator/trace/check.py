@@ -1,4 +1,4 @@
-"""Makes sure that no number in a trace from a file leads outside of what it points into, and no size is absurd."""
+"""Validation of traces read from files: all references are in range, and all sizes are plausible."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ TABLES = {
 }
 
 MOST_THREADS = 2**28
-"""Threads of all blocks of a launch: more than can be recorded of one."""
+"""The limit of threads in a launch: more than can be recorded."""
 
 MOST_THREADS_OF_BLOCK = 1024
 
 MOST_MEMORY_BYTES = 2**31
-"""Bytes of an array, with those of all blocks or threads."""
+"""The limit of bytes in an array, for all blocks or threads together."""
 
-# A parameter's write comes before the first event; what has no value or no node says so.
+# The smallest value of each column if it is not 0: parameters are written before the first event, and negative numbers
+# mark missing values, nodes and statements.
 _LEAST = {
     "event": -1,
     "statement": NO_STATEMENT,
@@ -60,7 +61,7 @@ _LEAST = {
 
 
 def check(data: TraceData) -> None:
-    """Raise ValueError where a trace cannot be one that was recorded."""
+    """Raise ValueError if a trace is not a valid recording."""
     _require(conforms(data, TraceData), "types")
     _check_references(data)
     _check_launches(data)
@@ -71,9 +72,9 @@ def check(data: TraceData) -> None:
         _check_memory(data, memory)
 
 
-def _require(holds: Any, what: str) -> None:
-    if not holds:
-        raise ValueError(what)
+def _require(condition: Any, subject: str) -> None:
+    if not condition:
+        raise ValueError(subject)
 
 
 def _check_launches(data: TraceData) -> None:
@@ -113,14 +114,15 @@ def _check_references(data: TraceData) -> None:
         "nodes": data.integers.starts.size,
         "value": data.values.starts.size,
         "operands": data.values.starts.size,
-        # Those of the events' own: the first rows in these tables, which may have none left.
+        # The events' first rows in these tables, which may be their end.
         "access": len(data.accesses) + 1,
         "register": len(data.registers) + 1,
     }
     for table, dtype in TABLES.items():
         for column in dtype.names or ():
-            found = getattr(data, table)[column]
-            if found.size and not (_LEAST.get(column, 0) <= found.min() and found.max() < limits.get(column, 2**31)):
+            values = getattr(data, table)[column]
+            least, limit = _LEAST.get(column, 0), limits.get(column, 2**31)
+            if values.size and not (least <= values.min() and values.max() < limit):
                 raise ValueError(f"{table}.{column}")
     _require((data.accesses["action"] < len(ACTIONS)).all(), "accesses.action")
     _require((data.accesses["event"] >= 0).all() and (data.operations["event"] >= 0).all(), "event")
@@ -138,17 +140,17 @@ def _check_masks(data: TraceData) -> None:
     rows, pool = data.masks.rows, data.masks.pool
     start, count, lanes = (rows[name].astype(np.int64) for name in ("start", "count", "lanes"))
     as_bits = rows["bits"] != 0
-    taken = np.where(as_bits, -(-lanes // 8), 4 * count)
+    size = np.where(as_bits, -(-lanes // 8), 4 * count)
     _require((start >= 0).all() and (count >= 0).all() and (count <= lanes).all(), "masks")
-    _require((start + taken <= pool.size).all(), "masks")
-    for number, (most, wanted) in enumerate(zip(lanes.tolist(), count.tolist(), strict=True)):
-        found = data.masks.lanes(number)
-        _require(found.size == wanted and not (found.size and not 0 <= found[0] <= found[-1] < most), "masks")
-        _require((np.diff(found) > 0).all(), "masks")
+    _require((start + size <= pool.size).all(), "masks")
+    for number, (limit, expected) in enumerate(zip(lanes.tolist(), count.tolist(), strict=True)):
+        active = data.masks.lanes(number)
+        _require(active.size == expected and not (active.size and not 0 <= active[0] <= active[-1] < limit), "masks")
+        _require((np.diff(active) > 0).all(), "masks")
 
 
 def _check_lanes(data: TraceData) -> None:
-    """Check that each row's mask has the lanes of its batch, and each of its vectors a number for each of them."""
+    """Check that each row's mask is one of its batch, and that each of its vectors has a number for each lane."""
     per_block = np.array([launch.lanes_per_block for launch in data.launches])
     lanes_of_batch = data.batches["blocks"].astype(np.int64) * per_block[data.batches["launch"]]
     events, masks = data.events, data.masks.rows
@@ -166,7 +168,7 @@ def _check_lanes(data: TraceData) -> None:
             continue
         _require((np.diff(table["event"]) >= 0).all(), f"{name}.event")
         lanes = masks["lanes"][table["mask"]]
-        # Parameters of a kernel that a kernel launched are written behind the last event of another batch.
+        # Parameters of a child launch are written after the last event of another batch.
         fits = np.isin(lanes, lanes_of_batch) if name in ("registers", "pointers") else lanes == own[table["event"]]
         _require(fits.all(), f"{name}.mask")
         counts = masks["count"][table["mask"]].astype(np.int64)
@@ -184,11 +186,11 @@ def _check_lanes(data: TraceData) -> None:
 
 
 def _check_nodes(data: TraceData) -> None:
-    """Check that no node is beyond those of the operations and of what memories held when the launch began."""
+    """Check that all nodes are those of operations or of initial elements of memories."""
     counts = data.masks.rows["count"].astype(np.int64)[data.operations["mask"]]
     inputs = data.inputs
-    given = np.array([0 if memory.initial is None else memory.total for memory in data.memories])
-    _require((inputs["count"].astype(np.int64) * inputs["unit"] <= given[inputs["memory"]]).all(), "inputs")
+    sizes = np.array([0 if memory.initial is None else memory.total for memory in data.memories])
+    _require((inputs["count"].astype(np.int64) * inputs["unit"] <= sizes[inputs["memory"]]).all(), "inputs")
     end = 1 + int(counts.sum()) + int(inputs["count"].sum(dtype=np.int64))
     _require((data.operations["first"].astype(np.int64) + counts <= end).all(), "nodes")
     _require((inputs["first"].astype(np.int64) + inputs["count"] <= end).all(), "nodes")

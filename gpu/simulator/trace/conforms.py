@@ -1,4 +1,4 @@
-"""Whether what was read from a file is of the types that a data class declares."""
+"""Type validation of data read from files against the types that data classes declare."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 
 
 def conforms(value: object, kind: Any) -> bool:
-    """Return whether a value, with all that is in it, is of a type: plain ones, data classes, tuples, mappings."""
+    """Return whether a value and all its parts have a type: plain types, data classes, tuples, mappings."""
     if kind is Any:
         return isinstance(value, int | float | str | list | None)
     origin, arguments = get_origin(kind), get_args(kind)
-    # An alias that a `type` statement makes, as NumPy's NDArray since Python 3.12, is no class: what it stands for is.
+    # An alias by a `type` statement, such as NumPy's NDArray since Python 3.12, is not a class; its value is.
     if hasattr(kind if origin is None else origin, "__value__"):
         return conforms(value, (kind if origin is None else origin).__value__)
     if origin in (Union, types.UnionType):
@@ -28,7 +28,7 @@ def conforms(value: object, kind: Any) -> bool:
         )
     if origin is not None:
         return isinstance(value, origin)
-    if kind in (int, float):  # a truth value is no number
+    if kind in (int, float):  # a bool does not count as a number
         return type(value) is kind or (kind is float and type(value) is int)
     if not isinstance(value, kind):
         return False

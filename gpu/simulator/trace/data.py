@@ -1,4 +1,4 @@
-"""What a recording is when it is over."""
+"""The data of a trace: tables and descriptions, gathered after a launch was recorded."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValue
 
 @dataclass(frozen=True)
 class LaunchRecord:
-    """What was launched, and what came of it.
+    """The description of a launch, and its outcome.
 
     Parameters
     ----------
     kernel : str
-        As it was asked for: "fill<int, 3>".
+        The name as requested, such as "fill<int, 3>".
     source, file : str
-        The text, and where it stands.
+        The source text, and its file.
     defines : mapping of str to str
-        The macros that it was compiled with.
+        The macros of the compilation.
     schedule : str
-        The order in which warps and lanes ran, one of `gpu.schedules.NAMES`.
+        The schedule, one of `gpu.schedules.NAMES`.
     failure : str
-        The mistake at which the launch ended; "" where it did not.
+        The error that ended the launch; "" if it succeeded.
     findings : tuple of TraceFinding
+        The findings of the checkers.
     """
 
     kernel: str
@@ -48,29 +49,24 @@ class LaunchRecord:
 
 @dataclass(frozen=True, eq=False)
 class TraceData:
-    """A recording.
+    """The data of a trace.
 
     Parameters
     ----------
     launch : LaunchRecord
+        The description of the launch.
     stopped : str
-        Why the recording ended before the launch did; "" where it did not.
+        Why the recording ended before the launch did; "" if it did not.
     lane_events : int
-        How many statements of single lanes were recorded.
+        The number of recorded statements of single lanes.
     launches : tuple of TraceLaunch
-        The host's, and those by kernels.
-    functions : tuple of TraceFunction
-    statements : tuple of ExecutedStatement
-        Those that ran, by the numbers that events have.
-    memories : tuple of TraceMemory
-    positions : tuple of SourcePosition
-    kinds, operators, pointer_names : tuple of str
-        What events, operations and pointers have the numbers of.
+        The host's launch, and the child launches.
+    functions, statements, memories, positions, kinds, operators, pointer_names : tuple
+        The objects that the tables refer to by number.
     events, accesses, registers, pointers, operations, barriers, batches, calls, inputs : arrays
         The tables, of the types in `gpu.simulator.trace.tables`.
-    integers : PackedIntegers
-    values : PackedValues
-    masks : PackedMasks
+    integers, values, masks : PackedIntegers, PackedValues, PackedMasks
+        The vectors and masks that the tables refer to by number.
     """
 
     launch: LaunchRecord
@@ -99,7 +95,7 @@ class TraceData:
 
 
 def gather(recorder: Recorder, launch: LaunchRecord) -> TraceData:
-    """Return what a recorder has seen of a launch."""
+    """Gather the data of a recorder after a launch."""
     return TraceData(
         launch,
         recorder.stopped,

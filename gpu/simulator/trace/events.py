@@ -21,7 +21,7 @@ from gpu.simulator.trace.variables import TraceVariables
 
 @dataclass(frozen=True)
 class _Parts:
-    """What an event is read from."""
+    """The parts of a trace that an event reads from."""
 
     data: TraceData
     lanes: TraceLanes
@@ -30,7 +30,7 @@ class _Parts:
 
 
 class Event:
-    """One executed statement, in all lanes that executed it."""
+    """A statement that lanes executed together."""
 
     def __init__(self, parts: _Parts, number: int) -> None:
         self._parts = parts
@@ -39,12 +39,12 @@ class Event:
 
     @property
     def kind(self) -> str:
-        """The kind of step, as `observe.Step` has it, or "advance": the step of a for loop."""
+        """The kind of step, as of `observe.IssuedStep`, or "advance" for the step of a for loop."""
         return self._parts.data.kinds[self._row.kind]
 
     @property
     def position(self) -> SourcePosition:
-        """Where in the source."""
+        """The source position."""
         return self._parts.data.positions[self._row.position]
 
     @property
@@ -54,7 +54,7 @@ class Event:
 
     @property
     def statement(self) -> ExecutedStatement:
-        """What was executed; nothing at a barrier."""
+        """The executed statement; empty at a barrier."""
         number = self._row.statement
         return ExecutedStatement() if number == NO_STATEMENT else self._parts.data.statements[number]
 
@@ -70,7 +70,7 @@ class Event:
 
     @property
     def resumed(self) -> bool:
-        """Whether this is the rest of a statement that called a function."""
+        """Return whether this is the rest of a statement that called a function."""
         return bool(self._row.resumed)
 
     @property
@@ -85,17 +85,17 @@ class Event:
 
     @property
     def threads(self) -> Array:
-        """The number of each active lane's thread in its block, x fastest; its warp is that over 32."""
+        """The number of each active lane's thread in its block, x fastest."""
         return self._parts.lanes.threads(self.batch, self.lanes)[1]
 
     @property
     def launch(self) -> int:
-        """The number of the launch: 0 for the host's, others for those by kernels."""
+        """The number of the launch: 0 for the host's, larger for child launches."""
         return self._parts.lanes.launch(self.batch).number
 
     @property
     def taken(self) -> Array | None:
-        """Of a branch, the lanes where the condition holds; None where this is none."""
+        """The lanes in which a branch's condition is true; None if this is not a branch."""
         mask = self._row.taken
         if mask == NOT_A_BRANCH:
             return None
@@ -103,20 +103,20 @@ class Event:
 
     @property
     def accesses(self) -> list[TraceAccess]:
-        """The accesses to memory, in order."""
+        """The memory accesses, in order."""
         data = self._parts.data
-        following = self.number + 1
-        last = int(data.events["access"][following]) if following < len(data.events) else len(data.accesses)
+        next_event = self.number + 1
+        last = int(data.events["access"][next_event]) if next_event < len(data.events) else len(data.accesses)
         return [self._parts.arrays.access(row) for row in range(self._row.access, last)]
 
     @property
     def registers(self) -> dict[str, Register]:
-        """The variables that this event wrote, by name; `defined` is where."""
+        """The variables that this event wrote, by name; `defined` marks the lanes that wrote."""
         return self._parts.variables.registers_written(self.number)
 
     @property
     def pointers(self) -> dict[str, Register]:
-        """The pointers that this event wrote, by name; `defined` is where."""
+        """The pointers that this event wrote, by name; `defined` marks the lanes that wrote."""
         return self._parts.variables.pointers_written(self.number)
 
 

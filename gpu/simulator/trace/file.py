@@ -1,4 +1,4 @@
-"""A recording as a file: a zip archive of the arrays, one after the other, and a manifest that has everything else."""
+"""Trace files: a zip archive with the concatenated arrays, and a JSON manifest with everything else."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from gpu.simulator.trace.vectors import PackedIntegers, PackedMasks, PackedValue
 VERSION = 6
 
 MOST_BYTES = 2**30
-"""Of the largest file that is read, and of all arrays in it."""
+"""The largest file that is read, and the largest total size of the arrays in it, in bytes."""
 
 MOST_MANIFEST_BYTES = 2**25
 
 _MANIFEST, _BYTES = "manifest.json", "arrays.bin"
 
-# As they lie in the file: the widest numbers come first, so that all are aligned. Those of all memories are together.
+# In file order: the widest types come first, so that all arrays are aligned. The arrays of all memories are joined.
 _ARRAYS: dict[str, DTypeLike] = {
     "integer_starts": np.int64,
     "value_starts": np.int64,
@@ -60,13 +60,13 @@ _ARRAYS: dict[str, DTypeLike] = {
 
 
 def save(data: TraceData, path: str | Path | IO[bytes]) -> None:
-    """Write one file."""
+    """Save a trace to a file."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         write(data, archive)
 
 
 def write(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
-    """Add a trace to an archive, its members in a folder of their own, such as "0/"."""
+    """Add a trace to an archive, in a folder such as "0/"."""
     arrays = arrays_of(data)
     manifest = {"version": VERSION, **_manifest(data), "rows": {name: len(array) for name, array in arrays.items()}}
     archive.writestr(f"{folder}{_MANIFEST}", json.dumps(manifest))
@@ -74,37 +74,37 @@ def write(data: TraceData, archive: zipfile.ZipFile, folder: str = "") -> None:
 
 
 def load(path: str | Path) -> TraceData:
-    """Read what `save` wrote.
+    """Load a trace from a file written by `save`.
 
     Raises
     ------
     InputError
-        The file cannot be read, is no trace, or was written by another version.
+        The file cannot be read, is not a trace, or was written by another version.
     """
     with reading(path, "trace"), zipfile.ZipFile(io.BytesIO(read_bytes(path, MOST_BYTES))) as archive:
         return read(archive, path)
 
 
 def read(archive: zipfile.ZipFile, path: str | Path, folder: str = "") -> TraceData:
-    """Read what `write` added to the archive of that path; within `reading`, which says what is wrong with it."""
+    """Read a trace that `write` added to an archive; to be called within `reading`, which converts errors."""
     manifest = json.loads(member(archive, f"{folder}{_MANIFEST}", MOST_MANIFEST_BYTES))
     check_version(manifest["version"], VERSION, path, "trace")
-    arrays = _unpacked(member(archive, f"{folder}{_BYTES}", MOST_BYTES), manifest["rows"])
+    arrays = _unpack_arrays(member(archive, f"{folder}{_BYTES}", MOST_BYTES), manifest["rows"])
     data = _data(manifest, arrays)
     check(data)
     return data
 
 
 def check_version(version: object, ours: int, path: str | Path, what: str) -> None:
-    """Raise InputError for a file that another version wrote; ValueError where that is no version."""
+    """Raise InputError if a file was written by another version, or ValueError if the version is invalid."""
     if type(version) is not int or not 0 < version < 1000:
-        raise ValueError("no version")
+        raise ValueError("invalid version")
     if version != ours:
         raise InputError(f"{path} is a {what} of version {version}; this program reads version {ours}.")
 
 
 def member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """Return a file of an archive: what it says of its size is looked at before anything is unpacked."""
+    """Return the content of an archive's member, after testing its declared size."""
     about = archive.getinfo(name)
     if about.file_size > most or about.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} has {about.file_size} bytes")
@@ -113,14 +113,14 @@ def member(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
 
 @contextmanager
 def reading(path: str | Path, what: str) -> Iterator[None]:
-    """Turn what is raised by a file that is damaged, or none of its kind, into an InputError that says so."""
+    """Convert errors from an unreadable or damaged file to an InputError; `what` is the kind of file."""
     try:
         yield
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     except MemoryError as error:
         raise InputError(
-            f"{path} takes more memory than there is for it.", advice="Record a smaller input, or fewer threads."
+            f"{path} needs more memory than is available.", advice="Record a smaller input, or fewer threads."
         ) from error
     except _DAMAGE as error:
         raise damaged(path, what) from error
@@ -130,11 +130,11 @@ _DAMAGE = (
     zipfile.BadZipFile, zlib.error, LookupError, ValueError, TypeError, EOFError, AttributeError, ArithmeticError,
     AssertionError, RuntimeError, Warning,
 )  # fmt: skip
-"""What reading a damaged file raises: of these RuntimeError is a recursion without end, or an archive in cipher."""
+"""The exceptions that a damaged file can raise; RuntimeError comes from endless recursion or an encrypted archive."""
 
 
 def damaged(path: str | Path, what: str) -> InputError:
-    """Return what is said of a file that is damaged, or none of its kind."""
+    """Return the error for a file that is damaged or of another kind."""
     return InputError(
         f"{path} is not a {what}, or is damaged.",
         advice="Record it again: Export in the Step tab, or simulate --trace.",
@@ -142,7 +142,7 @@ def damaged(path: str | Path, what: str) -> InputError:
 
 
 def arrays_of(data: TraceData) -> dict[str, Array]:
-    """Return all arrays of a trace, by the names that they have in a file."""
+    """Return all arrays of a trace, by their names in the file."""
     memories = data.memories
     initial = [memory.initial for memory in memories if memory.initial is not None]
     return {
@@ -163,14 +163,14 @@ def arrays_of(data: TraceData) -> dict[str, Array]:
     }
 
 
-def _unpacked(raw: bytes, rows: Mapping[str, int]) -> dict[str, Array]:
-    found, start = {}, 0
+def _unpack_arrays(raw: bytes, rows: Mapping[str, int]) -> dict[str, Array]:
+    arrays, start = {}, 0
     for name, dtype in _ARRAYS.items():
-        found[name] = np.frombuffer(raw, dtype, rows[name], start)
-        start += found[name].nbytes
+        arrays[name] = np.frombuffer(raw, dtype, rows[name], start)
+        start += arrays[name].nbytes
     if start != len(raw):
         raise ValueError("more bytes than the arrays have")
-    return found
+    return arrays
 
 
 def _manifest(data: TraceData) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def _manifest(data: TraceData) -> dict[str, Any]:
         "launches": [vars(launch) for launch in data.launches],
         "functions": [vars(function) for function in data.functions],
         "statements": [terms.packed(statement) for statement in data.statements],
-        "memories": [_described(memory) for memory in data.memories],
+        "memories": [_memory_entry(memory) for memory in data.memories],
         "positions": [(position.file, position.line, position.column) for position in data.positions],
         "kinds": data.kinds,
         "operators": data.operators,
@@ -215,8 +215,8 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> TraceData
     )
 
 
-def _launch_record(kept: dict[str, Any]) -> LaunchRecord:
-    return LaunchRecord(**kept | {"findings": tuple(_finding(**each) for each in kept["findings"])})
+def _launch_record(entry: dict[str, Any]) -> LaunchRecord:
+    return LaunchRecord(**entry | {"findings": tuple(_finding(**each) for each in entry["findings"])})
 
 
 def _finding(event: int, finding: dict[str, Any]) -> TraceFinding:
@@ -224,26 +224,26 @@ def _finding(event: int, finding: dict[str, Any]) -> TraceFinding:
     return TraceFinding(event, Finding(**finding | {"positions": positions, "threads": tuple(finding["threads"])}))
 
 
-def _launch(kept: dict[str, Any]) -> TraceLaunch:
-    return TraceLaunch(**kept | {"grid": tuple(kept["grid"]), "block": tuple(kept["block"])})
+def _launch(entry: dict[str, Any]) -> TraceLaunch:
+    return TraceLaunch(**entry | {"grid": tuple(entry["grid"]), "block": tuple(entry["block"])})
 
 
-def _function(kept: dict[str, Any]) -> TraceFunction:
+def _function(entry: dict[str, Any]) -> TraceFunction:
     return TraceFunction(
-        kept["name"],
-        {int(slot): name for slot, name in kept["variables"].items()},
-        {int(slot): size for slot, size in kept["pointers"].items()},
-        tuple(Statement(position, tuple(loops)) for position, loops in kept["statements"]),
-        {int(loop): position for loop, position in kept["rounds"].items()},
+        entry["name"],
+        {int(slot): name for slot, name in entry["variables"].items()},
+        {int(slot): size for slot, size in entry["pointers"].items()},
+        tuple(Statement(position, tuple(loops)) for position, loops in entry["statements"]),
+        {int(loop): position for loop, position in entry["rounds"].items()},
     )
 
 
-_OF_MEMORY = ("name", "space", "size", "blocks", "stride", "lanes", "batch", "unit", "is_accessed", "base", "fill")
+_MEMORY_FIELDS = ("name", "space", "size", "blocks", "stride", "lanes", "batch", "unit", "is_accessed", "base", "fill")
 
 
-def _described(memory: TraceMemory) -> dict[str, Any]:
+def _memory_entry(memory: TraceMemory) -> dict[str, Any]:
     return {
-        **{name: getattr(memory, name) for name in _OF_MEMORY},
+        **{name: getattr(memory, name) for name in _MEMORY_FIELDS},
         "dtype": memory.dtype.name,
         "given": memory.initial is not None,
         "units": memory.index.size,
@@ -251,18 +251,18 @@ def _described(memory: TraceMemory) -> dict[str, Any]:
     }
 
 
-def _memories(described: list[dict[str, Any]], arrays: Mapping[str, Array]) -> tuple[TraceMemory, ...]:
+def _memories(entries: list[dict[str, Any]], arrays: Mapping[str, Array]) -> tuple[TraceMemory, ...]:
     counts = {
-        "initial": [each["size"] if each["given"] else 0 for each in described],
-        "written_units": [each["units"] for each in described],
-        "written_nodes": [each["units"] for each in described],
-        "written_values": [each["units"] * each["unit"] for each in described],
-        "written_borders": [each["writes"] for each in described],
+        "initial": [each["size"] if each["given"] else 0 for each in entries],
+        "written_units": [each["units"] for each in entries],
+        "written_nodes": [each["units"] for each in entries],
+        "written_values": [each["units"] * each["unit"] for each in entries],
+        "written_borders": [each["writes"] for each in entries],
     }
     parts = {name: _split(arrays[name], sizes) for name, sizes in counts.items()}
     return tuple(
         TraceMemory(
-            **{name: each[name] for name in _OF_MEMORY},
+            **{name: each[name] for name in _MEMORY_FIELDS},
             dtype=np.dtype(each["dtype"]),
             initial=parts["initial"][number] if each["given"] else None,
             index=parts["written_units"][number],
@@ -270,12 +270,12 @@ def _memories(described: list[dict[str, Any]], arrays: Mapping[str, Array]) -> t
             values=parts["written_values"][number].reshape(-1, each["unit"]),
             borders=parts["written_borders"][number],
         )
-        for number, each in enumerate(described)
+        for number, each in enumerate(entries)
     )
 
 
-def _split(whole: Array, sizes: list[int]) -> list[Array]:
+def _split(joined: Array, sizes: list[int]) -> list[Array]:
     borders = np.cumsum([0, *sizes]).tolist()
-    if borders[-1] != whole.size:
-        raise ValueError("arrays of other sizes than the memories have")
-    return [whole[start:end] for start, end in pairwise(borders)]
+    if borders[-1] != joined.size:
+        raise ValueError("array sizes do not match the memories")
+    return [joined[start:end] for start, end in pairwise(borders)]

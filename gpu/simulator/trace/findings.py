@@ -1,4 +1,4 @@
-"""The mistakes that checkers find while a launch is recorded, each with its event."""
+"""Observer that assigns the checkers' findings to events while a launch is recorded."""
 
 from __future__ import annotations
 
@@ -14,32 +14,26 @@ from gpu.simulator.trace.types import TraceFinding
 
 
 class FindingEvents(Observer):
-    """Notes in which event checkers find something; among the observers it comes after them and the recorder.
-
-    Parameters
-    ----------
-    recorder : Recorder
-    checkers : sequence of Checker
-    """
+    """Records the event of each finding; among the observers it has to follow the checkers and the recorder."""
 
     def __init__(self, recorder: Recorder, checkers: Sequence[Checker]) -> None:
         self._recorder = recorder
         self._events: list[tuple[Checker, list[int]]] = [(checker, []) for checker in checkers]
 
     def access(self, batch: BlockBatch, access: Access) -> None:
-        self._look()
+        self._assign_events()
 
     def warp_meets(self, batch: BlockBatch, meeting: WarpMeeting) -> None:
-        self._look()
+        self._assign_events()
 
     def barrier(self, batch: BlockBatch, position: SourcePosition, mask: LaneMask) -> None:
-        self._look()
+        self._assign_events()
 
     def heap_call(self, batch: BlockBatch, call: HeapCall) -> None:
-        self._look()
+        self._assign_events()
 
-    def _look(self) -> None:
-        """Date what is new."""
+    def _assign_events(self) -> None:
+        """Assign the running event to new findings."""
         for checker, events in self._events:
             new = len(checker.findings) - len(events)
             if new:
@@ -47,11 +41,11 @@ class FindingEvents(Observer):
 
     @property
     def findings(self) -> list[TraceFinding]:
-        """What was found, by event."""
-        self._look()  # what the end of the launch has brought to light
-        found = [
+        """The findings, by event."""
+        self._assign_events()  # for findings from the end of the launch
+        findings = [
             TraceFinding(event, finding)
             for checker, events in self._events
             for event, finding in zip(events, checker.findings, strict=True)
         ]
-        return sorted(found, key=lambda each: each.event)
+        return sorted(findings, key=lambda each: each.event)

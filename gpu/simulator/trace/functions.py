@@ -1,4 +1,4 @@
-"""What a trace knows of a function: the names of its variables, and its statements in the order of the program."""
+"""Functions in a trace: the names of their variables, and their statements in source order."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _Loops = tuple[int, ...]
 
 
 class Statement(NamedTuple):
-    """A statement: the number of its position, -1 where it never ran, and of the loops around it, outermost first.
+    """A statement: the number of its position, -1 if it never ran, and the loops around it, outermost first.
 
-    A loop is in itself.
+    The loops around a loop include the loop itself.
     """
 
     position: int
@@ -30,15 +30,16 @@ class TraceFunction:
     Parameters
     ----------
     name : str
+        The function's name.
     variables : dict of int to str
         The names of its variables, by slot.
     pointers : dict of int to int
-        Of each variable that is a pointer the bytes of what it points to.
+        For each pointer variable, by slot, the bytes per element that it points to.
     statements : tuple of Statement
-        In the order of the program; what never ran and is no loop is left out.
+        In source order; statements that never ran are left out, except loops.
     rounds : dict of int to int
-        For each loop, by the number of its statement, the position of what runs once a round: -1 for its own
-        condition, else a statement of its body.
+        For each loop, by the number of its statement, the position of a statement that runs once per iteration, or -1
+        for the loop's condition.
     """
 
     name: str
@@ -53,7 +54,7 @@ class TraceFunction:
 
 
 def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> TraceFunction:
-    """Return what is known of a function, in which a position is its number among those where something ran."""
+    """Return the description of a function for a trace; `positions` numbers the positions of executed statements."""
     names = dict(enumerate(name for name, _ in function.parameters))
     types = dict(enumerate(type for _, type in function.parameters))
     _find_names(function.body, names, types)
@@ -76,7 +77,7 @@ def describe(function: ir.Function, positions: Mapping[SourcePosition, int]) -> 
 
 
 def _inner(statement: ir.Statement) -> Iterator[ir.Statement]:
-    """Yield the statements in a statement."""
+    """Yield the direct inner statements of a statement."""
     match statement:
         case ir.Block(statements):
             yield from statements
@@ -107,7 +108,7 @@ def _first(loop: ir.Loop, positions: Mapping[SourcePosition, int]) -> int:
 
 
 def _find_names(node: object, names: dict[int, str], types: dict[int, Type]) -> None:
-    """Gather the names and types of a function's variables, by slot."""
+    """Collect the names and types of a function's variables, by slot."""
     if isinstance(node, ir.Local):
         names.setdefault(node.slot, node.name)
         types.setdefault(node.slot, node.type)

@@ -1,4 +1,4 @@
-"""The lanes of a trace: which ones a mask has, and whose they are."""
+"""The lanes of a trace: lookup of masks, and of the launch, block and thread of lanes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from gpu.simulator.trace.types import TraceLaunch
 
 
 class TraceLanes:
-    """The lanes of a trace, numbered within their batch: blocks that ran in lockstep, one after the other.
-
-    Parameters
-    ----------
-    data : TraceData
-    """
+    """The lanes of a trace, numbered within their batch, block by block."""
 
     def __init__(self, data: TraceData) -> None:
         self._data = data
@@ -31,21 +26,21 @@ class TraceLanes:
         return self._data.launches[self._batches[batch].launch]
 
     def count(self, batch: int) -> int:
-        """Return how many lanes a batch has."""
+        """Return the number of lanes of a batch."""
         return self._batches[batch].blocks * self.per_block(batch)
 
     def per_block(self, batch: int) -> int:
-        """Return how many lanes each block of a batch has: its threads, filled up to whole warps."""
+        """Return the number of lanes per block of a batch: its threads, padded to whole warps."""
         return self.launch(batch).lanes_per_block
 
     def first_block(self, batch: int) -> int:
-        """Return the number in the grid of a batch's first block."""
+        """Return the number of a batch's first block in the grid."""
         return self._batches[batch].first
 
     def block(self, batch: int, lanes: Any) -> Any:
-        """Return the number in the grid of the block of lanes of a batch."""
+        """Return the numbers in the grid of the blocks of a batch's lanes."""
         return self._batches[batch].first + lanes // self.per_block(batch)
 
     def threads(self, batch: int, lanes: Array) -> tuple[Array, Array]:
-        """Return the number in the grid of the block of lanes of a batch, and of each thread in its block."""
+        """Return the block numbers in the grid, and the thread numbers in the block, of a batch's lanes."""
         return self.block(batch, lanes), lanes % self.per_block(batch)

@@ -1,4 +1,4 @@
-"""How a recording grows: arrays, tables of integers, and numbers for things."""
+"""Containers that grow while a launch is recorded: arrays, tables of integers, and numberings of objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Thing = TypeVar("Thing")
 
 
 def compact(value: Any, mask: LaneMask) -> Any:
-    """Return the part of a value that the lanes of a mask have; one value for all stays one."""
+    """Return the elements of a value for the lanes of a mask; a value shared by all lanes is returned unchanged."""
     if not isinstance(value, np.ndarray) or mask.full:
         return value
     return value[mask.lanes]
@@ -29,7 +29,7 @@ class Growing:
         self.size = 0
 
     def add(self, values: Array) -> int:
-        """Append values and return where they start."""
+        """Append values and return the index of the first."""
         start, self.size = self.size, self.size + values.size
         if self.size > self._buffer.size:
             grown = np.empty(max(self.size, self._buffer.size * 3 // 2), self._buffer.dtype)
@@ -44,12 +44,12 @@ class Growing:
 
 
 class Table:
-    """Rows of int32.
+    """A growing table of int32.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        The columns: one number each, or several.
+        The columns, each of one or several numbers.
     """
 
     def __init__(self, dtype: np.dtype[np.void]) -> None:
@@ -82,21 +82,21 @@ class Table:
         return row * self._width + self._dtype.fields[column][1] // 4
 
     def array(self) -> Array:
-        """Return the rows, of the table's type."""
+        """Return the rows as a structured array."""
         return np.array(self._numbers, np.int32).view(self._dtype)
 
 
 class Numbering(Generic[Thing]):
-    """Numbers for things, from 0, in the order in which they first come."""
+    """Assigns numbers to objects, from 0, in the order of their first use."""
 
     def __init__(self) -> None:
         self.numbers: dict[Thing, int] = {}
 
     def of(self, thing: Thing) -> int:
-        """Return a thing's number."""
+        """Return the number of an object; assign one if it is new."""
         return self.numbers.setdefault(thing, len(self.numbers))
 
     @property
     def things(self) -> tuple[Thing, ...]:
-        """The things, by number."""
+        """The objects, by number."""
         return tuple(self.numbers)

@@ -1,4 +1,4 @@
-"""The memories of a recorded launch: the log of what was written to each, and the node of each element by now."""
+"""Memories of a launch during recording: the log of writes, and the current node of each element."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from gpu.simulator.trace.packing import Array, Growing, compact
 
 NONE = np.int32(0)
 
-# In a shadow: 0 where nobody wrote since the launch began, this where what was written has no node.
+# The value in a shadow for an element if its last write has no node; 0 marks an element without a write.
 _CLEARED = -1
 
 
 def shared_size(batch: BlockBatch, memory: FlatMemory) -> int:
-    """Return how many bytes a block's `__shared__` variable has; the memory itself rounds that up."""
-    for key, known in batch.shared.items():
-        if known is memory:
+    """Return the size in bytes of a block's `__shared__` variable, which the memory itself rounds up."""
+    for key, shared in batch.shared.items():
+        if shared is memory:
             return key.size if isinstance(key, ir.SharedVariable) else batch.shared_bytes
     raise KeyError(memory.name)
 
 
 class RecordedMemory:
-    """One memory: a global array, a `__shared__` one of all blocks of a batch, or one of each thread of a batch.
+    """A global array, a `__shared__` array of all blocks of a batch, or a local array of all its threads.
 
-    Its bytes lie as those of the memory itself. An index is "flat" when it counts from the beginning of all bytes. The
-    log and the shadow count in units: the smallest element that was ever accessed.
+    Bytes have the same layout as in the memory itself. A "flat" index counts from the beginning of all bytes. The log
+    and the shadow count in units of the smallest element that was accessed.
     """
 
     def __init__(self, number: int, name: str, space: str, size: int) -> None:
@@ -47,7 +47,7 @@ class RecordedMemory:
         self.base = 0
         self.index, self.nodes = Growing(np.int32), Growing(np.int32)
         self.values = Growing(np.uint8)
-        # How many units the log had before each write.
+        # The number of units in the log before each write.
         self.borders = array("i")
         self._shadow: Array | None = None
 
@@ -55,39 +55,67 @@ class RecordedMemory:
     def of_array(
         cls, number: int, name: str, space: str, initial: Array, dtype: np.dtype[Any] | None
     ) -> RecordedMemory:
-        """Return the memory of an array that is there before the launch."""
-        made = cls(number, name, space, initial.size)
-        made.initial, made.dtype = initial, dtype
-        return made
+        """Create the memory of an array that exists before the launch."""
+        memory = cls(number, name, space, initial.size)
+        memory.initial, memory.dtype = initial, dtype
+        return memory
 
     @classmethod
     def of_blocks(cls, number: int, name: str, size: int, blocks: int, stride: int, batch: int) -> RecordedMemory:
-        """Return the memory of a `__shared__` variable."""
-        made = cls(number, name, "shared", size)
-        made.blocks, made.stride, made.batch = blocks, stride, batch
-        return made
+        """Create the memory of a `__shared__` variable.
+
+        Parameters
+        ----------
+        number : int
+            The memory's number.
+        name : str
+            The variable's name.
+        size : int
+            Bytes per block.
+        blocks : int
+            The number of blocks of the batch.
+        stride : int
+            The distance in bytes between the variables of consecutive blocks.
+        batch : int
+            The number of the batch.
+        """
+        memory = cls(number, name, "shared", size)
+        memory.blocks, memory.stride, memory.batch = blocks, stride, batch
+        return memory
 
     @classmethod
     def of_threads(cls, number: int, memory: LocalMemory, lanes: int, batch: int) -> RecordedMemory:
-        """Return the memory of a variable of each thread's own."""
-        made = cls(number, memory.name, "local", memory.size)
-        made.lanes, made.batch, made.fill = lanes, batch, 0 if memory.zeroed else POISON
-        made.stride = memory.stride if memory.punned else 0
+        """Create the recorded memory of a variable in local memory."""
+        recorded = cls(number, memory.name, "local", memory.size)
+        recorded.lanes, recorded.batch, recorded.fill = lanes, batch, 0 if memory.zeroed else POISON
+        recorded.stride = memory.stride if memory.punned else 0
         memory.recorded = True
-        return made
+        return recorded
 
     @property
     def writes(self) -> int:
-        """How many writes the log holds."""
+        """The number of writes in the log."""
         return len(self.borders)
 
     @property
     def total(self) -> int:
-        """The bytes of all blocks or lanes."""
+        """The size for all blocks or lanes, in bytes."""
         return (self.stride or self.size) * self.lanes if self.lanes else self.blocks * self.stride
 
     def flat(self, batch: BlockBatch, element: Any, size: int, mask: LaneMask) -> Any:
-        """Return the flat index of the element that each lane of a mask accesses, in elements of `size` bytes."""
+        """Return the flat index of each lane's element, counted in elements of `size` bytes.
+
+        Parameters
+        ----------
+        batch : BlockBatch
+            The batch of the lanes.
+        element : int or array
+            The element index within a block or lane, one for all lanes or one per lane of the batch.
+        size : int
+            Bytes per element.
+        mask : LaneMask
+            The lanes.
+        """
         index = compact(element, mask)
         if self.space == "local" and self.stride:
             return np.asarray(index, np.int64) + mask.lanes * (self.stride // size)
@@ -98,22 +126,22 @@ class RecordedMemory:
         return np.int64(index) if not isinstance(index, np.ndarray) else index.astype(np.int64)
 
     def per(self, dtype: np.dtype[Any]) -> int:
-        """How many units an element of a type has."""
+        """Return the number of units per element of a type."""
         return dtype.itemsize // self.unit
 
     def shadow(self, dtype: np.dtype[Any]) -> Array:
-        """Return the node of each element of a type, as it stands in the shadow."""
+        """Return the shadow's node of each element of a type."""
         assert self._shadow is not None
-        whole = self._shadow.size // self.per(dtype) * self.per(dtype)
-        return self._shadow[: whole : self.per(dtype)]
+        size = self._shadow.size // self.per(dtype) * self.per(dtype)
+        return self._shadow[: size : self.per(dtype)]
 
     def content(self, memory: DeviceMemory, dtype: np.dtype[Any]) -> Array:
-        """Return what the memory itself holds now."""
+        """Return the current elements of the memory."""
         assert isinstance(memory, FlatMemory)
         return memory.view(dtype)
 
     def write(self, flat: Array, values: Array, nodes: Array) -> None:
-        """Log a write of each lane, a later one on top of an earlier one."""
+        """Log a write of each lane; later lanes overwrite earlier ones."""
         assert self._shadow is not None
         self.borders.append(self.index.size)
         pieces = self.per(values.dtype)
@@ -126,23 +154,23 @@ class RecordedMemory:
         self._shadow[flat] = np.where(nodes == 0, np.int32(_CLEARED), nodes)
 
     def forget(self) -> None:
-        """Let the shadow go: nobody accesses this memory any more."""
+        """Release the shadow, when the memory will not be accessed again."""
         self._shadow = None
 
     def needs_units(self, size: int) -> bool:
-        """Whether units are larger than elements of `size` bytes, or there are none yet."""
+        """Return whether units are larger than elements of `size` bytes, or not defined yet."""
         return not self.unit or self.unit > size
 
     def count_in(self, size: int, base: int) -> None:
-        """Make units `size` bytes large; `base` is the node of the first as it was before the launch, 0 for none."""
-        before, self.unit, self.base = self.unit, size, base
-        if not before:
+        """Set the unit to `size` bytes; `base` is the node of the first unit's initial value, 0 for none."""
+        old, self.unit, self.base = self.unit, size, base
+        if not old:
             self._shadow = np.zeros(self.total // size, np.int32)
         else:
-            self._split(before // size)
+            self._split(old // size)
 
     def _split(self, pieces: int) -> None:
-        """Make each unit so many smaller ones."""
+        """Split each unit in the log and the shadow into smaller ones."""
         assert self._shadow is not None
         shadow = np.zeros(self.total // self.unit, np.int32)
         parts = np.repeat(self._shadow, pieces)

@@ -1,7 +1,7 @@
-"""The tables of a trace, each a structured type: one row for each event, access, write to a variable, and so on.
+"""The structured types of a trace's tables, with one row per event, access, write to a variable and so on.
 
-All columns are int32. A column that is named after a thing holds its number: `mask` that of a set of lanes, `value`
-that of a vector of values, one for each lane of the mask.
+All columns are int32. A column named after an object contains its number: `mask` that of a mask, `value` that of a
+vector of values with one value for each lane of the mask.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ def _int32(*names: str) -> np.dtype[np.void]:
 
 
 class EventRow(NamedTuple):
-    """A statement that ran.
+    """An executed statement.
 
-    `taken` is the mask of the lanes where a branch's condition held, `work` how many operations on data all lanes did,
-    `statement` which of the statements it is, `access` and `register` are the first rows of its own in these tables.
+    `taken` is the mask of the lanes in which a branch's condition was true, `work` the number of operations on data of
+    all lanes, `statement` the number of the statement; `access` and `register` are its first rows in those tables.
     """
 
     kind: int
@@ -37,10 +37,10 @@ class EventRow(NamedTuple):
 
 
 class AccessRow(NamedTuple):
-    """What a statement read or wrote, or one `part` of a vector.
+    """A memory access of a statement, or one `part` of a vector access.
 
-    `elements` is a vector of integers, `write` the number of writes to the memory before, and `value` what an atomic
-    found, or what was read where some lanes took it from a register; -1 for others.
+    `elements` is a vector of integers, and `write` the number of earlier writes to the memory. `value` are the old
+    values of an atomic operation, or the values of a read that came from a register in some lanes; else -1.
     """
 
     event: int
@@ -55,7 +55,7 @@ class AccessRow(NamedTuple):
 
 
 class BatchRow(NamedTuple):
-    """Blocks that ran in lockstep: the number of the first one in the grid, how many, and that of the launch."""
+    """A batch: the number of its first block in the grid, the number of its blocks, and its launch."""
 
     first: int
     blocks: int
@@ -65,32 +65,33 @@ class BatchRow(NamedTuple):
 EVENT, ACCESS, BATCH = _int32(*EventRow._fields), _int32(*AccessRow._fields), _int32(*BatchRow._fields)
 
 REGISTER = _int32("event", "frame", "slot", "mask", "value", "node")
-"""A write to a variable that is a number."""
+"""A write to a scalar variable."""
 
 POINTER = _int32("event", "frame", "slot", "mask", "name", "value")
-"""A write to a variable that is a pointer: into the array of a name, and how many bytes from its beginning."""
+"""A write to a pointer variable: the name of the array that it points into, and the offset in bytes."""
 
 OPERATION = np.dtype(
     [*_int32("event", "operator", "mask", "first", "value").descr, ("nodes", np.int32, 3), ("operands", np.int32, 3)]
 )
-"""What made values: `first` is the first lane's node. `nodes` are the vectors of its operands' nodes, and `operands` of
-their values where some lane's has no node; -1 for none."""
+"""An operation that computed values: `first` is the first lane's node. `nodes` are vectors of the operands' nodes, and
+`operands` vectors of their values if an operand has no node in some lane; -1 for none."""
 
 BARRIER = _int32("before", "batch", "mask")
-"""Lanes that met at a barrier, and the event that came next."""
+"""A barrier: the number of the next event, and the lanes that passed it."""
 
 MASK = _int32("start", "count", "lanes", "bits")
-"""A set of lanes: where it starts in its pool, how many of how many lanes, and whether as bits or as their numbers."""
+"""A mask: its start in the pool, the number of active lanes, the number of all lanes, and whether it is stored as bits
+or as lane numbers."""
 
 CALL = _int32("frame", "caller")
-"""A call of a function, and the frame of what called it."""
+"""A function call: its frame, and the frame of the caller."""
 
 INPUT = _int32("first", "count", "memory", "unit")
-"""The nodes of what a memory held when the launch began, one for each `unit` of bytes."""
+"""The nodes of a memory's initial content, one for each `unit` of bytes."""
 
 ACTIONS = ("read", "write", "atomic")
 NOT_A_BRANCH, NOBODY = -1, -2
-"""In the column `taken` of an event."""
+"""Special values of an event's column `taken`: not a branch, and no lane."""
 
 NO_STATEMENT = -1
-"""In the column `statement`: the event is at a barrier."""
+"""The value of an event's column `statement` at a barrier."""

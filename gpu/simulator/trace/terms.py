@@ -1,7 +1,7 @@
-"""What a recording keeps of the statements that ran: their expressions, as trees that can be written to a file.
+"""Executed statements in a trace: their expressions as trees that can be written to a file.
 
-A tree has what can be shown of an expression: operators and names as in the text, constants as numbers, and the types
-that decide what an operator does.
+A tree contains the information for display: operators and names as in the source, constants as numbers, and the types
+that determine the meaning of an operator.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ class Term:
     Parameters
     ----------
     kind : str
-        What it is:
+        The kind of expression:
 
-        - "constant", "variable", "global" (an array of the module) and "special" (threadIdx and its like);
+        - "constant", "variable", "global" (an array of the module) and "special" (such as threadIdx.x);
         - "unary", "binary", "logical", "choice", "comma" and "cast";
-        - "function" (one that the simulator knows), "call", "warp" (a shuffle, a vote), "atomic" and "made" (a value
-          of several parts);
-        - "place" (in memory: a pointer and, where it has one, an index), "member" (the address of one), "sum" and
+        - "function" (an intrinsic), "call", "warp" (a shuffle, a vote), "atomic" and "made" (a value composed of
+          several parts);
+        - "place" (in memory: a pointer and, if it has one, an index), "member" (the address of one), "sum" and
           "difference" (of pointers), "temporary" (the address of a value);
-        - "load", "part" (of a value of several), "assign" and "update";
+        - "load", "part" (of a composed value), "assign" and "update";
         - "other", of which only the text is known.
     text : str
-        The operator, or the name; of a place that a pointer leads to "*".
+        The operator, or the name; "*" for a dereferenced pointer.
     type : str
-        NumPy's name of the type of a number: of the operands of a binary operator, of what an update computes in; else
-        of the value. "" where it is no number.
+        NumPy's name of the type: of the operands of a binary operator, of the computation of an update, else of the
+        value. "" if it is not a scalar.
     parts : tuple of Term
-        What it is made of, in the order of the text.
+        The subexpressions, in source order.
     value : number or None
-        A constant's; of an update 1 where it gives what was there before; of a part which one it is, and how many
-        scalars; of a load, an assignment and a temporary value how many accesses it takes.
+        The value of a constant; for an update, 1 if it returns the old value; for a part, its index and its number of
+        scalars; for a load, an assignment and a temporary value, the number of accesses.
     rows : tuple of int
-        The lengths of all dimensions of an array but the first, where an index goes over several.
+        The lengths of all dimensions of an array except the first, for an index over several dimensions.
     """
 
     kind: str
@@ -64,18 +64,18 @@ class Term:
 
 @dataclass(frozen=True)
 class ExecutedStatement:
-    """A statement of the text, or the step of a `for`.
+    """A statement in the source, or the step of a `for`.
 
     Parameters
     ----------
     text : str
-        What the source has for what it evaluates, of an assignment for the value; "" where that is not known.
+        The source text of its expression, or of the value of an assignment; "" if unknown.
     name : str
-        The variable that it declares, of a reference with an "&" before it; "" where it declares none.
+        The variable that it declares, with a preceding "&" for a reference; "" if it declares none.
     type : str
-        The type of that, as C has it, with "@" where the name stands.
+        The type of that variable in C notation, with "@" in place of the name.
     terms : tuple of Term
-        What it evaluates; of an array that is declared, the value of each element.
+        The expressions that it evaluates; for the declaration of an array, the value of each element.
     """
 
     text: str = ""
@@ -85,7 +85,7 @@ class ExecutedStatement:
 
 
 def statement_of(executed: ir.Statement | ir.Expression) -> ExecutedStatement:
-    """Return what is kept of a statement."""
+    """Convert a statement, or the step of a `for`, of the IR."""
     match executed:
         case ir.Declare(_, type, value, _, name, text):
             return ExecutedStatement(text, name, _type_text(type), _terms(value))
@@ -102,23 +102,23 @@ def statement_of(executed: ir.Statement | ir.Expression) -> ExecutedStatement:
 
 
 def packed(statement: ExecutedStatement) -> list[Any]:
-    """Return a statement as what JSON can hold."""
-    return [statement.text, statement.name, statement.type, [_packed(term) for term in statement.terms]]
+    """Convert a statement to JSON-compatible lists."""
+    return [statement.text, statement.name, statement.type, [_pack_term(term) for term in statement.terms]]
 
 
 def unpacked(given: list[Any]) -> ExecutedStatement:
-    """Return what `packed` was given."""
+    """Convert lists from `packed` back to a statement."""
     text, name, type, terms = given
-    return ExecutedStatement(text, name, type, tuple(map(_unpacked, terms)))
+    return ExecutedStatement(text, name, type, tuple(map(_unpack_term, terms)))
 
 
-def _packed(term: Term) -> list[Any]:
-    return [term.kind, term.text, term.type, [_packed(part) for part in term.parts], term.value, term.rows]
+def _pack_term(term: Term) -> list[Any]:
+    return [term.kind, term.text, term.type, [_pack_term(part) for part in term.parts], term.value, term.rows]
 
 
-def _unpacked(given: list[Any]) -> Term:
-    kind, text, type, parts, value, rows = given
-    return Term(kind, text, type, tuple(map(_unpacked, parts)), value, tuple(rows))
+def _unpack_term(fields: list[Any]) -> Term:
+    kind, text, type, parts, value, rows = fields
+    return Term(kind, text, type, tuple(map(_unpack_term, parts)), value, tuple(rows))
 
 
 def _terms(*expressions: ir.Expression | ir.Place | None) -> tuple[Term, ...]:
@@ -145,8 +145,8 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
             return Term("logical", op, type.name, _terms(left, right))
         case ir.Select(type, condition, chosen, other):
             return Term("choice", "?:", _name(type), _terms(condition, chosen, other))
-        case ir.Sequence(_, ir.Sequence(_, ir.Assign(_, ir.Local(), ir.Temporary()), ir.Call(_, function, given))):
-            return Term("call", function.name, "", _terms(*given[1:]))  # a constructor's
+        case ir.Sequence(_, ir.Sequence(_, ir.Assign(_, ir.Local(), ir.Temporary()), ir.Call(_, function, values))):
+            return Term("call", function.name, "", _terms(*values[1:]))  # a constructor's
         case ir.Sequence(type, first, second):
             return Term("comma", ",", _name(type), _terms(first, second))
         case ir.Cast(Scalar(name), operand) if isinstance(operand.type, Scalar):
@@ -226,7 +226,7 @@ def _term(expression: ir.Expression | ir.Place) -> Term:
 
 
 def _call(function: ir.Function, arguments: tuple[ir.Expression, ...]) -> Term:
-    """Return a call; one of a method has the object first, where its name has an "@"."""
+    """Return a call; for a method the object comes first, and "@" in the name marks its position."""
     is_method = bool(function.parameters) and function.parameters[0][0] == "this"
     if not is_method:
         return Term("call", function.name, "", _terms(*arguments))
@@ -243,18 +243,18 @@ def _name(type: Type) -> str:
 
 
 def _accesses(type: Type) -> int:
-    """Return how many accesses a value of a type takes."""
+    """Return the number of accesses to load or store a value of a type."""
     return 1 if vector_size(type) else len(leaves(type))
 
 
 def _member_at(type: Type, offset: int, pointer: Type) -> str:
-    """Return the name of a struct's member at so many bytes; the outermost of the type that a pointer leads to."""
+    """Return the name of a struct's member at an offset in bytes: the outermost one of the pointer's element type."""
     if not isinstance(type, Struct):
         return ""
-    wanted = pointer.element if isinstance(pointer, Pointer) else None
+    target = pointer.element if isinstance(pointer, Pointer) else None
     within = [member for member in type.fields if member.offset <= offset < member.offset + max(member.type.size, 1)]
     for member in within:
-        if member.offset == offset and not member.is_anonymous and wanted in (member.type, _innermost(member.type)):
+        if member.offset == offset and not member.is_anonymous and target in (member.type, _innermost(member.type)):
             return member.name
     for member in within:
         inner = _member_at(member.type, offset - member.offset, pointer)
@@ -268,7 +268,7 @@ def _innermost(type: Type) -> Type:
 
 
 def _type_text(type: Type) -> str:
-    """Return a type as C writes it in a declaration, with "@" for the name."""
+    """Return a type in C notation for a declaration, with "@" in place of the name."""
     match type:
         case ArrayOf():
             return _type_text(type.innermost) + "".join(f"[{length}]" for length in type.shape)

@@ -1,7 +1,7 @@
-"""A recorded launch: every statement that ran, everything that memories and variables held, and what made each value.
+"""Traces: every executed statement of a launch, the contents of memories and variables, and the provenance of values.
 
-Moments are numbered by events: event k is the k-th statement that the lanes of a batch (blocks that run in lockstep)
-executed, and "at step k" means just before it. A step of `len(trace.events)` is the end.
+Event k is the k-th statement that lanes of a batch executed. Step k is the moment just before event k; step
+`len(trace.events)` is the end.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from gpu.simulator.trace.variables import TraceVariables
 
 
 class Trace:
-    """A recorded launch.
+    """The trace of a launch.
 
     Parameters
     ----------
     data : TraceData
-        Its tables.
+        The tables.
 
     Attributes
     ----------
@@ -52,34 +52,34 @@ class Trace:
         Raises
         ------
         InputError
-            It cannot be read, is damaged, or was written by another version.
+            The file cannot be read, is damaged, or was written by another version.
         """
         return cls(file.load(path))
 
     def save(self, path: str | Path | IO[bytes]) -> None:
-        """Write everything to one file."""
+        """Save the trace to a file."""
         file.save(self.data, path)
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the trace takes in memory."""
+        """The size of the trace in memory, in bytes."""
         return sum(each.nbytes for each in file.arrays_of(self.data).values())
 
-    # What was launched.
+    # The launch.
 
     @property
     def kernel(self) -> str:
-        """The name of the kernel, as it was asked for."""
+        """The name of the kernel as requested, with template arguments."""
         return self.data.launch.kernel
 
     @property
     def source(self) -> str:
-        """The text that it was compiled from."""
+        """The source text."""
         return self.data.launch.source
 
     @property
     def launches(self) -> tuple[TraceLaunch, ...]:
-        """The host's launch, and those by kernels."""
+        """The host's launch, and the child launches."""
         return self.data.launches
 
     @property
@@ -89,64 +89,64 @@ class Trace:
 
     @property
     def block(self) -> tuple[int, ...]:
-        """The threads of each of these blocks."""
+        """The threads of each block of the host's launch in x, y and z."""
         return self.launches[0].block
 
     @property
     def schedule(self) -> str:
-        """The order in which it ran, one of `gpu.schedules.NAMES`."""
+        """The schedule, one of `gpu.schedules.NAMES`."""
         return self.data.launch.schedule
 
     @property
     def together(self) -> int | None:
-        """How many lanes went together, rather than take turns: those of a warp, or one; None for all of a batch."""
+        """The number of lanes that run in lockstep: those of a warp, or one; None for all lanes of a batch."""
         return Schedule.of(self.schedule).kind.together
 
     @property
     def failure(self) -> str:
-        """The mistake at which the launch ended; "" where it did not."""
+        """The error that ended the launch; "" if it succeeded."""
         return self.data.launch.failure
 
     @property
     def findings(self) -> tuple[TraceFinding, ...]:
-        """The kernel's mistakes."""
+        """The findings of the checkers."""
         return self.data.launch.findings
 
     @property
     def stopped(self) -> str:
-        """Why the recording ended before the launch did; "" where it did not."""
+        """Why the recording ended before the launch did; "" if it did not."""
         return self.data.stopped
 
     @property
     def lane_events(self) -> int:
-        """How many statements of single lanes were recorded."""
+        """The number of recorded statements of single lanes."""
         return self.data.lane_events
 
     # Events, arrays and variables.
 
     def is_kind(self, kind: str, events: Array | slice = slice(None)) -> Array:
-        """Return whether each of some events, or of all, is of a kind such as "barrier": bool."""
+        """Return a bool mask of the events that have a kind, such as "barrier"."""
         kinds = self.data.kinds
-        found: Array = self.data.events["kind"][events] == (kinds.index(kind) if kind in kinds else -1)
-        return found
+        mask: Array = self.data.events["kind"][events] == (kinds.index(kind) if kind in kinds else -1)
+        return mask
 
     @property
     def arrays(self) -> tuple[TraceArray, ...]:
-        """All arrays: those of the launch first, then shared and local ones in the order in which they were used."""
+        """All arrays: those of the launch first, then shared and local arrays in order of first use."""
         return self.memory.all
 
     def array(self, array: str | int, step: int, block: int | None = None) -> Array:
-        """Return what an array holds at a step: shape (count,), of a thread's own array (lanes of the batch, count).
+        """Return an array's content at a step: shape (count,), or (lanes of the batch, count) for a local array.
 
         Raises
         ------
         InputError
-            There is no such array, by its number or by its name and its block, or no such step.
+            There is no array with this number, or name and block, or no such step.
         """
         return self.memory.content(self.memory.find(array, block), step)
 
     def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
-        """Return the variables of the running function just before event `step`, by name; all, or those named."""
+        """Return the variables of the running function just before event `step`, by name; all, or those in `names`."""
         return self._variables.registers(step, names)
 
     def pointers(self, step: int) -> dict[str, Register]:
@@ -156,11 +156,11 @@ class Trace:
     # Provenance.
 
     def node_of(self, array: str | int, element: int, step: int, block: int | None = None) -> int:
-        """Return the node of an element's value at a step; 0 where nothing made it."""
+        """Return the node of an element's value at a step; 0 if it has none."""
         return self.memory.node(self.memory.find(array, block), element, step)
 
     def writer(self, array: str | int, element: int, step: int, block: int | None = None) -> Write | None:
-        """Return who wrote an element last before a step; None where nobody did."""
+        """Return the last write of an element before a step; None if there is none."""
         return self.memory.writer(self.memory.find(array, block), element, step)
 
     @cached_property
@@ -168,9 +168,9 @@ class Trace:
         return NodeTable(self.data, self.lanes, self.memory)
 
     def node(self, number: int) -> TraceNode:
-        """Return what a node stands for."""
+        """Return a node by its number."""
         return next(self._nodes.group(number).nodes())
 
     def ancestry(self, node: int) -> Ancestry:
-        """Return all that made a value, given its node."""
+        """Return the ancestry of a value, given its node."""
         return self._nodes.ancestry(node)

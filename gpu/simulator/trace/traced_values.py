@@ -1,7 +1,7 @@
-"""Values that are accompanied by the nodes that made them: the compiler's algebra while a recorder looks on.
+"""The algebra of values with nodes, which the compiler uses while a launch is recorded.
 
-A value's nodes are one number, one a lane, or, of a struct, a tuple with those of each leaf. Addresses and conditions
-are bare: nobody asks where they came from, and what they compute on their way is not recorded.
+The nodes of a value are one number, one number per lane, or for a struct a tuple with those of each leaf. Addresses and
+conditions are bare values: their provenance is not recorded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gpu.simulator.trace.warp_nodes import combined_nodes, product_nodes, voted_
 
 
 class Traced:
-    """A value, and the nodes that made it."""
+    """A value with its nodes."""
 
     __slots__ = ("node", "value")
 
@@ -36,7 +36,7 @@ class Traced:
 
 
 class BareValues(PlainValues):
-    """Values as they are, while what is kept in variables is traced."""
+    """The algebra of bare values in a recorded launch, in which variables contain traced values."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
@@ -45,25 +45,25 @@ class BareValues(PlainValues):
         return lambda frame, mask: frame.values[slot].value
 
     def interrupting(self, barrier: Barrier) -> Barrier:
-        return _interrupting(self._recorder, barrier)
+        return _resuming(self._recorder, barrier)
 
 
 class TracedValues(PlainValues):
-    """Values with their nodes.
+    """The algebra of values with nodes.
 
     Parameters
     ----------
     recorder : Recorder
-        It must be among the observers of the launch too.
+        The recorder, which must also be an observer of the launch.
     """
 
-    # What a lane does not need it does not do: the recording would show it.
+    # The recording would show operations that a lane does not need.
     speculates = False
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._bare = BareValues(recorder)
-        # Of each block of a batch, by its first lane: the votes at the last barrier, and the nodes of their outcome.
+        # For each block of a batch, by its first lane: the votes at the last barrier, and the nodes of their result.
         self._votes: dict[int, tuple[Any, Any]] = {}
 
     @property
@@ -82,7 +82,7 @@ class TracedValues(PlainValues):
     def stripped(self, run: Evaluator) -> Evaluator:
         return lambda frame, mask: run(frame, mask).value
 
-    # Values from values.
+    # Operations on values.
 
     def apply(self, op: str, function: Callable[..., Any], operands: Sequence[Evaluator]) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
@@ -95,10 +95,11 @@ class TracedValues(PlainValues):
 
     def _operate(self, op: str, function: Callable[..., Any], mask: LaneMask, operands: Sequence[Traced]) -> Traced:
         values = [operand.value for operand in operands]
-        made = function(*values)
-        if isinstance(made, PointerValue):
-            return Traced(made)
-        return Traced(made, self._recorder.operation(op, mask, made, [operand.node for operand in operands], values))
+        result = function(*values)
+        if isinstance(result, PointerValue):
+            return Traced(result)
+        nodes = [operand.node for operand in operands]
+        return Traced(result, self._recorder.operation(op, mask, result, nodes, values))
 
     def converted(self, function: Callable[[Any], Any], value: Traced) -> Traced:
         return Traced(function(value.value), value.node)
@@ -127,9 +128,9 @@ class TracedValues(PlainValues):
 
     def choice(self, condition: Evaluator, chosen: Evaluator, other: Evaluator) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            decided = condition(frame, mask)
+            decision = condition(frame, mask)
             sides = (chosen(frame, mask), other(frame, mask))
-            return self._operate("?:", lambda one, two: np.asarray(np.where(decided, one, two))[()], mask, sides)
+            return self._operate("?:", lambda one, two: np.asarray(np.where(decision, one, two))[()], mask, sides)
 
         return run
 
@@ -139,20 +140,20 @@ class TracedValues(PlainValues):
         for part in parts:
             own = part.value if isinstance(part.value, tuple) else (part.value,)
             values += own
-            nodes += _of_leaves(part.node, len(own))
+            nodes += _leaf_nodes(part.node, len(own))
         return Traced(tuple(values), tuple(nodes))
 
     def part(self, whole: Evaluator, which: int | slice) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            found = whole(frame, mask)
-            return Traced(found.value[which], _of_leaves(found.node, len(found.value))[which])
+            struct = whole(frame, mask)
+            return Traced(struct.value[which], _leaf_nodes(struct.node, len(struct.value))[which])
 
         return run
 
     def parts(self, value: Traced) -> Sequence[Traced]:
         if not isinstance(value.value, tuple):
             return (value,)
-        return [*map(Traced, value.value, _of_leaves(value.node, len(value.value)))]
+        return [*map(Traced, value.value, _leaf_nodes(value.node, len(value.value)))]
 
     # Memory.
 
@@ -165,11 +166,11 @@ class TracedValues(PlainValues):
         mask: LaneMask,
         site: AccessSite,
     ) -> Traced:
-        found = self._recorder.outgoing = []
+        loaded = self._recorder.outgoing = []
         value = address.load(batch, index, dtype, mask, site)
         self._recorder.outgoing = None
         node: Any = NONE
-        for number, (lanes, (each, *_)) in enumerate(found):  # several where lanes point into different memories
+        for number, (lanes, (each, *_)) in enumerate(loaded):  # several if lanes point into different memories
             node = merged_nodes(node, each, lanes) if number else each
         return Traced(value, node)
 
@@ -203,13 +204,13 @@ class TracedValues(PlainValues):
         return Traced(old, self._recorder.atomic(batch, op, values, nodes, old))
 
     def tell_read(self, batch: RunningBatch, access: Access) -> Traced:
-        found = self._recorder.outgoing = []
+        loaded = self._recorder.outgoing = []
         super().tell_read(batch, access)
         self._recorder.outgoing = None
-        return Traced(access.values, found[0][1][: len(access.values)])
+        return Traced(access.values, loaded[0][1][: len(access.values)])
 
     def tell_write(self, batch: RunningBatch, access: Access, value: Traced) -> None:
-        self._recorder.incoming = _of_leaves(value.node, len(value.value))
+        self._recorder.incoming = _leaf_nodes(value.node, len(value.value))
         super().tell_write(batch, access, value)
 
     # Between lanes.
@@ -224,37 +225,37 @@ class TracedValues(PlainValues):
         tell: TellExchange,
     ) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            here, own = named(frame, mask), given(frame, mask)
-            by = [other(frame, mask) for other in others]
-            met = Meeting(mask, here, [own.value, own.node, *by])
+            members, own = named(frame, mask), given(frame, mask)
+            arguments = [other(frame, mask) for other in others]
+            sync = Meeting(mask, members, [own.value, own.node, *arguments])
             if frame.batch.scheduler is not None:
-                met = frame.batch.scheduler.meet(op, mask, here, met.brought)
-            made: Traced = met.outcome(lambda: exchanged(frame, met))
-            return made
+                sync = frame.batch.scheduler.meet(op, mask, members, sync.brought)
+            result: Traced = sync.outcome(lambda: exchange(frame, sync))
+            return result
 
-        def exchanged(frame: CallFrame, met: Meeting) -> Traced:
-            value, node, *by = met.brought
-            tell(frame, met.mask, met.named, by)
+        def exchange(frame: CallFrame, sync: Meeting) -> Traced:
+            value, node, *arguments = sync.brought
+            tell(frame, sync.mask, sync.named, arguments)
             if op.startswith("__shfl"):
-                node = exchanges.run(op, frame.batch, met.mask, [met.named, node, *by])
+                node = exchanges.run(op, frame.batch, sync.mask, [sync.named, node, *arguments])
             else:
-                node = combined_nodes(self._recorder, op, frame.batch, met.mask, met.named, value, node)
-            made = exchanges.run(op, frame.batch, met.mask, [met.named, value, *by]).astype(dtype, copy=False)
-            return Traced(made, node)
+                node = combined_nodes(self._recorder, op, frame.batch, sync.mask, sync.named, value, node)
+            result = exchanges.run(op, frame.batch, sync.mask, [sync.named, value, *arguments])
+            return Traced(result.astype(dtype, copy=False), node)
 
         return run
 
     def product(self, op: str, dtype: np.dtype[Any], operands: Sequence[Evaluator]) -> Evaluator:
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            given = [operand(frame, mask) for operand in operands]
-            met = meet_all(op, frame, mask, [part for each in given for part in (each.value, each.node)])
-            made: Traced = met.outcome(lambda: multiplied(frame, met))
-            return made
+            traced = [operand(frame, mask) for operand in operands]
+            sync = meet_all(op, frame, mask, [part for each in traced for part in (each.value, each.node)])
+            result: Traced = sync.outcome(lambda: multiply(frame, sync))
+            return result
 
-        def multiplied(frame: CallFrame, met: Meeting) -> Traced:
-            values, nodes = met.brought[::2], met.brought[1::2]
-            made = exchanges.run(op, frame.batch, met.mask, [*values])
-            return Traced(made, product_nodes(self._recorder, frame.batch, met.mask, values, nodes))
+        def multiply(frame: CallFrame, sync: Meeting) -> Traced:
+            values, nodes = sync.brought[::2], sync.brought[1::2]
+            result = exchanges.run(op, frame.batch, sync.mask, [*values])
+            return Traced(result, product_nodes(self._recorder, frame.batch, sync.mask, values, nodes))
 
         return run
 
@@ -262,30 +263,30 @@ class TracedValues(PlainValues):
         barrier = self.interrupting(barrier)
 
         def run(frame: CallFrame, mask: LaneMask) -> Traced:
-            given = predicate(frame, mask)
-            voted = np.not_equal(given.value, 0)
-            node = self._recorder.operation(op, mask, voted.astype(np.int32), [given.node], [given.value])
-            # A lane brings what it votes, and where that comes from.
-            arrived, votes = barrier(frame, mask, np.asarray(node, np.int64) << 1 | voted)
+            operand = predicate(frame, mask)
+            vote = np.not_equal(operand.value, 0)
+            node = self._recorder.operation(op, mask, vote.astype(np.int32), [operand.node], [operand.value])
+            # A lane's vote is in the lowest bit, its node in the bits above.
+            arrived, votes = barrier(frame, mask, np.asarray(node, np.int64) << 1 | vote)
             return Traced(
                 exchanges.block_vote(op, frame.batch, arrived, votes & 1),
-                self._outcome(op, frame.batch, arrived, votes),
+                self._vote_nodes(op, frame.batch, arrived, votes),
             )
 
         return run
 
-    def _outcome(self, op: str, batch: RunningBatch, arrived: LaneMask, votes: Any) -> Any:
-        """Return the nodes of a vote's outcome, which the first of the warps that run on their own records."""
+    def _vote_nodes(self, op: str, batch: RunningBatch, arrived: LaneMask, votes: Any) -> Any:
+        """Return the nodes of a vote's result; the first warp that continues records the vote for the block."""
         first = int(arrived.lanes[0])
-        before, nodes = self._votes.get(first, (None, None))
-        if before is not votes:
+        recorded, nodes = self._votes.get(first, (None, None))
+        if recorded is not votes:
             lanes = np.broadcast_to(votes, batch.geometry.lanes)
             nodes = voted_nodes(self._recorder, op, batch, arrived, lanes & 1, (lanes >> 1).astype(np.int32))
             self._votes[first] = (votes, nodes)
         return nodes
 
     def interrupting(self, barrier: Barrier) -> Barrier:
-        return _interrupting(self._recorder, barrier)
+        return _resuming(self._recorder, barrier)
 
     # Functions and variables.
 
@@ -313,23 +314,23 @@ class TracedValues(PlainValues):
 
 
 def merged_nodes(old: Any, new: Any, mask: LaneMask) -> Any:
-    """Return `new` in the lanes of the mask and `old` elsewhere."""
+    """Return nodes that are `new` in the lanes of the mask and `old` in the others."""
     if isinstance(new, tuple) or isinstance(old, tuple):
         size = len(new) if isinstance(new, tuple) else len(old)
-        pairs = zip(_of_leaves(old, size), _of_leaves(new, size), strict=True)
+        pairs = zip(_leaf_nodes(old, size), _leaf_nodes(new, size), strict=True)
         return tuple(merged_nodes(before, after, mask) for before, after in pairs)
     if new is old:
         return new
     return np.where(mask.bits, new, old)
 
 
-def _of_leaves(node: Any, count: int) -> tuple[Any, ...]:
-    """Return the nodes of each leaf of a value."""
+def _leaf_nodes(node: Any, count: int) -> tuple[Any, ...]:
+    """Return a tuple with the nodes of each leaf of a value."""
     return node if isinstance(node, tuple) else (node,) * count
 
 
-def _interrupting(recorder: Recorder, barrier: Barrier) -> Barrier:
-    """Return a barrier after which the statement in whose middle it stands goes on."""
+def _resuming(recorder: Recorder, barrier: Barrier) -> Barrier:
+    """Return a barrier after which the recorder resumes the statement that contains it."""
 
     def wait(frame: CallFrame, mask: LaneMask, votes: Any) -> tuple[LaneMask, Any]:
         statement = recorder.suspend()

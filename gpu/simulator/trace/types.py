@@ -1,4 +1,4 @@
-"""What the queries of a trace answer with."""
+"""Result types of the queries on a trace."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ class TraceArray:
     Parameters
     ----------
     number : int
-        Its place in `Trace.arrays`.
+        Its index in `Trace.arrays`.
     name : str
+        The array's name.
     space : str
         "global", "constant", "shared" or "local".
     dtype : numpy.dtype
+        The type of its elements.
     count : int
-        How many elements it has; of a thread's own array ("local"), those of one thread.
+        The number of elements; for a local array, per thread.
     block : int or None
         The block that a shared array belongs to.
     memory : int
-        The recorded memory that it is a part of.
+        The number of the recorded memory that contains it.
     """
 
     number: int
@@ -50,17 +52,17 @@ class TraceAccess:
     action : str
         "read", "write" or "atomic".
     lanes : array
-        Who takes part: numbers within the batch, ascending.
+        The lanes that access memory: numbers within the batch, ascending.
     arrays : array
-        The number of the array that each lane accesses: in shared memory every block has its own.
+        The number of the array that each lane accesses; in shared memory each block has its own.
     elements : array
-        The element of each lane, in elements of `values`' type.
+        The element of each lane, in elements of the type of `values`.
     values : array
-        What each lane read or wrote; of an atomic, what it found there.
+        The value that each lane read or wrote; for an atomic operation, the old value.
     after : array
-        Of an atomic what each lane left there, else the same as `values`.
+        For an atomic operation, the value after each lane's operation; else the same as `values`.
     nodes : array
-        The node of each lane's value; of an atomic that of `after`.
+        The node of each lane's value; for an atomic operation that of `after`.
     """
 
     action: str
@@ -74,20 +76,22 @@ class TraceAccess:
 
 @dataclass(frozen=True)
 class TraceLaunch:
-    """The launch by the host, which comes first, or one by a kernel.
+    """The host's launch, or a child launch.
 
     Parameters
     ----------
     number : int
+        Its number; 0 for the host's launch.
     kernel : str
+        The kernel's name.
     grid, block : tuple of int
         Extents in x, y and z.
     parent : int
-        The number of the launch whose kernel launched this one; -1 for the host's.
+        The number of the parent launch; -1 for the host's.
     event : int
-        The statement that launched it; -1 for the host's, and where the recording had ended.
+        The event that launched it; -1 for the host's launch, and if the recording had ended.
     by_block, by_thread : int
-        Who launched it: the number of the block in the parent's grid, and of the thread in the block; else -1.
+        The launching thread: the number of the block in the parent's grid, and of the thread in the block; else -1.
     """
 
     number: int
@@ -101,15 +105,15 @@ class TraceLaunch:
 
     @property
     def lanes_per_block(self) -> int:
-        """The threads of a block, filled up to whole warps."""
+        """The threads per block, padded to whole warps."""
         return -(-self.block[0] * self.block[1] * self.block[2] // WARP) * WARP
 
 
 @dataclass(frozen=True)
 class Register:
-    """A variable: `values` and `nodes`, one a lane of the batch, where `defined`; 0 elsewhere.
+    """A variable: `values` and `nodes`, one per lane of the batch, valid where `defined` is True, else 0.
 
-    Those of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".
+    The values of a pointer are texts: the array and the element that it points to, such as "s[12]", or "null".
     """
 
     values: Array
@@ -119,24 +123,26 @@ class Register:
 
 @dataclass(frozen=True)
 class TraceNode:
-    """What made a value: an operation, or an element of an array at the launch.
+    """The provenance of a value: an operation, or an initial element of an array.
 
     Parameters
     ----------
     number : int
+        The node's number.
     operator : str
         Such as "+", "sqrtf" or "atomic add"; "" for an element of an array.
     value : NumPy scalar
+        The value.
     sources : tuple of int
-        The node of each operand, 0 where it has none, as constants and thread numbers have.
+        The node of each operand, 0 if it has none, such as constants and thread indices.
     operands : tuple
-        The value of each operand that has no node; None for the others.
+        The value of each operand without a node; None for the others.
     event : int
-        When; -1 for an element.
+        The event of the operation; -1 for an element.
     block, thread : int
-        Who, by the numbers of the block in the grid and of the thread in the block; -1 for an element.
+        The number of the block in the grid and of the thread in the block; -1 for an element.
     array, element : int
-        Of an element, which one; else -1.
+        The array's number and the element's index; -1 for an operation.
     """
 
     number: int
@@ -153,9 +159,9 @@ class TraceNode:
 
 @dataclass(frozen=True)
 class TraceFinding:
-    """A mistake of the kernel's, and the event in which it was found: that of its first, where it came more often.
+    """A finding of a checker, and the event of its first occurrence.
 
-    Where the recording had ended by then, the event is the trace's number of events.
+    If the recording had ended by then, the event is the number of events in the trace.
     """
 
     event: int
@@ -164,7 +170,7 @@ class TraceFinding:
 
 @dataclass(frozen=True)
 class Write:
-    """Who wrote an element: an event, and the block and the thread, by their numbers; `lane` is that in the batch."""
+    """A write of an element: its event, the lane in the batch, and the numbers of the block and of the thread."""
 
     event: int
     lane: int

@@ -1,4 +1,4 @@
-"""The variables of a trace's functions at any moment."""
+"""The variables of a trace: their values at any step."""
 
 from __future__ import annotations
 
@@ -13,39 +13,33 @@ from gpu.simulator.trace.packing import Array
 from gpu.simulator.trace.tables import EventRow
 from gpu.simulator.trace.types import Register
 
-_KEPT = 4096
+_CACHE_SIZE = 4096
 
 
 class TraceVariables:
-    """The variables of a trace.
-
-    Parameters
-    ----------
-    data : TraceData
-    lanes : TraceLanes
-    """
+    """The variables of a trace's functions."""
 
     def __init__(self, data: TraceData, lanes: TraceLanes) -> None:
         self._data, self._lanes = data, lanes
-        self._known: dict[tuple[int, int], Register] = {}
+        self._cache: dict[tuple[int, int], Register] = {}
 
     def registers(self, step: int, names: Collection[str] | None = None) -> dict[str, Register]:
-        """Return the variables of the running function just before event `step`, by name; all, or those named."""
+        """Return the variables of the running function just before event `step`, by name; all, or those in `names`."""
         before = {}
         for slot, rows in self._rows_of_slots.get(int(self._data.events["frame"][step]), {}).items():
             count = int(np.searchsorted(self._data.registers["event"][rows], step))
             if count:
                 before[slot] = rows[:count]
-        return self._named(before, step, names)
+        return self._by_name(before, step, names)
 
     def registers_written(self, event: int) -> dict[str, Register]:
-        """Return the variables that an event wrote, those of its function."""
+        """Return the variables of its function that an event wrote, by name."""
         events, registers = self._data.events, self._data.registers
         last = int(events["register"][event + 1]) if event + 1 < len(events) else len(registers)
         rows = np.arange(int(events["register"][event]), last)
         rows = rows[registers["frame"][rows] == events["frame"][event]]
         slots = registers["slot"][rows]
-        return self._named({slot: rows[slots == slot] for slot in np.unique(slots).tolist()}, event)
+        return self._by_name({slot: rows[slots == slot] for slot in np.unique(slots).tolist()}, event)
 
     def pointers(self, step: int) -> dict[str, Register]:
         """Return the pointers of the running function just before event `step`, by name."""
@@ -53,7 +47,7 @@ class TraceVariables:
         return self._pointers(pointers[pointers["event"] < step], step)
 
     def pointers_written(self, event: int) -> dict[str, Register]:
-        """Return the pointers that an event wrote, those of its function."""
+        """Return the pointers of its function that an event wrote, by name."""
         pointers = self._data.pointers
         return self._pointers(pointers[pointers["event"] == event], event)
 
@@ -61,54 +55,54 @@ class TraceVariables:
     def _rows_of_slots(self) -> dict[int, dict[int, Array]]:
         """The rows of `registers` by frame and slot, oldest first."""
         frames, slots = (self._data.registers[name].astype(np.int64) for name in ("frame", "slot"))
-        found: dict[int, dict[int, Array]] = {}
+        frame_slots: dict[int, dict[int, Array]] = {}
         if frames.size:
             order = np.lexsort((slots, frames))
             starts = np.flatnonzero(np.diff(frames[order], prepend=-1) | np.diff(slots[order], prepend=-1))
             for rows in np.split(order, starts[1:]):
-                found.setdefault(int(frames[rows[0]]), {})[int(slots[rows[0]])] = rows
-        return found
+                frame_slots.setdefault(int(frames[rows[0]]), {})[int(slots[rows[0]])] = rows
+        return frame_slots
 
-    def _named(
-        self, of_slots: dict[int, Array], event: int, wanted: Collection[str] | None = None
+    def _by_name(
+        self, slot_rows: dict[int, Array], event: int, selection: Collection[str] | None = None
     ) -> dict[str, Register]:
-        """Put variables of an event's function together from the rows that wrote their slots."""
+        """Return variables of an event's function by name, given the rows that wrote each slot."""
         row = EventRow(*self._data.events[event].tolist())
         names = self._data.functions[row.function].variables
         latest: dict[str, tuple[int, int]] = {}
-        for slot in sorted(of_slots):
+        for slot in sorted(slot_rows):
             name = names.get(slot)
-            if name is not None and (wanted is None or name in wanted):
-                # Where two scopes have a variable of one name, the one that was written last counts.
-                latest[name] = max(latest.get(name, (-1, -1)), (int(of_slots[slot][-1]), slot))
+            if name is not None and (selection is None or name in selection):
+                # If two scopes have variables with equal names, the one that was written last counts.
+                latest[name] = max(latest.get(name, (-1, -1)), (int(slot_rows[slot][-1]), slot))
         lanes = self._lanes.count(row.batch)
-        return {name: self._register(of_slots[slot], lanes) for name, (_, slot) in latest.items()}
+        return {name: self._register(slot_rows[slot], lanes) for name, (_, slot) in latest.items()}
 
     def _register(self, rows: Array, lanes: int) -> Register:
-        """Put a variable together from its writes, which most moments have in common with those around them."""
+        """Return a variable, given the rows of its writes; cached, since neighboring steps mostly share them."""
         key = (int(rows[0]), int(rows[-1]))
-        if key not in self._known:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            self._known[key] = self._written(rows, lanes)
-        return self._known[key]
+        if key not in self._cache:
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            self._cache[key] = self._assemble(rows, lanes)
+        return self._cache[key]
 
-    def _written(self, rows: Array, lanes: int) -> Register:
-        """Put a variable together from its last writes, newest first, until every lane has its value."""
+    def _assemble(self, rows: Array, lanes: int) -> Register:
+        """Assemble a variable from its last writes, newest first, until every lane has its value."""
         defined, nodes = np.zeros(lanes, bool), np.zeros(lanes, np.int64)
         values: Array | None = None
         missing = lanes
         for mask, value, node in self._last_writes(rows):
             written = self._lanes.of_mask(mask)
-            found = self._data.values.vector(value, written.size)
-            made = self._data.integers.vector(node, written.size)
+            new_values = self._data.values.vector(value, written.size)
+            new_nodes = self._data.integers.vector(node, written.size)
             if values is None:
-                values = np.zeros(lanes, found.dtype)
-                values[written], nodes[written] = found, made
+                values = np.zeros(lanes, new_values.dtype)
+                values[written], nodes[written] = new_values, new_nodes
                 missing -= written.size
             else:
                 fresh = ~defined[written]
-                values[written[fresh]], nodes[written[fresh]] = found[fresh], made[fresh]
+                values[written[fresh]], nodes[written[fresh]] = new_values[fresh], new_nodes[fresh]
                 missing -= int(np.count_nonzero(fresh))
             defined[written] = True
             if missing == 0:
@@ -117,7 +111,7 @@ class TraceVariables:
         return Register(values, nodes, defined)
 
     def _last_writes(self, rows: Array) -> Iterator[tuple[int, int, int]]:
-        """Return mask, value and node of writes, newest first; of those under one mask only the last can be seen."""
+        """Yield mask, value and node of writes, newest first; of those with the same mask, only the last."""
         columns = ["mask", "value", "node"]
         mask, value, node = self._data.registers[rows[-1]][columns].tolist()
         yield mask, value, node
@@ -128,12 +122,12 @@ class TraceVariables:
                 yield other, value, node
 
     def _pointers(self, rows: Array, event: int) -> dict[str, Register]:
-        """Return the pointers of an event's frame that some rows wrote, oldest first."""
+        """Return the pointers of an event's frame by name, given rows of `pointers`, oldest first."""
         row = EventRow(*self._data.events[event].tolist())
         rows = rows[rows["frame"] == row.frame]
         lanes = self._lanes.count(row.batch)
         function = self._data.functions[row.function]
-        found: dict[str, Register] = {}
+        pointers: dict[str, Register] = {}
         for slot in np.unique(rows["slot"]).tolist():
             name, size = function.variables.get(slot), function.pointers.get(slot)
             if name is None or size is None:
@@ -145,5 +139,5 @@ class TraceVariables:
                 array_name = self._data.pointer_names[array]
                 values[written] = [f"{array_name}[{element}]" if array_name else "null" for element in elements]
                 defined[written] = True
-            found[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
-        return found
+            pointers[name] = Register(values.astype(str), np.zeros(lanes, np.int64), defined)
+        return pointers

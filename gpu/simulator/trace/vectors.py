@@ -1,6 +1,6 @@
-"""How a recording is kept small: vectors are often one number or a run of numbers, and sets of lanes come again.
+"""Compressed storage of vectors and masks: constant vectors, arithmetic sequences, and masks stored once.
 
-Each of the three kinds has a class that grows while a launch is recorded, and one that is read afterwards.
+For integers, values and masks there is a class that grows while a launch is recorded, and a packed class for reading.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gpu.simulator.trace.packing import Array, Growing, Numbering, Table
 from gpu.simulator.trace.tables import MASK
 
 EXPLICIT = -(2**31)
-"""The step of a vector of integers that is kept as it is."""
-_KEPT_MASKS = 512
+"""The step of a vector of integers that is stored uncompressed."""
+_CACHED_MASKS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,11 @@ class PackedIntegers:
     Parameters
     ----------
     starts : int64 array
-        The first number of each vector; of one that is kept as it is, where it starts in the pool.
+        The first number of each vector; for an uncompressed one, its start in the pool.
     steps : int32 array
-        From each number to the next.
+        The difference between consecutive numbers, or EXPLICIT for an uncompressed vector.
     pool : int32 array
+        The numbers of uncompressed vectors.
     """
 
     starts: Array
@@ -42,22 +43,22 @@ class PackedIntegers:
         start, step = int(self.starts[number]), int(self.steps[number])
         if step == EXPLICIT:
             return self.pool[start : start + count].astype(np.int64)
-        found: Array = start + step * np.arange(count)
-        return found
+        numbers: Array = start + step * np.arange(count)
+        return numbers
 
     def items(self, number: int, places: Array) -> Array:
-        """Return some numbers of a vector: int64."""
+        """Return the numbers at some indices of a vector: int64."""
         start, step = int(self.starts[number]), int(self.steps[number])
-        found: Array = self.pool[start + places].astype(np.int64) if step == EXPLICIT else start + step * places
-        return found
+        items: Array = self.pool[start + places].astype(np.int64) if step == EXPLICIT else start + step * places
+        return items
 
     def each(self, numbers: Array, places: Array) -> Array:
-        """Return one number of each of some vectors: int64."""
+        """Return one number of each of some vectors, at an index for each: int64."""
         starts, steps = self.starts[numbers], self.steps[numbers]
         explicit = steps == EXPLICIT
-        found: Array = starts + steps * places
-        found[explicit] = self.pool[(starts + places)[explicit]]
-        return found
+        items: Array = starts + steps * places
+        items[explicit] = self.pool[(starts + places)[explicit]]
+        return items
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +68,13 @@ class PackedValues:
     Parameters
     ----------
     starts : int64 array
-        Where each vector starts in the pool.
+        The start of each vector in the pool.
     codes : int32 array
-        Twice the number of its type, and one more where it has a value for each lane rather than one for all.
+        Twice the number of its type, plus one if it has a value for each lane rather than one for all.
     pool : uint8 array
+        The bytes of the values.
     dtypes : tuple of numpy.dtype
+        The types, by number.
     """
 
     starts: Array
@@ -88,7 +91,7 @@ class PackedValues:
         return np.broadcast_to(self.pool[start : start + dtype.itemsize].view(dtype), count)
 
     def each(self, numbers: Array, places: Array, width: int) -> Array:
-        """Return the bytes of one value of each of some vectors, filled up with zeros: uint8, shape (values, width)."""
+        """Return the bytes of one value of each of some vectors, padded with zeros: uint8, shape (values, width)."""
         codes = self.codes[numbers]
         sizes = self.sizes[codes // 2]
         starts = self.starts[numbers] + np.where(codes % 2 == 1, places * sizes, 0)
@@ -104,65 +107,67 @@ class PackedValues:
 
     @property
     def sizes(self) -> Array:
-        """The bytes of a value of each type."""
+        """The size of a value of each type, in bytes."""
         return np.array([dtype.itemsize for dtype in self.dtypes] or [1])
 
 
 @dataclass(frozen=True, eq=False)
 class PackedMasks:
-    """Recorded sets of lanes.
+    """Recorded masks.
 
     Parameters
     ----------
     rows : array of MASK
+        One row per mask.
     pool : uint8 array
+        The bits or lane numbers of the masks.
     """
 
     rows: Array
     pool: Array
-    _known: dict[int, Array] = field(default_factory=dict, repr=False)
+    _cache: dict[int, Array] = field(default_factory=dict, repr=False)
 
     def lanes(self, number: int) -> Array:
         """Return the lanes of a mask, ascending."""
-        found = self._known.get(number)
-        if found is None:
+        active = self._cache.get(number)
+        if active is None:
             start, count, lanes, as_bits = self.rows[number].tolist()
             if as_bits:
-                found = np.flatnonzero(np.unpackbits(self.pool[start:], count=lanes))
+                active = np.flatnonzero(np.unpackbits(self.pool[start:], count=lanes))
             else:
-                found = self.pool[start : start + 4 * count].view(np.int32).astype(np.int64)
-            if len(self._known) > _KEPT_MASKS:
-                self._known.clear()
-            self._known[number] = found
-        return found
+                active = self.pool[start : start + 4 * count].view(np.int32).astype(np.int64)
+            if len(self._cache) > _CACHED_MASKS:
+                self._cache.clear()
+            self._cache[number] = active
+        return active
 
     def expand(self, masks: Array) -> tuple[Array, Array, Array]:
-        """Return, for each lane of each mask: which mask of the given ones, the lane's place in it, and its number."""
-        used, which = np.unique(masks, return_inverse=True)
-        if not used.size:
+        """Return for each lane of each mask: the index of the mask in `masks`, the lane's rank in it, and the lane."""
+        distinct, inverse = np.unique(masks, return_inverse=True)
+        if not distinct.size:
             return (np.empty(0, np.int64),) * 3
-        lists = [self.lanes(mask) for mask in used.tolist()]
+        lists = [self.lanes(mask) for mask in distinct.tolist()]
         sizes = np.array([each.size for each in lists])
         starts = np.cumsum(sizes) - sizes
-        rank, owner = ranks(sizes[which])
-        return owner, rank, np.concatenate(lists)[starts[which[owner]] + rank]
+        rank, owner = ranks(sizes[inverse])
+        return owner, rank, np.concatenate(lists)[starts[inverse[owner]] + rank]
 
 
 def ranks(counts: Array) -> tuple[Array, Array]:
-    """Return 0 .. count - 1 for each of some counts, one after the other, and which count each belongs to."""
+    """Return the concatenation of 0 .. count - 1 for each count, and for each number the index of its count."""
     owner = np.repeat(np.arange(counts.size), counts)
     return np.arange(owner.size) - (np.cumsum(counts) - counts)[owner], owner
 
 
 class Integers:
-    """Vectors of int32, one number a lane: kept as one number, as a first number and a step, or as they are."""
+    """Vectors of int32, one number per lane: stored as a first number and a step, or uncompressed."""
 
     def __init__(self) -> None:
         self.starts, self.steps = array("q"), array("i")
         self.pool = Growing(np.int32)
 
     def add(self, values: Any) -> int:
-        """Keep a vector and return its number."""
+        """Add a vector and return its number."""
         start, step = self._first_and_step(values)
         self.starts.append(start)
         self.steps.append(step)
@@ -184,7 +189,7 @@ class Integers:
 
 
 class Values:
-    """Vectors of any scalar type, one value a lane: kept as one value or as they are."""
+    """Vectors of any scalar type, one value per lane: stored as one value or uncompressed."""
 
     def __init__(self) -> None:
         self.starts, self.codes = array("q"), array("i")
@@ -203,10 +208,10 @@ class Values:
         return self._dtypes.of(dtype.name)
 
     def add(self, values: Any) -> int:
-        """Keep a vector and return its number."""
+        """Add a vector and return its number."""
         values = np.asarray(values)
         several = values.size > 1
-        # Bit patterns are compared, so that NaN and the two zeros stay what they are.
+        # Bit patterns are compared, so that NaN and the two zeros are preserved.
         raw = np.ascontiguousarray(values).ravel().view(np.uint8).reshape(values.size, values.dtype.itemsize)
         if several and bool((raw[0] == raw[-1]).all()) and bool((raw == raw[0]).all()):
             raw, several = raw[:1], False
@@ -216,31 +221,31 @@ class Values:
 
 
 class Masks:
-    """Sets of lanes, each kept once, as bits or as lane numbers, whichever is shorter."""
+    """Masks, each stored as bits or as lane numbers, whichever is shorter."""
 
     def __init__(self) -> None:
         self.rows = Table(MASK)
         self.pool = Growing(np.uint8)
-        self._known: dict[int, tuple[LaneMask, int]] = {}
+        self._cache: dict[int, tuple[LaneMask, int]] = {}
 
     def forget(self) -> None:
-        """Let go of the masks themselves, so that memory is free again."""
-        self._known.clear()
+        """Clear the cache of mask objects, so that their memory is released."""
+        self._cache.clear()
 
     def packed(self) -> PackedMasks:
         """Return all masks."""
         return PackedMasks(self.rows.array(), self.pool.array().copy())
 
     def add(self, mask: LaneMask) -> int:
-        """Keep a mask and return its number."""
-        known = self._known.get(id(mask))
-        if known is not None:
-            return known[1]
-        if len(self._known) > 256:
+        """Add a mask and return its number; a mask object is stored once."""
+        cached = self._cache.get(id(mask))
+        if cached is not None:
+            return cached[1]
+        if len(self._cache) > 256:
             self.forget()
         as_bits = mask.bits.size < 32 * mask.count
         raw = np.packbits(mask.bits) if as_bits else mask.lanes.astype(np.int32).view(np.uint8)
         number = len(self.rows)
         self.rows.add(self.pool.add(raw), mask.count, mask.bits.size, as_bits)
-        self._known[id(mask)] = (mask, number)
+        self._cache[id(mask)] = (mask, number)
         return number

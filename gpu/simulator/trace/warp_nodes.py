@@ -1,4 +1,4 @@
-"""Where the results of votes and reductions over warps and blocks come from: trees over the lanes that take part."""
+"""Provenance of votes, reductions and matrix products: operation trees over the participating lanes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpu.simulator.trace.recorded_memory import NONE
 from gpu.simulator.trace.recorder import Recorder
 from gpu.warp import WARP
 
-#: How two lanes' values become one, and what that is called in a trace.
+#: The operation that combines the values of two lanes, and its name in a trace.
 COMBINED: dict[str, tuple[np.ufunc, str]] = {
     "__reduce_add_sync": (np.add, "+"),
     "__reduce_min_sync": (np.minimum, "min"),
@@ -39,23 +39,25 @@ _VOTES: dict[str, tuple[np.ufunc, str]] = {
 def combined_nodes(
     recorder: Recorder, op: str, batch: BlockBatch, mask: LaneMask, named: Any, value: Any, node: Any
 ) -> Array | np.int32:
-    """Return the node of what each lane gets from a vote or a reduction over its warp, after recording how it was made.
+    """Record a vote or a reduction over a warp, and return the node of each lane's result.
 
-    Each lane's part in a ballot is a bit, which is an operation on its predicate. So it is where lanes of the same
-    value find each other: what they get is made of these lanes' bits.
+    In a ballot, each lane contributes a bit, which is an operation on its predicate. The result of `__match_any_sync`
+    is composed of the bits of the lanes with the same value.
 
     Parameters
     ----------
     recorder : Recorder
+        The recorder.
     op : str
         One of COMBINED.
     batch : BlockBatch
+        The batch of the lanes.
     mask : LaneMask
-        The lanes that are here.
+        The active lanes.
     named : scalar or array
-        The lanes that each lane names.
+        The mask argument, one for all lanes or one per lane.
     value, node : scalar or array
-        What each lane brings, and the node of it.
+        The values of the lanes, and their nodes.
     """
     combine, operator = COMBINED[op]
     lanes, groups = group_of(batch, mask, named)
@@ -77,18 +79,20 @@ def combined_nodes(
 def voted_nodes(
     recorder: Recorder, op: str, batch: BlockBatch, arrived: LaneMask, votes: Array, nodes: Array
 ) -> Array | np.int32:
-    """Return the node of what each lane gets from a vote of its block, after recording how it was made.
+    """Record a vote of a block, and return the node of each lane's result.
 
     Parameters
     ----------
     recorder : Recorder
+        The recorder.
     op : str
         One of `gpu.simulator.intrinsics.BLOCK_VOTES`.
     batch : BlockBatch
+        The batch of the lanes.
     arrived : LaneMask
-        The lanes that arrived, whole blocks.
+        The lanes that arrived, as whole blocks.
     votes, nodes : array
-        What each lane votes, 0 or 1, and the node of it.
+        The vote of each lane, 0 or 1, and its node.
     """
     combine, operator = _VOTES[op]
     lanes = arrived.lanes
@@ -101,63 +105,65 @@ def voted_nodes(
 def product_nodes(
     recorder: Recorder, batch: BlockBatch, mask: LaneMask, values: Sequence[Any], nodes: Sequence[Any]
 ) -> Any:
-    """Return the nodes of one result a lane of a product of tiles, after recording its sum, product by product.
+    """Record the multiply-add operations of a matrix product, and return the node of each lane's element.
 
     Parameters
     ----------
     recorder : Recorder
+        The recorder.
     batch : BlockBatch
+        The batch of the lanes.
     mask : LaneMask
-        Whole warps.
+        The lanes, as whole warps.
     values, nodes : sequence
-        The arguments, as of `gpu.simulator.executor.exchanges.operands_of_product`, and where each comes from.
+        The arguments, as of `gpu.simulator.executor.exchanges.operands_of_product`, and their nodes.
     """
     lanes = batch.geometry.lanes
     sources, factors = operands_of_product(values, lanes)
-    _, of_factors = operands_of_product([*values[:2], *nodes[2:]], lanes)
+    _, factor_nodes = operands_of_product([*values[:2], *nodes[2:]], lanes)
     kind = np.asarray(values[1]).dtype
     wide = np.float64 if kind.kind == "f" else kind
-    total, made = np.broadcast_to(np.asarray(values[1], wide), lanes), nodes[1]
-    left = 4 * len(factors)
-    for pair, of_pair in zip(factors, of_factors, strict=True):
+    total, total_nodes = np.broadcast_to(np.asarray(values[1], wide), lanes), nodes[1]
+    remaining = 4 * len(factors)
+    for pair, pair_nodes in zip(factors, factor_nodes, strict=True):
         for turn in zip(*sources, strict=True):
-            taken, of_taken = (
-                [np.broadcast_to(each, lanes)[at] for each, at in zip(held, turn, strict=True)]
-                for held in (pair, of_pair)
+            operands, operand_nodes = (
+                [np.broadcast_to(each, lanes)[at] for each, at in zip(fragments, turn, strict=True)]
+                for fragments in (pair, pair_nodes)
             )
-            before, left = total, left - 1
-            total = before + np.multiply(*taken, dtype=wide)
-            value = total if left else total.astype(kind)
-            made = recorder.operation("fma", mask, value, [*of_taken, made], [*taken, before])
-    return made
+            before, remaining = total, remaining - 1
+            total = before + np.multiply(*operands, dtype=wide)
+            value = total if remaining else total.astype(kind)
+            total_nodes = recorder.operation("fma", mask, value, [*operand_nodes, total_nodes], [*operands, before])
+    return total_nodes
 
 
 def _tree(
     recorder: Recorder, combine: np.ufunc, operator: str, lanes: Array, groups: Array, values: Array, nodes: Array
 ) -> Array:
-    """Record how the lanes of each group become one, and return the node of that for each lane.
+    """Record a reduction tree over the lanes of each group, and return the node of the result for each lane.
 
-    Neighbors combine first, then pairs of neighbors, and so on.
+    Neighbors are combined first, then pairs of neighbors, and so on.
     """
     order = np.argsort(groups, kind="stable")
-    left, of = lanes[order], groups[order]
+    remaining, group = lanes[order], groups[order]
     while True:
-        starts = np.flatnonzero(np.diff(of, prepend=-1))
-        rank = np.arange(of.size) - np.repeat(starts, np.diff(starts, append=of.size))
-        stays = rank % 2 == 0
-        paired = np.flatnonzero(stays & np.append(of[1:] == of[:-1], False))
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        rank = np.arange(group.size) - np.repeat(starts, np.diff(starts, append=group.size))
+        is_even = rank % 2 == 0
+        paired = np.flatnonzero(is_even & np.append(group[1:] == group[:-1], False))
         if not paired.size:
             break
-        into, other = left[paired], left[paired + 1]
+        target, other = remaining[paired], remaining[paired + 1]
         second, second_nodes = values.copy(), nodes.copy()
-        second[into], second_nodes[into] = values[other], nodes[other]
-        made = combine(values, second)
+        second[target], second_nodes[target] = values[other], nodes[other]
+        combined = combine(values, second)
         bits = np.zeros(nodes.size, bool)
-        bits[into] = True
-        found = recorder.operation(operator, LaneMask(bits), made, [nodes, second_nodes], [values, second])
-        nodes[into] = np.broadcast_to(found, nodes.shape)[into]
-        values = np.where(bits, made, values)
-        left, of = left[stays], of[stays]
+        bits[target] = True
+        new_nodes = recorder.operation(operator, LaneMask(bits), combined, [nodes, second_nodes], [values, second])
+        nodes[target] = np.broadcast_to(new_nodes, nodes.shape)[target]
+        values = np.where(bits, combined, values)
+        remaining, group = remaining[is_even], group[is_even]
     result = np.zeros(nodes.size, np.int32)
-    result[lanes] = nodes[left][np.searchsorted(of, groups)]
+    result[lanes] = nodes[remaining][np.searchsorted(group, groups)]
     return result

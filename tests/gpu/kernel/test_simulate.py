@@ -238,7 +238,7 @@ def test_recursion_without_end_is_a_finding_at_the_call() -> None:
     assert finding.kind == "stack-overflow"
     assert [(position.line, position.column) for position in finding.positions] == [(1, 34)]
     assert finding.message.startswith(
-        "Stack overflow: calls within calls, more than 64 levels deep, that of g the last. Check what ends a recursion."
+        "Stack overflow: g is called more than 64 levels deep. Check the condition that ends the recursion."
     )
 
 

@@ -36,8 +36,8 @@ HALF = """__global__ void f(float *out) {
 @pytest.mark.parametrize(
     ("size", "said"),
     [
-        (16, "Elements 8 to 15 of out have still no value"),
-        (9, "Element 8 of out has still no value"),
+        (16, "Elements 8 to 15 of out are not written: no thread of the kernel wrote there"),
+        (9, "Element 8 of out is not written: no thread of the kernel wrote there"),
     ],
 )
 def test_elements_that_nobody_writes(size: int, said: str) -> None:
@@ -48,14 +48,14 @@ def test_elements_that_nobody_writes(size: int, said: str) -> None:
 
 def test_gaps_between_elements_are_summed_up() -> None:
     (warning,) = run("__global__ void f(int *out) { out[4 * threadIdx.x] = 1; }", "empty:32").warnings
-    assert warning.message.startswith("Elements 1 to 3, 5 to 7 and 18 more of out have still no value")
+    assert warning.message.startswith("Elements 1 to 3, 5 to 7 and 18 more of out are not written")
 
 
 def test_an_array_of_which_nothing_is_written_is_named_where_it_is_declared() -> None:
     source = "__global__ void f(int *out,\n int *sum, int n) {\n if (n > 3) *sum = 1; out[threadIdx.x] = n; }"
     assert warned(source, "empty:8", "empty:1", 3) == [("never-written", 2)]
     assert warned(source, "empty:8", "empty:1", 4) == []
-    assert run(source, "empty:8", "empty:4", 3).warnings[0].message.startswith("All 4 elements of sum have")
+    assert run(source, "empty:8", "empty:4", 3).warnings[0].message.startswith("All 4 elements of sum are not written")
 
 
 def test_what_has_values_or_cannot_be_written_is_no_result() -> None:

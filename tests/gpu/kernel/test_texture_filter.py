@@ -155,7 +155,7 @@ def test_whole_numbers_are_not_filtered(saved: Any) -> None:
     path = saved(np.arange(4, dtype=np.int32), "whole.npy")
     with pytest.raises(InputError, match=r"whole\.npy cannot be filtered: only float32 and 8- and 16-bit integers can"):
         run("whole", f"texture:{path},linear", "empty:1")
-    with pytest.raises(LaunchError, match="t is filtered, which only float, float2 and float4 are"):
+    with pytest.raises(LaunchError, match="t has linear filtering, which requires float, float2 or float4"):
         run("whole", f"texture:{saved(LINE, 'line.npy')},linear", "empty:1")
 
 

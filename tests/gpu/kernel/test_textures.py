@@ -74,14 +74,14 @@ def test_a_fetch_that_does_not_fit_the_texture_is_refused_with_its_line(saved: A
 
     path = saved(np.zeros((2, 2), np.float32))
     assert refusal("objects", f"texture:{path}", "empty:24") == (
-        "test.cu:9:92: thread (0,0,0) in block (0,0,0) reads a texture by coordinates, and an element of image has a "
-        "size of 4, not of 1, in bytes."
+        "test.cu:9:92: thread (0,0,0) in block (0,0,0) reads a texture by coordinates, but a texel of image has "
+        "4 bytes, not 1."
     )
     flat = saved(np.zeros(4, np.uint8))
-    assert "image is of 1, not of 2 dimensions" in refusal("objects", f"texture:{flat}", "empty:24")
-    assert "plane holds no texture" in refusal("references", "empty:24")
-    assert "image holds no texture" in refusal("objects", "zeros:16", "empty:24")
-    assert "a null pointer holds no texture" in refusal("objects", "null", "empty:24")
+    assert "image is 1-dimensional, not 2-dimensional" in refusal("objects", f"texture:{flat}", "empty:24")
+    assert "plane is not a texture" in refusal("references", "empty:24")
+    assert "image is not a texture" in refusal("objects", "zeros:16", "empty:24")
+    assert "a null pointer is not a texture" in refusal("objects", "null", "empty:24")
 
 
 def test_files_that_are_no_textures_are_refused(saved: Any, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_what_runs_out_of_memory_says_so(path, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr(inspection, "derive", full)
-    with pytest.raises(InputError, match="takes more memory than there is for it"):
+    with pytest.raises(InputError, match="needs more memory than is available"):
         inspect(path.read_bytes(), str(path))
 
 

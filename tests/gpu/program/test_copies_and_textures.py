@@ -334,7 +334,7 @@ def test_surface_objects_are_written_and_read(program):
     clamped, zeroed = "4 4 4 5 6 7 7 7", "0 0 4 5 6 7 0 0"
     refused = "cudaErrorInvalidValue cudaErrorInvalidValue cudaErrorIllegalAddress"
     assert (ended.code, ended.said) == (0, f"0: {clamped} {zeroed}; 6 {refused}\n"), ended.complained
-    assert "reaches x = 16, y = 2 of a surface of 16 x 3, x in bytes: out of bounds" in " ".join(
+    assert "accesses x = 16, y = 2 of a surface, which has 16 x 3 (x in bytes): out of bounds" in " ".join(
         ended.complained.split()
     )
 

@@ -526,7 +526,7 @@ int main() {
 """
     )
     assert ended.said == "cudaErrorInvalidConfiguration cudaErrorInvalidConfiguration\n"
-    complaint = "program.cu:14:14: own was written in elements of another size than the 1 bytes that are read here"
+    complaint = "program.cu:14:14: own is read in elements of 1 bytes but was written in another size"
     assert complaint in " ".join(ended.complained.split())
     assert ended.complained.count("lockstep: ") == 1
 

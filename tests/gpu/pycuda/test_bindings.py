@@ -129,8 +129,8 @@ def test_surfaces_of_three_dimensions_and_what_is_no_place_of_one(script):
         none = np.int32(0)
         for kernel, arguments, words in (
             (read, (np.uint64(surface), drv.Out(out), np.int32(2), none, none), "misaligned"),
-            (read, (memory, drv.Out(out), none, none, none), "is no surface"),
-            (module.get_function("plane"), (np.uint64(surface),), "is of 3, not of 2 dimensions"),
+            (read, (memory, drv.Out(out), none, none, none), "is not a surface"),
+            (module.get_function("plane"), (np.uint64(surface),), "is 3-dimensional, not 2-dimensional"),
         ):
             try:
                 kernel(*arguments, block=(1, 1, 1))

@@ -459,7 +459,7 @@ def test_the_edit_that_mends_is_offered_and_can_be_undone(qtbot, pane):
 RACE = (
     "Race reported between Write access at reduction.cu:113 by thread (128,0,0) in block (0,0,0) and Read access at "
     "reduction.cu:113 by thread (0,0,0) in block (0,0,0) on element 128 of s (shared memory): wrote 115, read 115. "
-    "Nothing orders the two: a __syncthreads() between them would, and an atomic needs none."
+    "Nothing orders the two accesses: add a __syncthreads() between them, or use an atomic operation."
 )
 
 
@@ -470,9 +470,9 @@ def test_a_race_is_told_to_its_end_where_there_is_room_and_leaves_the_code_the_m
     pane.document.show_diagnostics(pane.document.text, [Diagnostic(line, 1, 3, "error", RACE)])
     said = pane.strip.message
     qtbot.waitUntil(lambda: pane.strip.isVisible() and said.heightForWidth(said.width()) <= said.height())
-    assert said.text().endswith("and an atomic needs none." if size[1] == 250 else "…"), said.text()
+    assert said.text().endswith("or use an atomic operation." if size[1] == 250 else "…"), said.text()
     assert pane.strip.height() < pane.code.height()
-    assert said.toolTip().endswith("and an atomic needs none.")
+    assert said.toolTip().endswith("or use an atomic operation.")
     assert f"Line {line}: Race between Write at line 113 by thread 128 and Read at" in said.toolTip()
 
 

@@ -86,7 +86,7 @@ def test_a_variable_that_is_gone_is_found_with_both_lines(name: str, schedule: s
     finding = found_in(body, schedule=schedule)[0]
     assert finding.kind == "use-after-scope"
     assert [position.line - _FIRST_LINE + 1 for position in finding.positions] == [used, declared]
-    assert f" {variable}, declared at test.cu:" in finding.message
+    assert f" the scope of {variable}, declared at test.cu:" in finding.message
 
 
 def test_a_recording_has_the_finding() -> None:
@@ -124,7 +124,7 @@ def test_unchecked_a_stored_pointer_to_what_is_gone_is_not_called_null() -> None
         "__global__ void f(int *a) { __shared__ int *q[32]; int i = threadIdx.x;\n"
         "for (int k = 0; k < 3; k++) { int x = k;\nif (k == 0) q[i] = &x;\nif (k == 2) a[i] = *q[i]; } }"
     )
-    with pytest.raises(LaunchError, match=r"test.cu:4:20: thread .* a pointer to a variable that is gone to read"):
+    with pytest.raises(LaunchError, match=r"test.cu:4:20: Invalid read by thread .* a variable whose scope has ended"):
         run_kernel(source, "f", np.zeros(32, np.int32))
     for nothing in ("int *p = nullptr; a[0] = p[i];", "int *p = nullptr; p += i + 1; a[0] = *p;"):
         [finding] = found_in(nothing)

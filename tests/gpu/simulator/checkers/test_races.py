@@ -68,7 +68,7 @@ def test_what_a_finding_says() -> None:
     assert found.message == (
         "Race reported between Write access at test.cu:3 by thread (32,0,0) in block (0,0,0) and Read access at "
         "test.cu:4 by thread (0,0,0) in block (0,0,0) on element 32 of s (shared memory): wrote 39, read 39. "
-        "Nothing orders the two: a __syncthreads() between them would."
+        "Nothing orders the two accesses: add a __syncthreads() between them."
     )
     assert [position.line for position in found.positions] == [3, 4]
     assert found.threads == ("thread (32,0,0) in block (0,0,0)", "thread (0,0,0) in block (0,0,0)")
@@ -76,23 +76,26 @@ def test_what_a_finding_says() -> None:
 
 
 ORDERED_BY = {
-    "two warps": ("s[t] = t;\nout[i] = s[t ^ 32];", "Nothing orders the two: a __syncthreads() between them would."),
-    "one warp": ("s[t] = t;\nout[i] = s[t ^ 1];", "Nothing orders the two: a __syncwarp() between them would."),
+    "two warps": (
+        "s[t] = t;\nout[i] = s[t ^ 32];",
+        "Nothing orders the two accesses: add a __syncthreads() between them.",
+    ),
+    "one warp": ("s[t] = t;\nout[i] = s[t ^ 1];", "Nothing orders the two accesses: add a __syncwarp() between them."),
     "one line": (
         "s[t] = s[t ^ 32] + 1;",
-        "Nothing orders the two: a __syncthreads() between them would, and an atomic needs none.",
+        "Nothing orders the two accesses: add a __syncthreads() between them, or use an atomic operation.",
     ),
     "one instruction": (
         "data[blockIdx.x] = t;",
-        "Nothing orders threads in one instruction: an atomic would, or only one of them doing it.",
+        "Nothing orders the threads of one statement: use an atomic operation, or let one thread write.",
     ),
     "two blocks": (
         "if (blockIdx.x == 0 && t == 0) data[0] = t;\nif (blockIdx.x == 1 && t == 0) out[i] = data[0];",
-        "Nothing orders blocks of a launch: an atomic, or another launch, would.",
+        "Nothing orders the blocks of a launch: use an atomic operation, or a second launch.",
     ),
     "two blocks, one with an atomic": (
         "if (blockIdx.x == 0 && t == 0) atomicAdd(&data[0], 1);\nif (blockIdx.x == 1 && t == 0) data[0] = 5;",
-        "Nothing orders blocks of a launch: atomics on both sides, or another launch, would.",
+        "Nothing orders the blocks of a launch: use atomic operations on both sides, or a second launch.",
     ),
 }
 

@@ -24,7 +24,7 @@ DOCUMENTED = {
     "Invalid __global__ write of size 16 bytes": ("*(int4 *)(a + 1) = make_int4(1, 2, 3, 4);", "misaligned", 0),
     "its address in s is misaligned": ("s[i] = 1; __syncthreads(); a[i] = *(int *)((char *)s + 1);", "misaligned", 0),
     "its address in l is misaligned": ("char l[8] = {}; a[i] = *(int *)(l + i % 2);", "misaligned", 1),
-    "follows a null pointer to write": ("int *p = nullptr; p[i] = 1;", "null-pointer", 0),
+    "through a null pointer": ("int *p = nullptr; p[i] = 1;", "null-pointer", 0),
     "Malloc/Free error encountered: Double free": ("int *p = new int; delete p; delete p;", "double-free", 0),
     "Malloc/Free error encountered: Invalid pointer to free": ("free(a + 1);", "invalid-free", 0),
     "Stack overflow": ("a[i] = deeper(i);", "stack-overflow", 0),

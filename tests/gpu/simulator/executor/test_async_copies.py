@@ -180,7 +180,7 @@ def test_the_finding_says_that_a_wait_would_order_the_two() -> None:
     (only,) = checker.findings
     assert only.message.startswith("Race reported between Write access at test.cu:9 by thread (0,0,0)")
     assert "Read access at test.cu:10 by thread (0,0,0)" in only.message
-    assert "a wait between them would order the two" in only.message
+    assert "add a wait between the two accesses, such as __pipeline_wait_prior()" in only.message
 
 
 @pytest.mark.parametrize("given", [0, 4, 6, 12, 16])
@@ -288,7 +288,7 @@ def test_a_recording_knows_where_what_was_copied_is_from() -> None:
 @pytest.mark.parametrize(
     ("copy", "reason"),
     [
-        ("__pipeline_memcpy_async(s, in, 12);", "starts a copy of 12 bytes; it may have 4, 8 or 16"),
+        ("__pipeline_memcpy_async(s, in, 12);", "starts a copy of 12 bytes; the size must be 4, 8 or 16"),
         ("__pipeline_memcpy_async(s + 1, in, 8);", "its address in s is misaligned"),
         ("__pipeline_memcpy_async(s, in + 1, 16);", "its address in in is misaligned"),
         ("__pipeline_memcpy_async(s + 64, in, 4);", "element 64 of s, which has 64"),

@@ -223,7 +223,7 @@ def test_launches_nest_24_deep_and_no_deeper() -> None:
 
 def test_a_tree_of_launches_that_is_too_large_ends() -> None:
     source = "__global__ void f(int depth) { if (depth < 22) { f<<<1, 1>>>(depth + 1); f<<<1, 1>>>(depth + 1); } }"
-    with pytest.raises(LaunchError, match="launches and their loops have taken 500 rounds") as caught:
+    with pytest.raises(LaunchError, match="launches and their loops have exceeded 500 iterations") as caught:
         build(source).kernel("f").launch((1, 1, 1), (1, 1, 1), [np.int32(0)], max_rounds=500)
     assert caught.value.kind == "endless"
 
@@ -234,7 +234,7 @@ def test_loops_of_children_share_the_budget() -> None:
     __global__ void f(int *out) { for (int i = 0; i < 10; i++) child<<<1, 1>>>(out); }"""
     kernel = build(source).kernel("f")
     kernel.launch((1, 1, 1), (1, 1, 1), [ints(1).view(np.uint8)], max_rounds=1000)
-    with pytest.raises(LaunchError, match=r"does not end|have taken 500 rounds"):
+    with pytest.raises(LaunchError, match=r"does not end|have exceeded 500 iterations"):
         kernel.launch((1, 1, 1), (1, 1, 1), [ints(1).view(np.uint8)], max_rounds=500)
 
 
@@ -242,8 +242,14 @@ BAD_LAUNCHES = {
     "too many threads": ("g<<<1, 1025>>>(p);", "a block of 1025 threads; at most 1024"),
     "no blocks": ("g<<<p[0], 1>>>(p);", r"a grid of \(0, 1, 1\) blocks"),
     "too much shared memory": ("g<<<1, 1, 50000>>>(p);", "needs 50000 bytes of shared memory"),
-    "an array of the thread's own": ("int own[2]; g<<<1, 1>>>(own);", "own, which is in the parent's own __local__"),
-    "a shared array": ("__shared__ int s[2]; g<<<1, 1>>>(s + 1);", "s, which is in the parent's own __shared__"),
+    "an array of the thread's own": (
+        "int own[2]; g<<<1, 1>>>(own);",
+        "its argument points to own, in the parent's __local__",
+    ),
+    "a shared array": (
+        "__shared__ int s[2]; g<<<1, 1>>>(s + 1);",
+        "its argument points to s, in the parent's __shared__",
+    ),
 }
 
 

@@ -169,8 +169,11 @@ SYNC = "    cluster.sync();\n"
 @pytest.mark.parametrize(
     ("source", "reasons"),
     [
-        (HISTOGRAM.replace(SYNC, "    __syncthreads();\n", 1), ["may not have begun", "a cluster.sync() between"]),
-        (SYNC.join(HISTOGRAM.split(SYNC)[:2]) + HISTOGRAM.split(SYNC)[2], ["may have ended", "a cluster.sync() betwe"]),
+        (HISTOGRAM.replace(SYNC, "    __syncthreads();\n", 1), ["may not have begun", "a cluster.sync() before"]),
+        (
+            SYNC.join(HISTOGRAM.split(SYNC)[:2]) + HISTOGRAM.split(SYNC)[2],
+            ["may have ended", "a cluster.sync() at the end"],
+        ),
     ],
     ids=["start", "end"],
 )
@@ -185,7 +188,7 @@ def test_a_block_that_ends_while_another_one_reads_it_is_found() -> None:
     source = BOX.replace("    cluster.sync();\n", "")
     found = _findings(source, "k", (2, 2, 1), [np.zeros(4 * 36 * 4, np.uint8)])
     assert found
-    assert all("s is that of block" in each and "which may have ended" in each for each in found)
+    assert all("s belongs to block" in each and "which may have ended" in each for each in found)
 
 
 KERNEL = """#include <cooperative_groups.h>
@@ -202,12 +205,12 @@ __global__ void __cluster_dims__({dims}) k(int *out) {{
     [
         ("32", 32, "", "k: a cluster of 32 blocks; at most 8 are possible on every GPU, and 16 where the host allows"),
         ("2", 3, "", "k: a grid of 3 blocks along x, which is not a multiple of the cluster's 2"),
-        ("2", 2, "if (blockIdx.x) cluster.sync(); else while (!*out) __syncthreads();", r"does not come|does not end"),
-        ("2", 2, "cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at the barrier of its cluster again"),
-        ("2", 2, "cluster.barrier_wait();", "waits at the barrier of its cluster before it has arrived"),
-        ("2", 2, "*cluster.map_shared_rank(s, 2) = 1;", "names block 2 of its cluster, which has 2"),
+        ("2", 2, "if (blockIdx.x) cluster.sync(); else while (!*out) __syncthreads();", r"does not reach|does not end"),
+        ("2", 2, "cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at the cluster barrier a second time"),
+        ("2", 2, "cluster.barrier_wait();", "waits at the cluster barrier without having arrived"),
+        ("2", 2, "*cluster.map_shared_rank(s, 2) = 1;", "maps rank 2 of its cluster, which has 2 blocks"),
         ("2", 2, "cluster.map_shared_rank(s, 1)[4] = 1;", "Invalid __shared__ write .*: element 4 of s, which has 4"),
-        ("2", 2, "*cluster.map_shared_rank(out, 1) = 1;", "has no pointer into shared memory here"),
+        ("2", 2, "*cluster.map_shared_rank(out, 1) = 1;", "does not point into shared memory"),
     ],
 )
 def test_what_no_cluster_can_do_is_an_error(dims: str, grid: int, body: str, reason: str) -> None:

@@ -375,5 +375,5 @@ def test_a_threads_own_memory_is_read_in_another_size_than_it_was_written_in() -
 
 def test_what_is_recorded_keeps_its_elements_sizes() -> None:
     source = "__global__ void k(int *out) { int own[2] = {1, 2}; out[0] = ((short *)own)[2]; }"
-    with pytest.raises(LaunchError, match="own was written in elements of another size than the 2 bytes that are read"):
+    with pytest.raises(LaunchError, match="own is read in elements of 2 bytes but was written in another size"):
         trace(source, [np.zeros(1, np.int32)], block=1)

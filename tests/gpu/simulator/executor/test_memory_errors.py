@@ -166,7 +166,7 @@ def test_a_barrier_in_a_loop_that_threads_leave_at_different_times() -> None:
     source = "__global__ void f(int *out) { for (int k = 0; k < threadIdx.x; k++) __syncthreads(); out[0] = 1; }"
     error = failure(source, zeros(1))
     assert "Divergent thread(s) in block" in error.message
-    assert "thread (0,0,0) in block (0,0,0) does not come" in error.message
+    assert "is not reached by thread (0,0,0) in block (0,0,0)" in error.message
 
 
 def test_a_barrier_that_some_threads_leave_a_function_before() -> None:
@@ -177,7 +177,7 @@ def test_a_barrier_that_some_threads_leave_a_function_before() -> None:
     __global__ void f(int *out) { meet(threadIdx.x); out[threadIdx.x] = 1; }"""
     error = failure(source, zeros(32))
     assert error.message.startswith("test.cu:3:9: Barrier error detected.")
-    assert "thread (0,0,0) in block (0,0,0) does not come" in error.message
+    assert "is not reached by thread (0,0,0) in block (0,0,0)" in error.message
 
 
 def test_an_endless_loop_names_its_line_and_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -320,7 +320,7 @@ def test_what_threads_store_is_fenced_before_tensor_cores_read_it(fenced: bool, 
     source = _ordered(before) if fenced else _ordered("@").replace(_PROXY, "").replace("@", before)
     watch(checker, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
     assert bool(checker.findings) == missing
-    assert all("a fence.proxy.async between them would order the two" in each.message for each in checker.findings)
+    assert all("add a fence.proxy.async between them" in each.message for each in checker.findings)
 
 
 def test_a_finding_says_what_is_missing() -> None:
@@ -329,11 +329,11 @@ def test_a_finding_says_what_is_missing() -> None:
     (only,) = waiting.findings
     assert lines(waiting.findings) == [(17, 18)]
     assert "Write access at test.cu:18 by thread (0,0,0)" in only.message
-    assert "a wgmma.wait_group between them would order the two" in only.message
+    assert "add a wgmma.wait_group between them" in only.message
     source = _ordered().replace("    FENCE();\n", "")
     watch(fencing, source, TILES, np.zeros(512, np.float32), kernel="k", block=128)
     (only,) = fencing.findings
-    assert "no wgmma.fence before it" in only.message
+    assert "add a wgmma.fence before the product" in only.message
 
 
 def test_a_recording_knows_which_products_an_element_is_the_sum_of() -> None:
@@ -350,7 +350,7 @@ def test_parts_of_a_warpgroup_and_tiles_outside_of_shared_memory_are_errors() ->
     with pytest.raises(LaunchError, match="element 576 of tiles, which has 576"):
         build(_ordered("b += 16;")).kernel("k").launch((1, 1, 1), (128, 1, 1), given)
     module = build(_ordered("if (t < 70) return;"))
-    with pytest.raises(LaunchError, match="all 32 lanes do this together"):
+    with pytest.raises(LaunchError, match="all 32 lanes must execute this together"):
         module.kernel("k").launch((1, 1, 1), (128, 1, 1), given)
     with pytest.raises(LaunchError, match="all 32 lanes of the warp are here"):
         module.compiled("k").launch((1, 1, 1), (128, 1, 1), given)

@@ -317,7 +317,9 @@ def test_a_call_through_a_null_pointer_names_its_line_and_thread() -> None:
         int (*p)(int) = threadIdx.x == 5 ? nullptr : f;
         out[threadIdx.x] = p(1);
     }"""
-    with pytest.raises(LaunchError, match=r"^test\.cu:4:28: thread \(5,0,0\) .* through a pointer that is no function"):
+    with pytest.raises(
+        LaunchError, match=r"^test\.cu:4:28: thread \(5,0,0\) .* through a pointer that does not point to a function"
+    ):
         run_kernel(source, "k", np.zeros(32, np.int32))
 
 

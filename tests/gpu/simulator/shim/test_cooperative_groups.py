@@ -138,7 +138,7 @@ def test_a_barrier_of_the_grid_orders_what_blocks_do() -> None:
 
 
 def test_a_grid_that_is_not_on_the_device_at_once_is_refused() -> None:
-    with pytest.raises(LaunchError, match="at most 262144 threads are on the device together"):
+    with pytest.raises(LaunchError, match="at most 262144 threads can be resident"):
         run_kernel(GRID, "k", ints(1), ints(1), np.int32(1), grid=257, block=1024)
 
 
