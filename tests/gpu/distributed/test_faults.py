@@ -62,7 +62,7 @@ def test_a_worker_that_is_no_use_any_more_is_told_and_done_without(cluster, ende
 
 
 def test_what_does_not_come_from_worker_to_worker_ends_the_run(cluster, monkeypatch):
-    monkeypatch.setattr(tasks, "_UNMOVED_S", 0.1)
+    monkeypatch.setattr(tasks, "_TRANSFER_S", 0.1)
     pattern = find_pattern("sort")
     params = pattern.check({"n": 64, "dtype": "int32"})
     variant, inputs = pattern.variant(pattern.default_variant), pattern.inputs({}, params, 3)

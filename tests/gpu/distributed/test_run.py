@@ -315,7 +315,7 @@ def hear_of_loss(dask_scheduler):
 def test_inputs_lie_in_memory_where_there_is_room_until_the_run_is_over(cluster, monkeypatch, tmp_path, room):
     found = []
     monkeypatch.setattr(run, "MEMORY", str(tmp_path))
-    monkeypatch.setattr(run, "_ROOM", room)
+    monkeypatch.setattr(run, "_FREE_BYTES", room)
     pattern, variant, inputs, params = given("reduction", {"values": random(50)}, dtype="int32")
     run_distributed(cluster, pattern, variant, inputs, params, lambda told: found.extend(tmp_path.glob("*/*.npy")))
     assert {each.name for each in found} == (set() if room else {"values.npy"})
