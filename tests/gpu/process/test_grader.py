@@ -81,8 +81,8 @@ def test_a_process_that_judges_opens_no_file_of_others(tmp_path: Path) -> None:
             sys.executable,
             "-c",
             (
-                "import sys; from pathlib import Path; from gpu.process.submission import _give_up\n"
-                f"_give_up({str(tmp_path / 'scratch')!r})\n"
+                "import sys; from pathlib import Path; from gpu.process.submission import _drop_privileges\n"
+                f"_drop_privileges({str(tmp_path / 'scratch')!r})\n"
                 f"try: print(Path({str(secret)!r}).read_text())\n"
                 "except PermissionError: print('refused')\n"
                 "import socket\n"

@@ -48,13 +48,13 @@ def refused(looking, path, advice="Record it again"):
 def test_what_was_looked_at_is_what_is_given(looking, path, monkeypatch):
     looking.prepare()
     assert looking.read(path) == honest()[0]
-    asked = inspector._ask
+    asked = inspector._inspect
 
     def exchange(*given):
         path.write_bytes(b"something else")
         return asked(*given)
 
-    monkeypatch.setattr(inspector, "_ask", exchange)
+    monkeypatch.setattr(inspector, "_inspect", exchange)
     assert looking.read(path) == honest()[0]
 
 
