@@ -419,7 +419,7 @@ class RunTasks:
     def _report(self, tell: Tell, reported: int) -> int:
         """Report progress and workers lost since the last report; return how many losses have been reported."""
         for each in self.news.lost[reported:]:
-            tell(Progress(None, f"worker {each.address} was lost; other workers repeat its {each.again} tasks"))
+            tell(Progress(None, f"worker {each.address} was lost: other workers repeat its {each.again} tasks"))
         done = min(len(self.news.done), self.count)  # events of canceled tasks may arrive late
         tell(Progress(done / max(self.count, 1), f"{done} of {self.count} tasks"))
         return len(self.news.lost)

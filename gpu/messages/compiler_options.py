@@ -62,7 +62,7 @@ def compiler_options(text: str, folder: Path) -> CompilerOptions:
         if option == "-I":
             include_dir = (folder / Path(value).expanduser()).absolute()
             if not include_dir.is_dir():
-                raise InputError(f"There is no folder {include_dir}.", advice="Paths are relative to the file's folder.")
+                raise InputError(f"There is no folder {include_dir}.", advice="Paths are relative to the file.")
             folders.append(str(include_dir))
         else:
             name, equals, value = value.partition("=")

@@ -22,7 +22,7 @@ class KernelParameter:
     name, type : str
         As in the source.
     kind : {"pointer", "integer", "real", "struct", "variable", "texture"}
-        What the user enters: an array, a number, or several numbers; for a variable of the file its initial content;
+        The user's input: an array, a number, or several numbers; for a variable of the file its initial content;
         for a texture reference a file.
     read_only : bool
         Whether it is a pointer to const.

@@ -85,7 +85,7 @@ class Check:
         Edited lines that no thread executed, neither the new text nor the old; nothing is known about them.
     differing : tuple of str
         The schedules with a wrong result or, for a kernel without reference, a result that differs from the first.
-        What mends it, where an edit was found that does.
+        An edit that removes all findings, if one was found.
     The fix, if an edit was found that removes all findings.
         Why it could not be checked; "" if it was.
     """

@@ -1,4 +1,4 @@
-"""Compilation and execution of a whole program in a process of its own."""
+"""Compilation and execution of a whole program in a dedicated process."""
 
 from __future__ import annotations
 

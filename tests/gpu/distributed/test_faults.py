@@ -232,7 +232,7 @@ def test_a_protected_scheduler_is_reached_by_whom_it_trusts_alone(tmp_path):
             outcome, _ = run_distributed(there, pattern, variant, inputs, params, lambda progress: None, chunks=(3,))
             assert outcome.report.verified
         for asked, said in (
-            (Asked(scheduler=address), "a protected scheduler wants tls://"),
+            (Asked(scheduler=address), "A TLS scheduler needs tls://"),
             (
                 Asked(scheduler=address, tls=Tls(str(ca), str(stranger), str(tmp_path / "stranger.key"))),
                 "trusts none of these",
@@ -258,7 +258,7 @@ def test_a_worker_with_several_threads_is_refused():
 
 @pytest.mark.parametrize("address", ["here", "http://host:8786", "tcp://host:0", "tcp://host:99999", "inproc://1"])
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(InputError, match="is no scheduler's address"), opened(Asked(scheduler=address)):
+    with pytest.raises(InputError, match="is not a scheduler's address"), opened(Asked(scheduler=address)):
         pass
 
 

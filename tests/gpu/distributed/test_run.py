@@ -403,9 +403,9 @@ def test_what_is_divided_is_divided_whole(total, chunks, workers, expected):
 
 
 def test_chunks_that_do_not_fit_are_refused():
-    with pytest.raises(InputError, match="--chunks come to 9, and there are 10 to divide"):
+    with pytest.raises(InputError, match="--chunks add up to 9, not 10"):
         lengths_of(10, (4, 5), 4)
-    with pytest.raises(InputError, match="--chunks are multiples of 4, which belong together, and 3 is none"):
+    with pytest.raises(InputError, match="--chunks must be multiples of 4; 3 is not"):
         lengths_of(11, (8, 3), 4, 4)
 
 

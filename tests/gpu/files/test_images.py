@@ -160,7 +160,7 @@ def test_cut_short(tmp_path, extension, kept):
 
 def test_png_that_promises_more_than_it_can_hold(tmp_path):
     data = png(16000, 16000, 8, 2, bytes(100))
-    assert "cut short: its header promises 16000 x 16000" in refusal(stored(tmp_path, data, "a.png"))
+    assert "truncated: its header declares 16000 x 16000" in refusal(stored(tmp_path, data, "a.png"))
 
 
 @pytest.mark.parametrize("size", [(17000, 16384), (60000, 60000), (2**31 - 1, 1)])
