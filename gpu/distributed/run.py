@@ -82,9 +82,7 @@ def run_distributed(
     with closing(ScratchFolder(_place_for(sum(each.nbytes for each in inputs.values())))) as folder:
         here = Path(folder.path) if cluster.shared else None
         cut = chunks_of(program, inputs, params, divided, begins, lengths, here)
-        separate_chunks = {
-            name: _divide_separately(name, inputs[name], len(cut), here) for name in program.beside
-        }
+        separate_chunks = {name: _divide_separately(name, inputs[name], len(cut), here) for name in program.beside}
         tasks = RunTasks(cluster, pattern.name, variant.name, params, sources or {}, cut, separate_chunks)
         try:
             begun = time.perf_counter()

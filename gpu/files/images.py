@@ -140,7 +140,9 @@ def write_image(path: str | os.PathLike[str], pixels: Pixels, maxval: int | None
         raise InputError(f"{name} cannot be written: {needed}.")
     if maxval is None:
         maxval = 255 if pixels.dtype == np.uint8 else 65535
-    if not 1 <= maxval <= 65535 or int(pixels.max()) > maxval:
+    if not 1 <= maxval <= 65535:
+        raise InputError(f"{name} cannot be written: the value of white must be 1 to 65535, not {maxval}.")
+    if int(pixels.max()) > maxval:
         raise InputError(f"{name} cannot be written: a pixel is above the value of white, {maxval}.")
     with replacing(path) as file:
         if extension == ".png":

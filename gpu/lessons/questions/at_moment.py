@@ -116,7 +116,7 @@ def lanes(played: PlayedScene, question: Question) -> AskedQuestion:
 
 def count(played: PlayedScene, question: Question) -> AskedQuestion:
     """Ask for a quantity of a statement, or of all launches."""
-    quantity = question.options["quantity"]
+    quantity = question.options["of"]
     if question.options.get("over", "statement") == "run":
         if quantity not in OVER_RUN:
             raise InputError(f"{quantity!r} is counted per statement; available for a run: {', '.join(OVER_RUN)}.")

@@ -103,7 +103,7 @@ def test_npy_of_no_elements_and_of_numbers_past_int64(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (np.zeros((2, 3)), "a.npy holds 2 x 3; an array of one dimension is wanted."),
+        (np.zeros((2, 3)), "a.npy contains 2 x 3; an array of one dimension is needed."),
         (np.array(7), "a.npy contains a single number; an array of one dimension is needed."),
         (np.array([1j]), "a.npy contains complex128; integers or floating-point numbers are needed."),
         (np.array(["a"]), "a.npy contains <U1; integers or floating-point numbers are needed."),
@@ -127,7 +127,7 @@ def test_npy_that_is_cut_off_or_promises_too_much_or_is_something_else(tmp_path:
         assert raised.value.message == "a.npy is not a complete .npy file of numbers."
         assert "numpy.save" in raised.value.advice
     np.savez(tmp_path / "many.npz", a=np.arange(3))
-    with pytest.raises(InputError, match="not a whole"):
+    with pytest.raises(InputError, match="not a complete"):
         read_array((tmp_path / "many.npz").rename(tmp_path / "many.npy"))
     np.save(tmp_path / "objects.npy", np.array([None]), allow_pickle=True)
     with pytest.raises(InputError, match=r"^objects\.npy is not a complete \.npy file of numbers"):

@@ -150,7 +150,7 @@ def test_a_decoder_that_ends_amid_the_pixels(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not hold a process to its memory")
 def test_a_decoder_is_held_to_the_memory_of_its_pixels():
     made = subprocess.run(
-        [sys.executable, "-c", "from gpu.files import decoder; decoder._limit_to(100); bytearray(2**29)"],
+        [sys.executable, "-c", "from gpu.files import decoder; decoder._limit_resources(100); bytearray(2**29)"],
         cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
     assert "MemoryError" in made.stderr

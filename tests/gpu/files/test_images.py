@@ -155,7 +155,7 @@ def test_cut_short(tmp_path, extension, kept):
     PIL.Image.fromarray(noise).save(buffer, {"jpg": "jpeg", "tif": "tiff"}.get(extension, extension))
     data = buffer.getvalue()
     message = refusal(stored(tmp_path, data[: int(len(data) * kept)], f"a.{extension}"))
-    assert "cut short" in message or "is not an image" in message
+    assert "truncated" in message or "is not a supported image" in message
 
 
 def test_png_that_promises_more_than_it_can_hold(tmp_path):

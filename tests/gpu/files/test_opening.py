@@ -344,7 +344,7 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing_and_the_file_as
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_new_file_has_the_mode_that_any_has_and_a_replaced_one_its_own(tmp_path, monkeypatch, nameless):
     if not nameless:
-        monkeypatch.setattr(opening, "_without_name", lambda folder: None)
+        monkeypatch.setattr(opening, "_open_unnamed", lambda folder: None)
     (tmp_path / "any").touch()
     (tmp_path / "old").touch(0o600)
     for name in ("new", "old"):

@@ -37,7 +37,7 @@ def asked(folder: Path, block: str, seed: int = 0, **how: Any) -> AskedQuestion:
         ('ask = "count"\nof = "operations"\nover = "run"', 11),
         ('ask = "writer"\narray = "c"\nelement = "n - 1"', (1, 2)),
         ('ask = "order"', "no, every schedule gives the same result"),
-        ('ask = "mistake"', "nothing: it is sound"),
+        ('ask = "mistake"', "nothing: it is correct"),
     ],
 )
 def test_the_recording_has_the_answer(tmp_path: Path, options: str, answer: object) -> None:
@@ -52,12 +52,12 @@ def test_a_value_is_what_the_lanes_added_and_every_seed_asks_anew(tmp_path: Path
     for seed in range(4):
         played, found = ask(lesson, lesson.steps[0], seed)
         trace = played.recording.launches[0].trace
-        assert found.prompt.startswith("Line 3 comes next: c[i] = a[i] + b[i]; What does c[")
-        element = int(found.prompt.split("What does c[")[1].split("]")[0])
+        assert found.prompt.startswith("Line 3 is next: c[i] = a[i] + b[i]; What is c[")
+        element = int(found.prompt.split("What is c[")[1].split("]")[0])
         assert found.answer == trace.array("a", 0)[element] + trace.array("b", 0)[element]
         assert found.line == 3
         assert f"c[{element}] =" in found.why
-        assert mark(found, found.answer + 1).words.startswith(f"No: it is {found.answer:g}. Thread ")
+        assert mark(found, found.answer + 1).words.startswith(f"No: it is {found.answer:g}. Block ")
         prompts.add((found.prompt, found.answer))
     assert len(prompts) > 1
 
@@ -89,7 +89,7 @@ def test_a_race_is_the_mistake_and_depends_on_the_order(tmp_path: Path) -> None:
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "mistake"\n', kernel=RACY)
     assert "race" in found.answer
     assert found.line == 3  # as it is shown: without the comments that are the task's
-    assert "right answer is “a race" in mark(found, "nothing: it is sound").words
+    assert "right answer is “a race" in mark(found, "nothing: it is correct").words
     found = asked(tmp_path, f'{SHOW.replace("c[i]", "c[0]")}[question]\nask = "order"\n', kernel=RACY)
     assert found.answer.startswith("yes")
 

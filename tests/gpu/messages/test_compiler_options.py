@@ -29,7 +29,7 @@ def test_folders_and_macros_are_read(tmp_path: Path) -> None:
         ("-D N=1 -D", "-D needs a value"),
         ("-I absent", "There is no folder "),
         ("-D 3=4", "'3' is not a valid macro name"),
-        ("-D 'N", "quotation mark that nothing closes"),
+        ("-D 'N", "unclosed quotation mark"),
     ],
 )
 def test_what_is_no_option_is_told(tmp_path: Path, text: str, sentence: str) -> None:
