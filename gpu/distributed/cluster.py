@@ -27,14 +27,14 @@ from gpu.messages.distributed import WorkerStatus
 
 HERE = "127.0.0.1"
 
-_ON_GPUS = ("auto", "cuda")
-_DRAWS = "bokeh"
+_GPU_ENGINES = ("auto", "cuda")
+_DASHBOARD_PACKAGE = "bokeh"
 """The package that Dask's dashboard needs."""
-_COLLECT_S = 0.0
+_BATCH_INTERVAL_S = 0.0
 """Seconds for which Dask may collect messages before it sends them. Its default of 10 ms suits thousands of tasks; here
 a few tasks wait for each other, and it doubled the time of a scan's three steps."""
-_START_S = 60
-_ANSWER_S = 10
+_START_TIMEOUT_S = 60
+_RESPONSE_TIMEOUT_S = 10
 GREETING_S = 5
 """Seconds within which a scheduler has to identify itself."""
 _HOW_TO_START = (
@@ -42,8 +42,8 @@ _HOW_TO_START = (
     "`python -m distributed.cli.dask_scheduler`, "
     "`python -m distributed.cli.dask_worker ADDRESS --nthreads 1 --memory-limit 0`."
 )
-_PROTECTED = "Something listens there. A TLS scheduler needs tls://, --tls-ca, --tls-cert and --tls-key."
-_NOT_TRUSTED = "Something listens there, but one side does not trust the other's certificate."
+_TLS_ADVICE = "Something listens there. A TLS scheduler needs tls://, --tls-ca, --tls-cert and --tls-key."
+_CERTIFICATE_ADVICE = "Something listens there, but one side does not trust the other's certificate."
 
 
 class Cluster:
@@ -80,7 +80,7 @@ class Cluster:
     @property
     def dashboard(self) -> str:
         """URL of Dask's dashboard of the cluster; "" if it has none."""
-        has_dashboard = self.shared == "" or find_spec(_DRAWS) is not None
+        has_dashboard = self.shared == "" or find_spec(_DASHBOARD_PACKAGE) is not None
         return str(self.client.dashboard_link or "") if has_dashboard else ""
 
     def first(self, count: int) -> Cluster:
@@ -107,7 +107,7 @@ class Cluster:
         if not known and self.shared:
             # This machine's workers restart after they were killed.
             with contextlib.suppress(TimeoutError):
-                self.client.wait_for_workers(1, timeout=_ANSWER_S)
+                self.client.wait_for_workers(1, timeout=_RESPONSE_TIMEOUT_S)
             known = self.client.scheduler_info(n_workers=-1)["workers"]
         if self._known_workers != frozenset(known) or not known:
             self.workers = _with_engines(self.client, self._engine, known, self._gpus)
@@ -133,21 +133,21 @@ def opened(asked: Asked, engine: str = "auto") -> Iterator[Cluster]:
     with contextlib.ExitStack() as stack:
         executor = stack.enter_context(ThreadPoolExecutor(1))
         # The survey runs in another process; Dask is imported meanwhile.
-        gpus_future = executor.submit(_gpus_here) if not address and engine in _ON_GPUS else None
+        gpus_future = executor.submit(_gpus_here) if not address and engine in _GPU_ENGINES else None
         load_dask()
         import distributed
 
         shared, gpus = "", 0
         if address:
-            client = stack.enter_context(_connected(address, asked.tls))
+            client = stack.enter_context(_remote_client(address, asked.tls))
         else:
             usable = gpus_future.result() if gpus_future is not None else []
             gpus = len(usable)
             count, engine = _local(asked.workers, engine, sum(usable))
             shared = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-            started = stack.enter_context(_started(count, shared))
-            client = stack.enter_context(distributed.Client(started, timeout=_START_S, set_as_default=False))
-            client.wait_for_workers(count, timeout=_START_S)
+            started = stack.enter_context(_local_cluster(count, shared))
+            client = stack.enter_context(distributed.Client(started, timeout=_START_TIMEOUT_S, set_as_default=False))
+            client.wait_for_workers(count, timeout=_START_TIMEOUT_S)
         cluster = Cluster(client, engine, shared, gpus)
         try:
             yield cluster
@@ -162,7 +162,7 @@ def _gpus_here() -> list[bool]:
 
 def _local(workers: int, engine: str, gpus: int) -> tuple[int, str]:
     """Return the number of workers for this machine, and their engine."""
-    if engine in _ON_GPUS:
+    if engine in _GPU_ENGINES:
         if gpus:
             return workers or gpus, "cuda"
         if engine == "cuda":
@@ -173,7 +173,7 @@ def _local(workers: int, engine: str, gpus: int) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def _started(count: int, folder: str) -> Iterator[Any]:
+def _local_cluster(count: int, folder: str) -> Iterator[Any]:
     """Start a scheduler in this process and workers in other processes; they listen on the loopback interface only."""
     import distributed
 
@@ -191,7 +191,7 @@ def _started(count: int, folder: str) -> Iterator[Any]:
         }
         for number in range(count)
     }
-    has_dashboard = find_spec(_DRAWS) is not None
+    has_dashboard = find_spec(_DASHBOARD_PACKAGE) is not None
     scheduler = {"cls": distributed.Scheduler, "options": {**listening, "port": 0, "dashboard": has_dashboard}}
     try:
         cluster = distributed.SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL)
@@ -200,7 +200,7 @@ def _started(count: int, folder: str) -> Iterator[Any]:
     try:
         yield cluster
     finally:
-        cluster.close(timeout=_ANSWER_S)
+        cluster.close(timeout=_RESPONSE_TIMEOUT_S)
         gc.unfreeze()
 
 
@@ -211,9 +211,9 @@ def _hurry(client: Any) -> None:
     while all workers waited.
     """
     gc.freeze()
-    client.scheduler_comm.interval = _COLLECT_S
-    client.run(hurry, _COLLECT_S)
-    client.run_on_scheduler(_scheduler_collects_for, _COLLECT_S)
+    client.scheduler_comm.interval = _BATCH_INTERVAL_S
+    client.run(hurry, _BATCH_INTERVAL_S)
+    client.run_on_scheduler(_scheduler_collects_for, _BATCH_INTERVAL_S)
 
 
 def _scheduler_collects_for(seconds: float, dask_scheduler: Any) -> None:
@@ -228,7 +228,7 @@ def hurry(seconds: float, dask_worker: Any) -> None:
 
 
 @contextlib.contextmanager
-def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
+def _remote_client(address: str, tls: Tls | None) -> Iterator[Any]:
     import distributed
 
     security, advice = _security(tls), _HOW_TO_START
@@ -236,7 +236,7 @@ def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
     try:
         # Dask retries without end if nothing listens, and its client waits without end for a silent listener.
         socket.create_connection((host.strip("[]"), int(port)), timeout=GREETING_S).close()
-        advice = _PROTECTED if tls is None else _NOT_TRUSTED
+        advice = _TLS_ADVICE if tls is None else _CERTIFICATE_ADVICE
         kind = asyncio.run(asyncio.wait_for(_kind(address, security), GREETING_S))
     except Exception as error:  # a listener that is not a scheduler causes many types of exceptions
         raise EngineUnavailableError(
@@ -246,7 +246,7 @@ def _connected(address: str, tls: Tls | None) -> Iterator[Any]:
         raise EngineUnavailableError(
             f"{address} is not a scheduler but a Dask {kind.lower()[:40]}.", advice=_HOW_TO_START
         )
-    client = distributed.Client(address, security=security, timeout=_ANSWER_S, set_as_default=False)
+    client = distributed.Client(address, security=security, timeout=_RESPONSE_TIMEOUT_S, set_as_default=False)
     with client:
         yield client
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from gpu.errors import EngineUnavailableError
 
-_CONNECT = "10s"
+_CONNECT_TIMEOUT = "10s"
 INSTALL = "Install it by `pip install -r requirements-dask.txt`."
 
 
@@ -41,7 +41,7 @@ def load_dask() -> None:
     assert distributed
     dask.config.set(
         {
-            "distributed.comm.timeouts.connect": _CONNECT,
+            "distributed.comm.timeouts.connect": _CONNECT_TIMEOUT,
             # Stealing would move data between devices; only a task that needs data should move it.
             "distributed.scheduler.work-stealing": False,
             "distributed.scheduler.active-memory-manager.start": False,

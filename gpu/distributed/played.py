@@ -133,7 +133,7 @@ class PlayedBodies:
             kernel_ms=done.times_of(*divided.MOVING).kernel,
             radius=self._radius,
             executor=self._cluster.workers[0].device.executor,
-            conserved=self._conserved(squared, results) if request.measure else None,
+            conserved=self._conserved_quantities(squared, results) if request.measure else None,
             measuring_ms=done.times_of(*divided.MEASURING).kernel,
         )
         return results.get("picture"), figures
@@ -151,18 +151,18 @@ class PlayedBodies:
         self, requested: list[Made], tell: Tell, places: list[Made], velocities: list[Made], pulls: list[Made]
     ) -> list[Array]:
         """Return results; the new state of the bodies stays on the workers, or if this fails the old state."""
-        for each in _named(places):
+        for each in _task_results(places):
             each.goes_elsewhere()  # every worker needs all positions in the next step
-        kept = _named([*places, *velocities, *pulls, *self._colors])
+        kept = _task_results([*places, *velocities, *pulls, *self._colors])
         try:
-            found = self._tasks.wait(_named(requested), tell, kept)
+            found = self._tasks.wait(_task_results(requested), tell, kept)
         except BaseException:
-            self._tasks.keep_only(_named([*self._places, *self._velocities, *self._pulls, *self._colors]))
+            self._tasks.keep_only(_task_results([*self._places, *self._velocities, *self._pulls, *self._colors]))
             raise
         self._undistributed = None
         return found
 
-    def _conserved(self, squared: np.float32, results: dict[str, Array]) -> Conserved:
+    def _conserved_quantities(self, squared: np.float32, results: dict[str, Array]) -> Conserved:
         for name in ("begun", "ended"):
             if name in results and (self._first_energy is None or self._first_energy[0] != squared):
                 self._first_energy = squared, energy(results[name][0])
@@ -191,16 +191,16 @@ class PlayedBodies:
         self._pulls, self._softened_by, self._since_divided = [], None, 0
 
 
-def _named(made: Iterable[Made]) -> list[Named]:
+def _task_results(made: Iterable[Made]) -> list[Named]:
     return [each for each in made if isinstance(each, Named)]
 
 
 def _count_steps(tell: Tell, steps: int) -> Tell:
     """Return a callback that reports progress in steps instead of tasks."""
 
-    def tell_steps(progress: Progress) -> None:
+    def report_steps(progress: Progress) -> None:
         if progress.fraction is not None:
             progress = Progress(progress.fraction, f"step {int(progress.fraction * steps)} of {steps}")
         tell(progress)
 
-    return tell_steps
+    return report_steps

@@ -86,12 +86,12 @@ def arrived(array: Array) -> Resident:
     return Resident(None, array)
 
 
-_here: list[Owner] = []
+_local_owner: list[Owner] = []
 
 
 def settle(owner: Owner) -> None:
     """Set the owner of arrays that this process receives from other workers."""
-    _here[:] = [owner]
+    _local_owner[:] = [owner]
 
 
 def copied(handle: bytes, shape: tuple[int, ...], dtype: str) -> Resident:
@@ -102,12 +102,12 @@ def copied(handle: bytes, shape: tuple[int, ...], dtype: str) -> Resident:
     OSError
         If it cannot be accessed, as when its worker has just ended; Dask then recomputes it.
     """
-    if not _here:
+    if not _local_owner:
         raise OSError("only workers receive arrays on devices")
-    (owner,) = _here
-    return Resident(owner, owner.in_engines_thread(lambda engine: _copied(engine, handle, shape, dtype)))
+    (owner,) = _local_owner
+    return Resident(owner, owner.in_engines_thread(lambda engine: _copy_shared(engine, handle, shape, dtype)))
 
 
-def _copied(engine: Engine, handle: bytes, shape: tuple[int, ...], dtype: str) -> Buffer:
+def _copy_shared(engine: Engine, handle: bytes, shape: tuple[int, ...], dtype: str) -> Buffer:
     assert isinstance(engine, SharingEngine)
     return engine.copy_shared(handle, shape, dtype)

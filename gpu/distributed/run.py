@@ -238,7 +238,7 @@ def _excerpt_function(name: str, values: Array, folder: Path | None) -> Callable
 def _gather(tasks: RunTasks, outputs: Mapping[str, Parts], tell: Tell) -> Outputs:
     """Gather outputs; those with the same parts share one array."""
     distinct = {id(parts): parts for parts in outputs.values()}
-    named: list[Named] = [_named(part) for parts in distinct.values() for part in parts.parts]
+    named: list[Named] = [_as_task_result(part) for parts in distinct.values() for part in parts.parts]
     arrays: list[Any] = tasks.wait(named, tell)
     gathered: dict[int, Array] = {}
     for number, parts in distinct.items():
@@ -247,6 +247,6 @@ def _gather(tasks: RunTasks, outputs: Mapping[str, Parts], tell: Tell) -> Output
     return {name: gathered[id(parts)] for name, parts in outputs.items()}
 
 
-def _named(made: Any) -> Named:
+def _as_task_result(made: Any) -> Named:
     assert isinstance(made, Named)
     return made

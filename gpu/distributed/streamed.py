@@ -130,7 +130,7 @@ def stream(
             else:
                 puts = _write_tasks(tasks, planned.pop(pattern.result), to.target, lengths)
             # All outputs that are not written to the file are small.
-            arrays = tasks.wait([*puts, *(_named(each.parts[0]) for each in planned.values())], tell)
+            arrays = tasks.wait([*puts, *(_as_task_result(each.parts[0]) for each in planned.values())], tell)
             sizes = np.array(arrays[: len(puts)], np.int64).reshape(-1, 2).sum(axis=0).tolist()
             outputs = dict(zip(planned, arrays[len(puts) :], strict=True))
             if to is not None:
@@ -158,7 +158,9 @@ def put_part(worker: OnWorker, part: Array | Buffer, target: Target, start: int 
 def _write_tasks(tasks: RunTasks, parts: Parts, target: Target, lengths: Sequence[int]) -> list[Named]:
     starts = np.cumsum([0, *lengths])
     return [
-        _named(part).followed(put_part, target, int(starts[place]) if parts.starts is None else parts.starts, place)
+        _as_task_result(part).followed(
+            put_part, target, int(starts[place]) if parts.starts is None else parts.starts, place
+        )
         for place, part in enumerate(parts.parts)
     ]
 
@@ -240,6 +242,6 @@ def _check_access(cluster: Cluster, path: str) -> None:
             )
 
 
-def _named(made: Any) -> Named:
+def _as_task_result(made: Any) -> Named:
     assert isinstance(made, Named)
     return made

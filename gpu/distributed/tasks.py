@@ -237,7 +237,7 @@ class RunTasks:
         self._homes: dict[str, list[str]] = {}
         self._wanted: set[str] = set()
         self.count = 0
-        self._named = 0
+        self._name_count = 0
         self.pattern = pattern
         self.variant = variant
         self.params = dict(params)
@@ -274,9 +274,9 @@ class RunTasks:
 
     def make(self, step: Step, *taken: Any, place: int = 0) -> Named:
         """Name a task; Dask receives it when something uses its result, and starts it when all arguments exist."""
-        name = f"{step.__name__.strip('_')}-{self._named}"
-        self._named += 1
-        depth = 1 + max((each.depth for each in _named(taken)), default=0)
+        name = f"{step.__name__.strip('_')}-{self._name_count}"
+        self._name_count += 1
+        depth = 1 + max((each.depth for each in _task_results(taken)), default=0)
         home = home_of(self.cluster, min(place, len(self.chunks) - 1), len(self.chunks))
         elsewhere: set[str] = set()
 
@@ -291,7 +291,7 @@ class RunTasks:
                 step,
                 *self._call,
                 place,
-                _taken(all_arguments),
+                _dependencies(all_arguments),
                 self._accept,
                 following,
                 elsewhere,
@@ -318,7 +318,7 @@ class RunTasks:
         import distributed
 
         self._wanted = {each.taken.task for each in made if each.taken is not None}
-        futures = self._submitted([each.value.key for each in (*made, *(each for each in kept if not each.is_kept))])
+        futures = self._submit_graph([each.value.key for each in (*made, *(each for each in kept if not each.is_kept))])
         reported, no_worker_since = 0, None
         while True:
             try:
@@ -395,7 +395,7 @@ class RunTasks:
             self._homes[key] = [home]
         return TaskRef(key)
 
-    def _submitted(self, keys: list[str]) -> list[Any]:
+    def _submit_graph(self, keys: list[str]) -> list[Any]:
         """Submit all tasks to Dask at once, which takes as long for dozens as for one; return futures.
 
         Only the last tasks' futures are kept: the scheduler keeps what these need.
@@ -427,14 +427,14 @@ class RunTasks:
     def _check_transfers(self) -> None:
         """Raise EngineUnavailableError if all tasks wait for a failed transfer between workers."""
         since = self.news.unmoved_since
-        if since is not None and time.monotonic() - since > _TRANSFER_S and not self._executing:
+        if since is not None and time.monotonic() - since > _TRANSFER_S and not self._is_executing:
             raise EngineUnavailableError(
                 f"A result cannot be transferred between workers: {self.news.unmoved.rstrip('.')}.",
                 advice="Use other workers, or one.",
             )
 
     @property
-    def _executing(self) -> bool:
+    def _is_executing(self) -> bool:
         """Whether any worker executes a task, by its last heartbeat."""
         workers = self.cluster.client.scheduler_info(n_workers=-1)["workers"].values()
         return any(each["metrics"].get("task_counts", {}).get("executing") for each in workers)
@@ -481,12 +481,12 @@ def picked(made: Any, name: str, key: str | None = None) -> Any:
     return task_of(key, pick, made, name)
 
 
-def _taken(arguments: Any) -> tuple[Taken, ...]:
-    return tuple(each.taken for each in _named(arguments) if each.taken is not None)
+def _dependencies(arguments: Any) -> tuple[Taken, ...]:
+    return tuple(each.taken for each in _task_results(arguments) if each.taken is not None)
 
 
-def _named(arguments: Any) -> list[Named]:
+def _task_results(arguments: Any) -> list[Named]:
     """Return all task results in a step's arguments."""
     if isinstance(arguments, Named):
         return [arguments]
-    return [name for each in arguments for name in _named(each)] if isinstance(arguments, list | tuple) else []
+    return [name for each in arguments for name in _task_results(each)] if isinstance(arguments, list | tuple) else []

@@ -23,7 +23,7 @@ LARGEST_SEGMENT = 2**28
 
 _PLAIN, _DEFLATE = 1, (8, 32946)
 _NO_PREDICTOR, _HORIZONTAL = 1, 2
-_KINDS = {(1, 1): "gray", (2, 3): "RGB"}
+_COLOR_KINDS = {(1, 1): "gray", (2, 3): "RGB"}
 """Kinds of images, by photometric interpretation and samples per pixel."""
 
 
@@ -65,12 +65,12 @@ class TiffRows:
                 top, left = number // segments_per_row * down, number % segments_per_row * across
                 rows = down if self.tiled else min(down, height - top)
                 file.seek(offsets[number])
-                values = self._expanded(file.read(min(counts[number], 2 * LARGEST_SEGMENT)), rows)
+                values = self._decode_segment(file.read(min(counts[number], 2 * LARGEST_SEGMENT)), rows)
                 first, last, wide = max(start, top), min(stop, top + rows), min(across, width - left)
                 pixels[first - start : last - start, left : left + wide] = values[first - top : last - top, :wide]
         return pixels
 
-    def _expanded(self, data: bytes, rows: int) -> Array:
+    def _decode_segment(self, data: bytes, rows: int) -> Array:
         """Decompress and decode a segment's pixels."""
         kind, shape = np.dtype(self.dtype), (rows, self.segment[1], *self.shape[2:])
         size = math.prod(shape) * kind.itemsize
@@ -98,7 +98,7 @@ def open_tiff(path: str) -> TiffRows:
     with reading(path) as file:
         page = _page(file, path)
         try:
-            kind = _KINDS.get((int(page.photometric), page.samplesperpixel))
+            kind = _COLOR_KINDS.get((int(page.photometric), page.samplesperpixel))
             together = page.samplesperpixel == 1 or int(page.planarconfig) == 1
             if kind is None or str(page.dtype) not in ("uint8", "uint16") or not together or page.imagedepth != 1:
                 raise InputError(f"{name} is not supported: only gray and RGB images of 8 or 16 bits in one plane are.")

@@ -16,11 +16,11 @@ from typing import Any
 SILENT_S = 6.0
 """Seconds without heartbeat and CPU time after which a worker is killed."""
 
-_LOOKS = 6
-_DEAF_S = 0.75 * SILENT_S
+_CHECKS_PER_TIMEOUT = 6
+_MAX_CHECK_GAP_S = 0.75 * SILENT_S
 """If this many seconds have passed between two checks, this process may have missed heartbeats itself: the scheduler
 may run in it."""
-_IDLE = 0.01
+_IDLE_CPU_S = 0.01
 """CPU seconds below which a process counts as idle; the resolution of Linux's counters."""
 
 
@@ -46,7 +46,7 @@ class Watch:
         self._closed.set()
 
     def _check_repeatedly(self) -> None:
-        while not self._closed.wait(SILENT_S / _LOOKS):
+        while not self._closed.wait(SILENT_S / _CHECKS_PER_TIMEOUT):
             # A lost scheduler or nanny is reported elsewhere.
             with suppress(Exception):
                 self.look(time.monotonic())
@@ -59,7 +59,7 @@ class Watch:
         now : float
             Seconds of a monotonic clock.
         """
-        if now - self._last_check > _DEAF_S:
+        if now - self._last_check > _MAX_CHECK_GAP_S:
             self._heartbeats.clear()
             self._cpu_times.clear()
         self._last_check = now
@@ -93,7 +93,7 @@ def spent(dask_worker: Any) -> float:
 def end_if_idle(before: float, dask_worker: Any) -> float:
     """Kill a nanny's worker if it has used no CPU time since `before`; the nanny then starts a new one."""
     now = spent(dask_worker)
-    if math.isfinite(now) and now - before < _IDLE:
+    if math.isfinite(now) and now - before < _IDLE_CPU_S:
         _process(dask_worker).kill()
     return now
 

@@ -34,17 +34,17 @@ PLUGIN = "lockstep"
 _EVENT_DELIVERY_S = 0.3
 """Seconds for the scheduler to receive the reason before a worker exits."""
 
-_CLOSE_S = 2.0
+_CLOSE_TIMEOUT_S = 2.0
 
 _RESULT_BYTES = 2**14
 """Largest result that is published with a task's record; the scheduler keeps the last thousand events."""
 
-_MOST_FETCHES = 1024
+_MAX_TRANSFERS = 1024
 """Number of a worker's last transfers that are searched for those of a task."""
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-_ON_GPUS = ("auto", "cuda")
-_OFFERED = (0, 1, 2, 3)
+_VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
+_GPU_ENGINES = ("auto", "cuda")
+_TEST_VALUES = (0, 1, 2, 3)
 
 
 @dataclass
@@ -104,7 +104,7 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
             return
         closed = worker.executors["default"].submit(self._close)
         with suppress(TimeoutError):  # for example, if a kernel does not terminate
-            await asyncio.wait_for(asyncio.wrap_future(closed), _CLOSE_S)
+            await asyncio.wait_for(asyncio.wrap_future(closed), _CLOSE_TIMEOUT_S)
 
     def _close(self) -> None:
         # PyCUDA aborts a process if a thread that owns a context ends first.
@@ -117,11 +117,11 @@ class EnginePlugin(WorkerPlugin):  # type: ignore[misc]
         here = self._here
         if here.engine is None:
             ordinal, workers = self._ordinals.get(str(self._worker.name), (0, 1))
-            if workers > 1 and self._engine_name in _ON_GPUS:
+            if workers > 1 and self._engine_name in _GPU_ENGINES:
                 # Counting GPUs starts a process and takes a second.
                 gpus = self._gpus or len(look_from_outside().gpus)
                 if gpus > 1:
-                    os.environ[_VISIBLE] = rotated(os.environ.get(_VISIBLE, ""), ordinal, gpus)
+                    os.environ[_VISIBLE_DEVICES] = rotated(os.environ.get(_VISIBLE_DEVICES, ""), ordinal, gpus)
             here.engine, here.thread = engines.create(self._engine_name), threading.get_ident()
             # On a shared cluster, other processes may need the memory.
             if workers <= self._gpus and isinstance(here.engine, KeepingEngine):
@@ -274,7 +274,7 @@ def _transfers(worker: Any) -> tuple[Fetch, ...]:
     delay = worker.scheduler_delay
     return tuple(
         Fetch(each["who"], each["start"] - delay, each["stop"] - delay)
-        for each in islice(reversed(worker.transfer_incoming_log), _MOST_FETCHES)
+        for each in islice(reversed(worker.transfer_incoming_log), _MAX_TRANSFERS)
         if not keys.isdisjoint(each["keys"])
     )
 
@@ -353,7 +353,7 @@ def offer() -> bytes | None:
     engine: Engine = plugin.engine
     if not isinstance(engine, SharingEngine):
         return None
-    plugin.offered = engine.upload(np.array(_OFFERED, np.int32))
+    plugin.offered = engine.upload(np.array(_TEST_VALUES, np.int32))
     try:
         return engine.share(plugin.offered)
     except LockstepError:  # for example, on Windows and in some containers
@@ -368,12 +368,12 @@ def reach(handles: Sequence[bytes]) -> bool:
 
 def _can_copy(engine: SharingEngine, handle: bytes) -> bool:
     try:
-        buffer = engine.copy_shared(handle, (len(_OFFERED),), np.int32)
+        buffer = engine.copy_shared(handle, (len(_TEST_VALUES),), np.int32)
         values = engine.download(buffer).tolist()
         engine.free(buffer)
     except (OSError, LockstepError):
         return False
-    return bool(values == [*_OFFERED])
+    return bool(values == [*_TEST_VALUES])
 
 
 def share_from_now_on(shares: bool, dask_worker: Any) -> None:

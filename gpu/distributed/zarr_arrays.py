@@ -19,8 +19,8 @@ from gpu.files.opening import os_errors, reading
 ZARR = ".zarr"
 LARGEST_CHUNK = 2**28
 """Bytes of the largest chunk; a chunk is decompressed completely even if only a part of it is needed."""
-_LARGEST_DESCRIPTION = 2**20
-_MOST_FILES = 100_000
+_MAX_METADATA_BYTES = 2**20
+_MAX_FILES = 100_000
 """Most chunks that a part may span: a description of a few bytes can declare any number."""
 _CODECS = frozenset(("bytes", "transpose", "blosc", "zstd", "gzip", "zlib", "lz4", "crc32c", "shuffle"))
 """Codecs that rearrange or compress bytes. Others can execute code: pickle's executes code from the file."""
@@ -38,7 +38,7 @@ def open_zarr(path: str) -> Any:
     """
     name = Path(path).name
     zarr = _library()
-    _check_description(path)
+    _check_metadata(path)
     try:
         array = zarr.open_array(path, mode="r+" if name.endswith(".part") else "r")
         kind, chunks, numbers = np.dtype(array.dtype), _chunks(array), math.prod(array.shape)
@@ -88,14 +88,14 @@ def _unreadable(name: str, detail: str) -> InputError:
     return InputError(f"{name} is not a readable Zarr array.", detail=detail)
 
 
-def _check_description(path: str) -> None:
+def _check_metadata(path: str) -> None:
     """Raise InputError if an array's metadata names a codec that is not known to be safe."""
     folder = Path(path)
     with os_errors(folder.name, "read"):
         metadata_file = next((each for each in (folder / "zarr.json", folder / ".zarray") if each.exists()), None)
     if metadata_file is None:
         raise _unreadable(folder.name, "It has neither zarr.json nor .zarray.")
-    with reading(metadata_file, _LARGEST_DESCRIPTION) as file:
+    with reading(metadata_file, _MAX_METADATA_BYTES) as file:
         text = file.read()
     try:
         description = json.loads(text)
@@ -133,8 +133,8 @@ def _check_chunks(path: str, array: Any, start: int, stop: int) -> None:
     largest = 2 * math.prod(chunks) * np.dtype(array.dtype).itemsize + 2**16
     across = [-(-length // size) for length, size in zip(array.shape[1:], chunks[1:], strict=True)]
     first, last = start // chunks[0], -(-stop // chunks[0])
-    if (last - first) * math.prod(across) > _MOST_FILES:
-        raise InputError(f"{Path(path).name}: one read spans more than {_MOST_FILES} chunks.")
+    if (last - first) * math.prod(across) > _MAX_FILES:
+        raise InputError(f"{Path(path).name}: one read spans more than {_MAX_FILES} chunks.")
     for place in product(range(first, last), *map(range, across)):
         file = Path(path, array.metadata.encode_chunk_key(place))
         try:

@@ -56,7 +56,7 @@ class LaunchEntry:
     modeled_us: float | None = None
 
 
-def _every_launch(number: int, threads: int) -> bool:
+def _record_all(number: int, threads: int) -> bool:
     """Select all launches for recording."""
     return True
 
@@ -65,7 +65,7 @@ def _ignore() -> None:
     """Ignore a notification."""
 
 
-def _not_modeled(*launch: Any) -> float | None:
+def _model_none(*launch: Any) -> float | None:
     """Return no modeled time."""
     return None
 
@@ -105,9 +105,9 @@ class Journal:
     schedule: str = ROUND_ROBIN
     traces: Path | None = None
     fast: bool = False
-    recorded: Callable[[int, int], bool] = _every_launch
+    recorded: Callable[[int, int], bool] = _record_all
     max_lane_events: int | None = None
-    modeled: Callable[..., float | None] = _not_modeled
+    modeled: Callable[..., float | None] = _model_none
     begun: Callable[[str, str], None] = _ignore_launch
     entered: Callable[[], None] = _ignore
     entries: list[LaunchEntry] = field(default_factory=list)

@@ -37,8 +37,8 @@ def ran(
     LaunchError
         If the launch is invalid, or an assertion fails.
     """
-    arrays = [_plain(value) for value in values]
-    if any(array is _NONE for array in arrays) or any(map(_stores_pointers, _with_children(kernel.function))):
+    arrays = [_machine_argument(value) for value in values]
+    if any(array is _INVALID for array in arrays) or any(map(_stores_pointers, _with_children(kernel.function))):
         return False
     kernel.check(*extents, shared_bytes)
     compiled = module.compiled(name, cluster)
@@ -50,18 +50,18 @@ def ran(
     return True
 
 
-_NONE = object()
+_INVALID = object()
 
 
-def _plain(value: Any) -> Any:
-    """Return an argument for machine code; `_NONE` for a pointer outside of its memory."""
+def _machine_argument(value: Any) -> Any:
+    """Return an argument for machine code; `_INVALID` for a pointer outside of its memory."""
     if not isinstance(value, PointerValue):
         return value
     memory = value.memory
     if isinstance(memory, FlatMemory) and type(memory) in (FlatMemory, GlobalMemory):  # textures have subclasses
         offset = int(value.offset)
-        return memory.data[offset:] if 0 <= offset < memory.data.size else _NONE
-    return None if memory is None and int(value.offset) == 0 else _NONE
+        return memory.data[offset:] if 0 <= offset < memory.data.size else _INVALID
+    return None if memory is None and int(value.offset) == 0 else _INVALID
 
 
 def _with_children(kernel: ir.Function) -> list[ir.Function]:

@@ -20,7 +20,7 @@ from gpu.simulator.executor.pointers import PointerValue, from_number
 Array = npt.NDArray[Any]
 
 _UNNAMED = "an allocation"
-_MOST_MEMORY = 4 << 30
+_MAX_MEMORY = 4 << 30
 _LARGEST_POISONED = 64 << 20
 """Bytes of the largest allocation that is filled with a pattern; untouched pages of larger ones cost nothing."""
 
@@ -63,7 +63,7 @@ def total_memory() -> int:
     """Return the device's memory in bytes, limited by this machine's."""
     import psutil  # imports modules that exist on Unix only
 
-    return min(_MOST_MEMORY, int(psutil.virtual_memory().total) // 2)
+    return min(_MAX_MEMORY, int(psutil.virtual_memory().total) // 2)
 
 
 def free_memory() -> int:

@@ -30,7 +30,7 @@ MOST_NUMBERS = 2**30
 
 _LONGEST_LINE = 2**24
 _COMMENT = "#"
-_SHOWN = 24
+_MAX_SHOWN = 24
 _PIECE_BYTES = 2**24
 
 
@@ -157,7 +157,7 @@ def _numbers(path: Path, dimensions: int) -> Array:
         expected = "an array of one dimension" if dimensions == 1 else "a matrix"
         raise InputError(f"{path.name} contains {shape}; {expected} is needed.")
     if values.dtype.kind not in "biuf":
-        kind = str(values.dtype)[:_SHOWN]
+        kind = str(values.dtype)[:_MAX_SHOWN]
         raise InputError(f"{path.name} contains {kind}; integers or floating-point numbers are needed.")
     if values.size > MOST_NUMBERS:
         raise InputError(f"{path.name} contains {values.size} numbers; the limit is {MOST_NUMBERS}.")
@@ -224,4 +224,4 @@ def _is_whole(text: str) -> bool:
 
 
 def _shorten(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")

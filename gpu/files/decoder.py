@@ -64,7 +64,7 @@ def is_small(file: IO[bytes]) -> bool:
     """
     if os.fstat(file.fileno()).st_size > _SMALL_BYTES:
         return False
-    with _quiet(), contextlib.suppress(Exception), _opened(file, ("PNG", "JPEG")) as image:
+    with _quiet(), contextlib.suppress(Exception), _open_image(file, ("PNG", "JPEG")) as image:
         width, height = image.size
         return 0 < width * height <= _SMALL_PIXELS and not image.info.get("progressive")
     return False
@@ -89,7 +89,7 @@ def answer(file: IO[bytes], out: IO[bytes], limit: int, *, alone: bool) -> None:
     import PIL.Image
 
     try:
-        with _quiet(), _opened(file) as image:
+        with _quiet(), _open_image(file) as image:
             _check_size(image, os.fstat(file.fileno()).st_size, limit)
             if alone:
                 _limit_resources(image.size[0] * image.size[1])
@@ -129,7 +129,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _opened(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.ImageFile.ImageFile]:
+def _open_image(file: IO[bytes], formats: Sequence[str] = _FORMATS) -> Iterator[PIL.ImageFile.ImageFile]:
     import PIL.BmpImagePlugin
     import PIL.GifImagePlugin
     import PIL.Image
@@ -244,7 +244,7 @@ def _decode(image: PIL.ImageFile.ImageFile, file: IO[bytes], out: IO[bytes]) -> 
         # Before the file is opened again, since reading EXIF moves the file position.
         form["orientation"] = _orientation(image)
         if raw_mode in _LOW_BYTES and form["maxval"] == 65535 and mode in ("RGB", "RGBA"):
-            other = stack.enter_context(_opened(file))
+            other = stack.enter_context(_open_image(file))
             _set_raw_mode(other, _LOW_BYTES[raw_mode])
             other.load()
             planes.append(other)

@@ -211,10 +211,12 @@ def name_of(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     if not name.isprintable():
         name = repr(name)
-    return name if len(name) <= _SHOWN else f"{name[: _SHOWN // 2]}…{name[-_SHOWN // 2 :]}"
+    return (
+        name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH // 2]}…{name[-_MAX_NAME_LENGTH // 2 :]}"
+    )
 
 
-_SHOWN = 300
+_MAX_NAME_LENGTH = 300
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ def decode(path: Path, name: str, limit: int) -> tuple[Pixels, int]:
                 decoder.answer(file, source, limit, alone=False)
                 source.seek(0)
                 return _read_answer(source, name)
-        with _decoding(file, name, limit) as process:
+        with _decoder_process(file, name, limit) as process:
             assert process.stdout is not None
             try:
                 return _read_answer(process.stdout, name)
@@ -89,7 +89,7 @@ def _read_answer(source: IO[bytes], name: str) -> tuple[Pixels, int]:
 
 
 @contextlib.contextmanager
-def _decoding(file: IO[bytes], name: str, limit: int) -> Iterator[subprocess.Popen[bytes]]:
+def _decoder_process(file: IO[bytes], name: str, limit: int) -> Iterator[subprocess.Popen[bytes]]:
     """Start the decoder's process, and end it with the block."""
     packages = Path(PIL.__file__).parents[1]
     with os_errors(name, "read"):

@@ -22,7 +22,7 @@ PREFIX = "lockstep-scratch-"
 MEMORY = os.environ.get("LOCKSTEP_MEMORY", "/dev/shm")
 """An in-memory folder on Linux; the environment variable LOCKSTEP_MEMORY selects another."""
 
-_HELD = "held"
+_LOCK_FILE = "held"
 """Name of a file that stays open while its folder is in use, on Windows, where folders cannot be locked."""
 
 
@@ -108,11 +108,11 @@ if sys.platform == "win32":
 
     def _create(parent: str) -> tuple[str, Callable[[], None]]:
         path = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
-        held = open(Path(path, _HELD), "xb")  # noqa: SIM115  # open while the folder is in use
+        held = open(Path(path, _LOCK_FILE), "xb")  # noqa: SIM115  # open while the folder is in use
         return path, held.close
 
     def _remove_unless_locked(path: str) -> None:
-        Path(path, _HELD).unlink()  # fails while it is open, or not created yet
+        Path(path, _LOCK_FILE).unlink()  # fails while it is open, or not created yet
         remove(path)
 
 else:

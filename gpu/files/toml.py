@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu.files.opening import name_of
 
-_AT = re.compile(r"\(at line (\d+), column \d+\)$")
+_POSITION = re.compile(r"\(at line (\d+), column \d+\)$")
 
 
 class TomlError(Exception):
@@ -34,8 +34,8 @@ def parse(text: str) -> dict[str, Any]:
     except RecursionError:
         raise TomlError("it is nested too deep", 1) from None
     except ValueError as error:  # includes errors about numbers with thousands of digits
-        match = _AT.search(str(error))
-        raise TomlError(name_of(_AT.sub("", str(error)).strip()), int(match[1]) if match else 1) from None
+        match = _POSITION.search(str(error))
+        raise TomlError(name_of(_POSITION.sub("", str(error)).strip()), int(match[1]) if match else 1) from None
 
 
 def shown(value: object) -> str:

@@ -25,7 +25,7 @@ Value = Any
 MOST_ELEMENTS = 1 << 22
 """Elements of the largest array that an expression may create."""
 
-_LONGEST = 500
+_MAX_LENGTH = 500
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -58,7 +58,7 @@ def _zeros(*extents: Value) -> Array:
     return np.zeros([int(extent) for extent in extents])
 
 
-def _blocks_of(values: Value, size: Value) -> Array:
+def _split_rows(values: Value, size: Value) -> Array:
     """Split values into rows of the given length; pad the last with zeros."""
     flat, width = np.asarray(values).reshape(-1), int(size)
     rows = -(-flat.size // width)
@@ -128,7 +128,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": lambda *values: min(values) if len(values) > 1 else np.min(values[0]),
     "reshape": _reshape,
     "roll": np.roll,
-    "rows": _blocks_of,
+    "rows": _split_rows,
     "sort": np.sort,
     "sqrt": np.sqrt,
     "sum": np.sum,
@@ -157,8 +157,8 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
     """
     if not isinstance(text, str):
         return text
-    if len(text) > _LONGEST:
-        raise InputError(f"An expression has at most {_LONGEST} characters, not {len(text)}.")
+    if len(text) > _MAX_LENGTH:
+        raise InputError(f"An expression can have at most {_MAX_LENGTH} characters, not {len(text)}.")
     try:
         with warnings.catch_warnings(action="ignore"):  # Python's syntax warnings
             tree = ast.parse(text.strip(), mode="eval")

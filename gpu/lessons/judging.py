@@ -33,10 +33,10 @@ from gpu.simulator.executor.memory import POISON
 from gpu.simulator.frontend.diagnose import diagnostic_at
 from gpu.stepping.recording import Recording
 
-_THOROUGH = 65
+_THOROUGH_SIZE = 65
 """Largest size for which every kind of input is tried; for larger sizes only `_EFFECTIVE` kinds."""
 _EFFECTIVE = ("random", "only the last", "highest")
-_SECONDS = 20.0
+_TIME_LIMIT_S = 20.0
 """Seconds after which a launch is stopped if it has not reached its loop limit; results do not depend on time."""
 _SCHEDULES = (("lanes", 128), ("shuffle", 512), ("cached", 512))
 """Kinds of schedules, and the most threads of a launch in each; running lanes independently is slow."""
@@ -102,7 +102,7 @@ def cases(task: Task, stage: Stage, seed: int) -> Iterator[StageCase]:
     hidden = zlib.crc32(f"{task.name} {seed}".encode())
     for n in task.sizes:
         for kind in task.kinds:
-            if n > _THOROUGH and kind not in _EFFECTIVE:
+            if n > _THOROUGH_SIZE and kind not in _EFFECTIVE:
                 continue
             yield StageCase(n, kind, hidden)
             if kind == MANY:
@@ -131,7 +131,7 @@ class _Grader:
         )
         with closing(engine), closing(reference_engine):
             engine.sources = {self._stage.file: self._text}
-            engine.max_rounds, engine.max_seconds = MOST_ROUNDS, _SECONDS
+            engine.max_rounds, engine.max_seconds = MOST_ROUNDS, _TIME_LIMIT_S
             reference_engine.sources = {self._stage.file: self._reference}
             try:
                 types = self._stage.types(reference_engine.built(self._stage.file))
@@ -180,15 +180,15 @@ class _Grader:
             return self._unrunnable(error)
         except MemoryError:
             return self._unrunnable(InputError("The submission exceeds the memory limit of 1 GB."), case)
-        expected = self._expected(reference_engine, before, case)
+        expected = self._expected_results(reference_engine, before, case)
         wrong = self._first_wrong(after, expected) if after is not None else None
         if engine.findings or wrong is not None or after is None:
-            return self._failed(engine.findings, wrong, case, ended=after is None)
+            return self._failure(engine.findings, wrong, case, ended=after is None)
         if counted:
             self._record_limits(counters, case.n)
         return None
 
-    def _expected(
+    def _expected_results(
         self, reference_engine: CheckingEngine, before: Mapping[str, Array], case: StageCase
     ) -> dict[str, Array]:
         if self._stage.expects:
@@ -231,7 +231,7 @@ class _Grader:
     def _check_limits(self) -> Judgment:
         limits = tuple(self._worst_limits.values())
         if self._task.modeled:
-            limits = (*limits, self._modeled())
+            limits = (*limits, self._modeled_limit())
         exceeded = [each for each in limits if not each.met]
         orders = tuple(
             case.schedule for case in cases(self._task, self._stage, self._seed) if case.schedule != ROUND_ROBIN
@@ -245,7 +245,7 @@ class _Grader:
         verdict = verdict_of(True, edited=True, check=check)
         return Judgment(self._task.name, True, verdict, check, limits=limits, runs=self._runs)
 
-    def _modeled(self) -> LimitMet:
+    def _modeled_limit(self) -> LimitMet:
         """Compare the submission's modeled time with the reference solution's."""
         gpu, n = self._task.modeled.get("gpu", DEFAULT_GPU), int(self._task.modeled["n"])
         times = float(self._task.modeled.get("times", 1.2))
@@ -254,7 +254,7 @@ class _Grader:
         )
         return LimitMet(f"microseconds on a modeled {gpu.upper()}", n, round(own, 2), round(times * reference_time, 2))
 
-    def _failed(
+    def _failure(
         self, findings: Sequence[Finding], wrong: WrongElement | None, case: StageCase, *, ended: bool
     ) -> Judgment:
         mistakes = mistakes_of(findings, self._stage.file)

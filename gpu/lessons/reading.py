@@ -42,7 +42,7 @@ _FENCE = re.compile(r"^```toml[ \t]*\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | 
 _HEADING = re.compile(r"^## +(?P<title>.+?)[ \t]*$", re.MULTILINE)
 _HEAD = re.compile(r"\A\+\+\+[ \t]*\n(?P<body>.*?)^\+\+\+[ \t]*$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-_MOST_ORDERS = 100
+_MAX_SCHEDULES = 100
 _LONGEST_REASON = 1000
 _LONGEST_NAME = 500
 _TOO_LARGE = 1e300
@@ -168,9 +168,9 @@ class _Reader:
         return Lesson(
             self._folder,
             _typed(block, about, "title", str),
-            _whole_number(block, about, "order"),
+            _integer(block, about, "order"),
             tuple(_texts(block, about, "needs")),
-            _whole_number(block, about, "minutes"),
+            _integer(block, about, "minutes"),
             text,
             self._stages,
             tuple(steps),
@@ -361,7 +361,7 @@ class _Reader:
             sizes=tuple(sorted(_sizes(block, values, "sizes"))) or SIZES,
             kinds=kinds,
             limits=limits,
-            orders=_whole_number(block, values, "orders", ORDERS, _MOST_ORDERS),
+            orders=_integer(block, values, "orders", ORDERS, _MAX_SCHEDULES),
             modeled=_modeled(block, values),
             mistakes=mistakes,
             hints=tuple(_texts(block, values, "hints")),
@@ -421,7 +421,7 @@ def _expressions(block: _Block, values: Mapping[str, Any], key: str) -> dict[str
     return {name: _expression(block, each, name) for name, each in _table(block, values, key).items()}
 
 
-def _whole_number(
+def _integer(
     block: _Block, values: Mapping[str, Any], key: str, default: int | None = None, most: int = MOST_ELEMENTS
 ) -> int:
     """Return a non-negative integer; if it is missing, the default, if any."""
@@ -442,7 +442,7 @@ def _option(block: _Block, values: Mapping[str, Any], name: str) -> Any:
     """Return an option of a question."""
     match name:
         case "block":
-            return _whole_number(block, values, name)
+            return _integer(block, values, name)
         case "n":
             return _sizes(block, values, name)
         case "gpu":
@@ -460,7 +460,7 @@ def _modeled(block: _Block, values: Mapping[str, Any]) -> dict[str, Any]:
     if not table:
         return {}
     _check_keys(block, table, ("gpu", "n", "times"), "[task.modeled]")
-    limit = {"n": _whole_number(block, table, "n"), "times": _real_number(block, table, "times", 1.2)}
+    limit = {"n": _integer(block, table, "n"), "times": _real_number(block, table, "times", 1.2)}
     return {**limit, **({"gpu": _typed(block, table, "gpu", str)} if "gpu" in table else {})}
 
 
@@ -502,11 +502,11 @@ def _place(block: _Block, values: Mapping[str, Any], key: str) -> Place:
         )
     line = values.get("line", 0)
     place = Place(
-        line=line if isinstance(line, str) else _whole_number(block, values, "line", 0),
+        line=line if isinstance(line, str) else _integer(block, values, "line", 0),
         time=tuple(time) if is_list else time,
         phase=_typed(block, values, "phase", str) if "phase" in values else "",
-        barrier=_whole_number(block, values, "barrier", 0),
-        launch=_whole_number(block, values, "launch", 0),
+        barrier=_integer(block, values, "barrier", 0),
+        launch=_integer(block, values, "launch", 0),
         end=values.get("end", False) is True,
     )
     if not (place.line or place.phase or place.barrier or place.launch or place.end):

@@ -185,7 +185,7 @@ def _at_line(recording: Recording, place: Place, file: str, first: int, last: in
     moments = [
         moment
         for moment in range(first, last)
-        if positions[moment].line in numbers and positions[moment].file == file and not _resumed(recording, moment)
+        if positions[moment].line in numbers and positions[moment].file == file and not _is_resumed(recording, moment)
     ]
     if not moments:
         problem = "is not executed here" if numbers else f"is not in {file}"
@@ -212,6 +212,6 @@ def _lines_with(lines: Sequence[str], text: str) -> set[int]:
     return {number for number, each in enumerate(lines, 1) if text in each.split("//")[0]}
 
 
-def _resumed(recording: Recording, moment: int) -> bool:
+def _is_resumed(recording: Recording, moment: int) -> bool:
     launch, event = recording.at(moment)
     return bool(launch.trace.data.events["resumed"][event])

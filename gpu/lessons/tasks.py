@@ -75,12 +75,12 @@ def shuffled(body: str, seed: int) -> str:
     best = lines
     for _ in range(_TRIES):
         mixed = [lines[index] for index in generator.permutation(len(lines)).tolist()]
-        if _moved(mixed, lines) > _moved(best, lines):
+        if _count_moved(mixed, lines) > _count_moved(best, lines):
             best = mixed
     return "".join(f"{line}\n" for line in best)
 
 
-def _moved(mixed: list[str], lines: list[str]) -> int:
+def _count_moved(mixed: list[str], lines: list[str]) -> int:
     return sum(one != other for one, other in zip(mixed, lines, strict=True))
 
 

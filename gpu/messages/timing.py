@@ -69,7 +69,8 @@ class Timing:
         if self.bound_by_launches:
             launches = "an empty launch" if self.launches == 1 else f"{self.launches} empty launches"
             overhead = self.launches * self.launch
-            return f"Bound by launches: {launches} would take {_format(overhead)} of these {_format(self.median)}."
+            bound = f"{launches} would take {_format_time(overhead)} of these {_format_time(self.median)}"
+            return f"Bound by launches: {bound}."
         if self.too_small:
             return "Too small to fill this GPU: the order of variants may differ at larger sizes."
         return ""
@@ -124,6 +125,6 @@ def timing_of(
     )
 
 
-def _format(milliseconds: float) -> str:
+def _format_time(milliseconds: float) -> str:
     """Format a time in a suitable unit."""
     return f"{milliseconds:.3g} ms" if milliseconds >= 1 else f"{1e3 * milliseconds:.3g} \u00b5s"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gpu.errors import Diagnostic, SourcePosition
 
-_MISTAKES = {
+_MISTAKE_PHRASES = {
     "race": "races",
     "uninitialized": "reads uninitialized memory",
     "out-of-bounds": "accesses memory out of bounds",
@@ -204,7 +204,7 @@ def mistakes_in_words(mistakes: Sequence[Mistake]) -> str:
     descriptions = []
     for kind in kinds:
         lines = sorted({line for each in mistakes if each.kind == kind for line in each.lines})
-        what = _MISTAKES.get(kind, "makes a mistake")
+        what = _MISTAKE_PHRASES.get(kind, "makes a mistake")
         descriptions.append(f"{what}: {lines_in_words(lines)}" if lines else what)
     return "; ".join(dict.fromkeys(descriptions))
 

@@ -21,7 +21,7 @@ from gpu.files.opening import name_of
 from gpu.files.sources import read_source
 
 AT_ONCE = 2
-_CLOCK = 90.0
+_TIME_LIMIT_S = 90.0
 """Seconds of wall time after which a submission's process is killed: three times its CPU time limit."""
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -123,25 +123,25 @@ def _grade(lesson: Path, task: str, path: Path, name: str, seed: int) -> Graded:
     try:
         text = read_source(path)
     except InputError as error:
-        return _failed(name, "cannot be read", error.message)
+        return _rejection(name, "cannot be read", error.message)
     if reason := _refuse_includes(text):
-        return _failed(name, "has a forbidden include", reason)
+        return _rejection(name, "has a forbidden include", reason)
     with tempfile.TemporaryDirectory(prefix="lockstep-grade-") as scratch:
         submission = {"lesson": str(lesson.resolve()), "task": task, "text": text, "seed": seed, "scratch": scratch}
         code, answer = _run_process(json.dumps(submission) + "\n")
     if "error" in answer:
         raise InputError(f"{lesson.name}/{task}: {answer['error']}")
     if "memory" in answer:
-        return _failed(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
+        return _rejection(name, "needs too much memory", "It exceeds the limit of 1 GB of memory.")
     if "judgment" not in answer:
         ended = signal.Signals(-code).name if code < 0 else ""
         reason = _REASONS.get(ended, f"Its process ended without an answer ({ended or code}).")
-        return _failed(name, "was ended", reason)
+        return _rejection(name, "was ended", reason)
     judgment = answer["judgment"]
     return Graded(name, judgment["accepted"], judgment["verdict"]["words"], tuple(answer["sentences"]), judgment)
 
 
-def _failed(name: str, words: str, sentence: str) -> Graded:
+def _rejection(name: str, words: str, sentence: str) -> Graded:
     return Graded(name, False, f"✗ it {words}", (f"✗ It {words}.", sentence))
 
 
@@ -160,7 +160,7 @@ def _run_process(submission: str) -> tuple[int, dict[str, Any]]:
         start_new_session=True,
     )
     try:
-        output, _ = process.communicate(submission, _CLOCK)
+        output, _ = process.communicate(submission, _TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
         output = ""
     finally:

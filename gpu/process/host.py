@@ -38,7 +38,7 @@ STOP_S = 3.0
 LOOK_S = 1.0
 """Seconds between two checks whether a busy process was stopped from outside."""
 
-_CANCELLED = Failure("cancelled", "Stopped.")
+_CANCELED = Failure("cancelled", "Stopped.")
 _SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -222,7 +222,7 @@ class EngineHost:
                 self._stopping = None
                 self._futile_starts = 0
         for job in cancelled:
-            self._deliver_event(job.number, _CANCELLED)
+            self._deliver_event(job.number, _CANCELED)
         if child:
             self._clean_up(child)
 

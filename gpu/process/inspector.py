@@ -16,10 +16,10 @@ from gpu.files.opening import name_of, read_bytes
 from gpu.stepping.player_file import within
 
 _ROOT = Path(__file__).parents[2]
-_TOO_LONG = getattr(signal, "SIGXCPU", 0)
+_CPU_LIMIT_SIGNAL = getattr(signal, "SIGXCPU", 0)
 """Signal that ends a process at its limit of CPU time."""
 
-_PATIENCE = 6
+_WALL_TIME_FACTOR = 6
 """Factor of the CPU time limit after which a process is ended by wall time, on a busy machine."""
 
 
@@ -103,10 +103,10 @@ def _inspect(process: subprocess.Popen[bytes], data: bytes, name: str) -> tuple[
     too_slow = f"{name} exceeds the {seconds} s that reading a file of its size may take.", "Record fewer statements."
     with contextlib.suppress(OSError, ValueError, TypeError):
         try:
-            answer, _ = process.communicate(header + data, _PATIENCE * seconds)
+            answer, _ = process.communicate(header + data, _WALL_TIME_FACTOR * seconds)
         except subprocess.TimeoutExpired:
             return too_slow
-        if process.returncode == -_TOO_LONG:
+        if process.returncode == -_CPU_LIMIT_SIGNAL:
             return too_slow
         message, advice = json.loads(answer)
         return str(message), str(advice)

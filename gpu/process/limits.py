@@ -15,7 +15,7 @@ from pathlib import Path
 from gpu.process.job import hold_to
 from gpu.process.network import leave_the_network
 
-_MOST_FILES = 4096
+_MAX_OPEN_FILES = 4096
 
 _PR_SET_NO_NEW_PRIVS = 38  # of Linux, the same on every processor
 
@@ -27,7 +27,7 @@ def confine(*, network: bool = False) -> None:
     seem to belong to one user; the check of machine code in the cache folder depends on owners.
     """
     _lower("RLIMIT_CORE", 0)  # a dump would contain the user's arrays
-    _lower("RLIMIT_NOFILE", _MOST_FILES)
+    _lower("RLIMIT_NOFILE", _MAX_OPEN_FILES)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if not network:

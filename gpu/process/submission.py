@@ -41,7 +41,7 @@ def main() -> None:
     with bounds.bounded(None):
         try:
             judgment = judge(lesson, task, submission["text"], seed=submission["seed"])
-            answer: dict[str, Any] = {"judgment": _plain(asdict(judgment))}
+            answer: dict[str, Any] = {"judgment": _json_value(asdict(judgment))}
             answer["sentences"] = judgment.sentences
         except InputError as error:
             answer = {"error": error.message}
@@ -68,12 +68,12 @@ def _drop_privileges(scratch: str) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Convert a value to strict JSON, without NaN."""
     if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _json_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_json_value(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

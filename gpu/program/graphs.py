@@ -24,7 +24,7 @@ _MEMORY_ROUTINES = ("malloc", "free")
 _DEVICE_SYNCHRONIZING = ("malloc", "malloc_pitch", "malloc_mapped", "free", "free_host", "host_register")
 """Routines that synchronize with the device; refused during a capture unless its mode is relaxed."""
 _WAITING_FOR_ALL = ("synchronize", "reset")
-_ON_LEGACY = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
+_LEGACY_ROUTINES = ("memcpy", "memcpy_2d", "memset", "memset_2d", "to_symbol", "from_symbol")
 """Routines that use the legacy stream if called without a stream."""
 
 
@@ -113,7 +113,7 @@ class ProgramGraphs:
         """Refuse a routine without a stream if a capture forbids it."""
         if not self._captures:
             return
-        if routine in _ON_LEGACY:
+        if routine in _LEGACY_ROUTINES:
             self._refuse_legacy()
         strict = [each for each in self._captures.values() if each.mode != _RELAXED]
         if routine in _WAITING_FOR_ALL:
@@ -220,7 +220,7 @@ class ProgramGraphs:
         del self._graphs[graph]
 
     def do_graph_add(self, target: int, graph: int, before: int, count: int, routine: int, *words: int) -> None:
-        nodes, first = _lookup(self._graphs, graph), _handles_at(before, count)
+        nodes, first = _lookup(self._graphs, graph), _read_handles(before, count)
         if not nodes.keys() >= set(first):
             raise RefusedRoutineError(errors.INVALID_VALUE)
         _write(target, self._add(nodes, ctypes.string_at(routine).decode(), words, first))
@@ -233,7 +233,7 @@ class ProgramGraphs:
 
     def do_graph_depend(self, graph: int, first: int, second: int, count: int) -> None:
         nodes = _lookup(self._graphs, graph)
-        pairs = list(zip(_handles_at(first, count), _handles_at(second, count), strict=True))
+        pairs = list(zip(_read_handles(first, count), _read_handles(second, count), strict=True))
         if not nodes.keys() >= {node for pair in pairs for node in pair}:
             raise RefusedRoutineError(errors.INVALID_VALUE)
         for before, after in pairs:
@@ -313,7 +313,7 @@ def _in_order(nodes: Nodes) -> list[GraphNode]:
     return list(done.values())
 
 
-def _handles_at(address: int, count: int) -> list[int]:
+def _read_handles(address: int, count: int) -> list[int]:
     return list((ctypes.c_longlong * count).from_address(address)) if count else []
 
 

@@ -23,7 +23,7 @@ HEADERS = Path(__file__).parent / "headers"
 _SHARED_HEADERS = Path(__file__).parents[1] / "simulator" / "shim"
 """Headers that kernels and host code share; device function bodies are removed from them as from the program."""
 _COMPILERS = ("g++", "clang++", "c++")
-_EMPTY = (
+_EMPTY_HEADERS = (
     *("cuda.h", "cuda_runtime_api.h", "device_launch_parameters.h", "cuda_profiler_api.h", "vector_types.h"),
     *("vector_functions.h", "math_constants.h", "math_functions.h", "device_functions.h", "builtin_types.h"),
     *("sm_60_atomic_functions.h", "cuda_texture_types.h", "texture_types.h", "channel_descriptor.h"),
@@ -33,14 +33,14 @@ _EMPTY = (
 )
 """CUDA headers that are empty here, since cuda_runtime.h, which is included first, declares their names."""
 _DEFINES = ("__CUDACC__=1", "__NVCC__=1", "__CUDACC_VER_MAJOR__=13", "__CUDACC_VER_MINOR__=0")
-_WITH_THRUST = (
+_THRUST_DEFINES = (
     *("THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP", "LOCKSTEP_THRUST=1"),
     *("CCCL_DISABLE_FP16_SUPPORT", "CCCL_DISABLE_BF16_SUPPORT", "CCCL_DISABLE_NVFP8_SUPPORT"),
 )
 """Definitions for Thrust's C++ back end, which runs on this CPU."""
-_CUDA = (".cu", ".cuh")
-_C = (".c",)
-_SHOWN = 40
+_CUDA_SUFFIXES = (".cu", ".cuh")
+_C_SUFFIXES = (".c",)
+_MAX_ERROR_LINES = 40
 """Lines of compiler output to show."""
 
 
@@ -92,7 +92,7 @@ def compiled(files: Sequence[Path], options: HostOptions, folder: Path) -> Path:
     """
     compiler()
     empty = folder / "headers"
-    for name in _EMPTY:
+    for name in _EMPTY_HEADERS:
         (empty / name).parent.mkdir(parents=True, exist_ok=True)
         (empty / name).touch()
     for header in _SHARED_HEADERS.rglob("cub/**/*.cuh"):  # precede the toolkit's, which need nvcc
@@ -138,16 +138,16 @@ def _host_text(options: HostOptions, empty: Path, number: int, file: Path) -> by
     """Return a file's preprocessed and rewritten text."""
     include = [f"-I{each}" for each in (file.parent, *of_program(options.include_dirs))]
     defines = [f"-D{name}={value}" for name, value in options.defines]
-    if file.suffix in _C:
+    if file.suffix in _C_SUFFIXES:
         return _run([_c_compiler(), "-E", *include, *defines, str(file)])
     thrust = [each for each in options.include_dirs if _contains_thrust(each)]
-    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_WITH_THRUST if thrust else _DEFINES))]
-    if file.suffix in _CUDA:
+    own = [f"-I{HEADERS}", f"-I{empty}", *(f"-D{each}" for each in (_THRUST_DEFINES if thrust else _DEFINES))]
+    if file.suffix in _CUDA_SUFFIXES:
         own += ["-include", "cuda_runtime.h"]
     last = [*(f"-isystem{each}" for each in thrust), f"-idirafter{_SHARED_HEADERS}"]
     language = ["-x", "c++", "-std=gnu++17"]
     text = _run([compiler(), "-E", *language, *own, *include, *last, *defines, str(file)])
-    if file.suffix not in _CUDA:
+    if file.suffix not in _CUDA_SUFFIXES:
         return text
     return rewritten(text, number, str(HEADERS).encode(), str(_SHARED_HEADERS).encode(), functors=bool(thrust))
 
@@ -170,7 +170,7 @@ def _uses_openmp(text: bytes) -> bool:
 
 
 def _compile(text: bytes, file: Path, target: Path) -> None:
-    is_c = file.suffix in _C
+    is_c = file.suffix in _C_SUFFIXES
     language = ["-x", "cpp-output"] if is_c else ["-x", "c++-cpp-output", "-std=gnu++17", "-fpermissive"]
     command = [_c_compiler() if is_c else compiler(), *language, *_FLAGS]
     if _uses_openmp(text):
@@ -207,7 +207,9 @@ def _run(command: Sequence[str], text: bytes | None = None) -> bytes:
         advice = next(
             (advice for pattern, advice in _LIBRARY_ADVICE.items() if any(pattern.search(line) for line in lines)), ""
         )
-        raise CompileError(f"The host code does not compile: {first}", detail="\n".join(lines[:_SHOWN]), advice=advice)
+        raise CompileError(
+            f"The host code does not compile: {first}", detail="\n".join(lines[:_MAX_ERROR_LINES]), advice=advice
+        )
     return process.stdout
 
 

@@ -20,18 +20,18 @@ _OMITTED = re.compile(rb"^#@(\d+)\n", re.MULTILINE)
 _LITERAL = re.compile(
     rb"""R"(?P<end>[^(\s]*)\(.*?\)(?P=end)"|"(?:[^"\\\n]|\\.)*"|(?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)+'""", re.DOTALL
 )
-_SYSTEM = b"3"
+_SYSTEM_FLAG = b"3"
 """Flag of a line marker for system headers."""
 
-_REPLACED = re.compile(
+_CUDA_KEYWORD = re.compile(
     rb"\b__(?:global|host|device|constant|shared|managed|forceinline|noinline|grid_constant|launch_bounds"
     rb"|cluster_dims|maxnreg|align|builtin_align|device_builtin|tile_static)__\b"
 )
-_WORD_FOR = {
+_REPLACEMENTS = {
     b"__forceinline__": b"inline",
     b"__noinline__": b"__attribute__((noinline))",
 }
-_WITH_BRACKET = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
+_KEYWORDS_WITH_ARGUMENTS = {b"__launch_bounds__", b"__cluster_dims__", b"__maxnreg__"}
 _STOPS = re.compile(rb"[{};]|\b__(?:global|device|constant|managed)__\b")
 _HEAD = re.compile(rb"[({;=]|\boperator\b")
 _NO_PARAMETERS = re.compile(
@@ -39,7 +39,7 @@ _NO_PARAMETERS = re.compile(
     rb"|__declspec|typeof|__typeof__|sizeof)\s*$"
 )
 _DEVICE_LAMBDA = re.compile(rb"\]\s*(?P<words>(?:__(?:host|device|forceinline|noinline)__\s*)+)")
-_BODY_OF_LAMBDA = re.compile(rb"[\w\s:<>,*&\-]*\{")
+_LAMBDA_BODY = re.compile(rb"[\w\s:<>,*&\-]*\{")
 _FUNCTOR = re.compile(rb"\boperator\s*\(\s*\)\s*\(")
 _TEMPLATE = re.compile(rb"\s*(?:(?:public|private|protected)\s*:\s*)?template\s*<")
 _NAME = re.compile(rb"[A-Za-z_]\w*\Z")
@@ -104,7 +104,7 @@ def _user_text(text: bytes, own_headers: bytes, shared_headers: bytes) -> tuple[
             omitted.append(piece)
         if marker is not None:
             is_own = marker[2].startswith(shared_headers) or (
-                _SYSTEM not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
+                _SYSTEM_FLAG not in marker[3].split() and not marker[2].startswith((own_headers, b"<"))
             )
             user_text.append(marker[0])
             start = marker.end()
@@ -125,9 +125,9 @@ class _Rewriter:
         for start, end, _ in self._edits.pieces:
             code[start:end] = re.sub(rb"[^\n]", b" ", self._code[start:end])
         closings = closing_brackets(bytes(code))
-        for match in _REPLACED.finditer(code):
+        for match in _CUDA_KEYWORD.finditer(code):
             end = match.end()
-            if match[0] in _WITH_BRACKET:
+            if match[0] in _KEYWORDS_WITH_ARGUMENTS:
                 opening = code.find(b"(", end)
                 end = closings.get(opening, opening) + 1
             elif match[0] in (b"__align__", b"__builtin_align__"):
@@ -136,7 +136,7 @@ class _Rewriter:
                 closing = closings.get(opening, opening)
                 self._edits.put(closing, closing + 1, b")))")
                 continue
-            self._edits.put(match.start(), end, _WORD_FOR.get(match[0], b""))
+            self._edits.put(match.start(), end, _REPLACEMENTS.get(match[0], b""))
         self._lambdas(bytes(code), closings)
         for launch in launches(bytes(code)):
             first, last = launch.configuration
@@ -160,7 +160,7 @@ class _Rewriter:
             opening = closing = match.end()
             if code[opening : opening + 1] == b"(":
                 closing = closings.get(opening, opening)
-            body = _BODY_OF_LAMBDA.match(code, closing + (closing > opening))
+            body = _LAMBDA_BODY.match(code, closing + (closing > opening))
             end = closings.get(body.end() - 1) if body is not None else None
             if end is None:
                 continue

@@ -19,7 +19,7 @@ from gpu.simulator.executor.pointers import host_address, reserve
 
 Array = npt.NDArray[Any]
 
-_NUMBERS = range(1, 80)
+_MEMORY_NUMBERS = range(1, 80)
 """Memory numbers for mapped memory; larger ones may collide with programs and libraries."""
 _FIXED_NOREPLACE = 0x100000
 _FAILED = ctypes.c_void_p(-1).value
@@ -36,7 +36,7 @@ class MappedMemories:
     """Mapped memories of a program, by address."""
 
     held: dict[int, GlobalMemory] = field(default_factory=dict)
-    _free: list[int] = field(default_factory=lambda: list(reversed(_NUMBERS)))
+    _free: list[int] = field(default_factory=lambda: list(reversed(_MEMORY_NUMBERS)))
     _number_at: dict[int, int] = field(default_factory=dict)
 
     def allocate(self, size: int, *, managed: bool) -> int | None:

@@ -26,7 +26,7 @@ def kernel_name(pretty: str, template_parameters: int) -> str:
     plain = _ANONYMOUS.sub("", _locate_lambdas(pretty))
     match = _TEMPLATE.search(plain)
     head = plain[: match.start()] if match is not None else plain
-    name = _name_in(head)
+    name = _declared_name(head)
     if match is None or not template_parameters:
         return name
     name = name.partition("<")[0]
@@ -51,7 +51,7 @@ def _locate_lambdas(pretty: str) -> str:
     return pretty
 
 
-def _name_in(head: str) -> str:
+def _declared_name(head: str) -> str:
     """Return the name in a function's declaration, which precedes its parameters."""
     depth = 0
     for index in range(len(head) - 1, -1, -1):

@@ -48,9 +48,9 @@ _TO_DEVICE, _TO_HOST = (1, 3), (0, 2)
 _DEFAULT = 4
 _PITCH = 512
 _HOST, _DEVICE, _MANAGED = 1, 2, 3
-_FAULT = 70
+_INTERNAL_ERROR = 70
 """Exit code of an internal error, as in sysexits.h."""
-_BY_REASON = {text: number for number, (_, text) in errors.ERRORS.items()}
+_ERROR_NUMBERS = {text: number for number, (_, text) in errors.ERRORS.items()}
 _STICKY = (700, 702, 710, 716, 719)
 """Errors after which the context is unusable."""
 
@@ -139,7 +139,7 @@ class Runtime:
         except DriverMemoryError:
             code = errors.NO_MEMORY
         except DriverError as error:
-            code = _BY_REASON.get(error.reason, errors.INVALID_VALUE)
+            code = _ERROR_NUMBERS.get(error.reason, errors.INVALID_VALUE)
         except LockstepError as error:
             self._report(error)
             code = errors.INVALID_FUNCTION
@@ -148,7 +148,7 @@ class Runtime:
         except Exception:
             # There is only the program above, which could not report the error.
             traceback.print_exc()
-            os._exit(_FAULT)
+            os._exit(_INTERNAL_ERROR)
         self._last = code
         return code
 
@@ -477,7 +477,7 @@ class Runtime:
                 loaded.launch(name, grid, block, packed, shared_bytes, place, cluster)
             except DriverLaunchError as error:
                 # As on a GPU, later calls report the error.
-                self._broken = _BY_REASON.get(error.reason, errors.LAUNCH_FAILURE)
+                self._broken = _ERROR_NUMBERS.get(error.reason, errors.LAUNCH_FAILURE)
             except DriverError as error:
                 if error.reason == INVALID:
                     # A GPU would accept the launch; the simulator does not support it, which no error number expresses.

@@ -18,17 +18,17 @@ from gpu.simulator.executor.memory import FlatMemory
 from gpu.simulator.executor.textures import Sampling, Surface, Texture
 
 
-def _numbered(name: str, members: dict[str, int]) -> Any:
+def _enumeration(name: str, members: dict[str, int]) -> Any:
     kind: Any = IntEnum
     return kind(name, members)
 
 
-_RESULTS = _numbered("CUresult", {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_NOT_SUPPORTED": 801})
-_RESOURCES = _numbered(
+_RESULTS = _enumeration("CUresult", {"CUDA_SUCCESS": 0, "CUDA_ERROR_INVALID_VALUE": 1, "CUDA_ERROR_NOT_SUPPORTED": 801})
+_RESOURCES = _enumeration(
     "CUresourcetype",
     {f"CU_RESOURCE_TYPE_{name}": value for value, name in enumerate(("ARRAY", "MIPMAPPED_ARRAY", "LINEAR", "PITCH2D"))},
 )
-_FORMATS = _numbered(
+_FORMATS = _enumeration(
     "CUarray_format",
     {
         **{f"CU_AD_FORMAT_UNSIGNED_INT{8 << which}": 1 + which for which in range(3)},
@@ -37,11 +37,11 @@ _FORMATS = _numbered(
         "CU_AD_FORMAT_FLOAT": 32,
     },
 )
-_ADDRESS_MODES = _numbered(
+_ADDRESS_MODES = _enumeration(
     "CUaddress_mode",
     {f"CU_TR_ADDRESS_MODE_{name}": value for value, name in enumerate(("WRAP", "CLAMP", "MIRROR", "BORDER"))},
 )
-_FILTER_MODES = _numbered("CUfilter_mode", {"CU_TR_FILTER_MODE_POINT": 0, "CU_TR_FILTER_MODE_LINEAR": 1})
+_FILTER_MODES = _enumeration("CUfilter_mode", {"CU_TR_FILTER_MODE_POINT": 0, "CU_TR_FILTER_MODE_LINEAR": 1})
 _ARRAY, _LINEAR = 0, 2
 _HALF, _FLOAT = 16, 32
 _AS_INTEGER, _NORMALIZED = 1, 2

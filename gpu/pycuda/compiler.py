@@ -14,11 +14,11 @@ from gpu.files.sources import read_source
 from gpu.simulator.module import SimulatedModule
 
 VERSION = "nvcc: Lockstep's simulator replaces the CUDA compiler\nCuda compilation tools, release 13.0\n"
-_AT = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ", re.MULTILINE)
+_POSITION = re.compile(r"^(\S+?):(\d+)(?::\d+)?: ", re.MULTILINE)
 """Positions in clang's messages; nvcc's format is kernel.cu(12)."""
 _LINE = re.compile(r'^[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"]*)")?[^\n]*$', re.MULTILINE)
 _MARK = b"LOCKSTEP IMAGE\n"
-_WITH_VALUE = {
+_OPTIONS_WITH_VALUE = {
     *("-I", "-D", "-U", "-include", "-isystem", "-arch", "--gpu-architecture", "-code", "--gpu-code", "-gencode"),
     *("-o", "-x", "-L", "-l", "-m", "-t", "-std", "-ccbin", "-maxrregcount", "-Xcompiler", "--compiler-options"),
     *("-Xptxas", "--ptxas-options", "-Xlinker", "-Xcudafe", "--options-file"),
@@ -119,7 +119,7 @@ def nvcc(arguments: Sequence[str], folder: Path) -> tuple[int, bytes, bytes]:
     try:
         module = image.module()
     except CompileError as error:
-        log = _AT.sub(lambda at: _nvcc_position(text, source.name, at), error.detail or error.message)
+        log = _POSITION.sub(lambda at: _nvcc_position(text, source.name, at), error.detail or error.message)
         return 1, b"", f"{log}\n".encode()
     _parsed.clear()
     _parsed[image.dump()] = module
@@ -149,7 +149,7 @@ def _parse_arguments(arguments: Sequence[str]) -> tuple[list[str], list[tuple[st
     for word in words:
         if not word.startswith("-"):
             files.append(word)
-        elif word in _WITH_VALUE:
+        elif word in _OPTIONS_WITH_VALUE:
             options.append((word, next(words, "")))
         elif word[:2] in ("-I", "-D"):
             options.append((word[:2], word[2:].lstrip("=") if word[:2] == "-I" else word[2:]))

@@ -21,8 +21,8 @@ from gpu.simulator.executor.batches import reachable
 from gpu.simulator.executor.launch import SimulatedKernel
 from gpu.simulator.limits import LIMITS
 
-_FOREIGN = "the simulator cannot run machine code or PTX; it loads only images from its own pycuda.compiler"
-_OURS = str(Path(__file__).parents[1])
+_FOREIGN_IMAGE = "the simulator cannot run machine code or PTX; it loads only images from its own pycuda.compiler"
+_PACKAGE_FOLDER = str(Path(__file__).parents[1])
 
 
 def _caller() -> str:
@@ -31,7 +31,7 @@ def _caller() -> str:
     for _ in itertools.count():
         file = frame.f_code.co_filename
         module = str(frame.f_globals.get("__name__", ""))
-        if not file.startswith(_OURS) and module.partition(".")[0] not in ("pycuda", "pytools"):
+        if not file.startswith(_PACKAGE_FOLDER) and module.partition(".")[0] not in ("pycuda", "pytools"):
             return f"{Path(file).name}:{frame.f_lineno}"
         if frame.f_back is None:
             break
@@ -163,9 +163,9 @@ def module_from_buffer(
     current("cuModuleLoadDataEx")
     image = SourceImage.load(memoryview(buffer).tobytes())
     if message_handler is not None:
-        message_handler(image is not None, "", "" if image is not None else _FOREIGN)
+        message_handler(image is not None, "", "" if image is not None else _FOREIGN_IMAGE)
     if image is None:
-        raise DriverRuntimeError(said("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN))
+        raise DriverRuntimeError(said("cuModuleLoadDataEx", "device kernel image is invalid", _FOREIGN_IMAGE))
     return DriverModule(image)
 
 
@@ -193,7 +193,7 @@ class ImageLinker:
         """Add an image."""
         image = SourceImage.load(memoryview(data).tobytes())
         if image is None:
-            raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN))
+            raise DriverRuntimeError(said("cuLinkAddData", "device kernel image is invalid", _FOREIGN_IMAGE))
         self._images.append(image)
 
     def add_file(self, filename: str, input_type: int) -> None:

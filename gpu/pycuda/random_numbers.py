@@ -21,7 +21,7 @@ NAMES["direction_vector_set"] = IntEnum(
     {"VECTOR_32": 101, "SCRAMBLED_VECTOR_32": 102, "VECTOR_64": 103, "SCRAMBLED_VECTOR_64": 104},
     module=MODULE,
 )
-_OF_64_BITS = (103, 104)
+_SETS_OF_64_BITS = (103, 104)
 _DIMENSIONS = 20_000
 
 
@@ -76,7 +76,7 @@ def direction_vectors(bits: int) -> Array:
 
 def _copy_vectors(which: int, target: Any, count: int) -> None:
     """Copy the vectors of `count` sequences; scrambled sequences use the same ones with a shift."""
-    vectors = direction_vectors(64 if int(which) in _OF_64_BITS else 32)
+    vectors = direction_vectors(64 if int(which) in _SETS_OF_64_BITS else 32)
     data = host_bytes(target, writable=True).view(vectors.dtype)
     data[: count * vectors.shape[1]] = vectors[np.arange(count) % _DIMENSIONS].reshape(-1)
 

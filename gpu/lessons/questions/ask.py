@@ -12,14 +12,14 @@ from gpu.lessons.questions import at_moment, of_runs
 from gpu.lessons.scenes import PlayedScene, play
 from gpu.messages.lessons import AskedQuestion
 
-_AT_MOMENT: dict[str, Callable[[PlayedScene, Question], AskedQuestion]] = {
+_ABOUT_STATEMENTS: dict[str, Callable[[PlayedScene, Question], AskedQuestion]] = {
     "cells": at_moment.cells,
     "lanes": at_moment.lanes,
     "count": at_moment.count,
     "value": at_moment.value,
     "writer": at_moment.writer,
 }
-_OF_RUNS: dict[str, Callable[[Lesson, PlayedScene, Question], AskedQuestion]] = {
+_ABOUT_RUNS: dict[str, Callable[[Lesson, PlayedScene, Question], AskedQuestion]] = {
     "order": of_runs.order,
     "mistake": of_runs.mistake,
     "faster": of_runs.faster,
@@ -45,10 +45,10 @@ def ask(lesson: Lesson, step: LessonStep, seed: int = 0) -> tuple[PlayedScene, A
 
 def asked_of(lesson: Lesson, question: Question, played: PlayedScene) -> AskedQuestion:
     """Ask a question about a recorded scene; raises as `ask`."""
-    if question.ask in _AT_MOMENT:
-        asked = _AT_MOMENT[question.ask](played, question)
+    if question.ask in _ABOUT_STATEMENTS:
+        asked = _ABOUT_STATEMENTS[question.ask](played, question)
     else:
-        asked = _OF_RUNS[question.ask](lesson, played, question)
+        asked = _ABOUT_RUNS[question.ask](lesson, played, question)
     prompt = f"{question.prompt} {asked.prompt}" if question.prompt else asked.prompt
     return replace(asked, prompt=prompt, hints=(*question.hints, *_last_hint(asked)))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu.messages.lessons import AnswerMark, AskedQuestion
 
-_REAL = 1e-4
+_RELATIVE_TOLERANCE = 1e-4
 """Relative tolerance of real numbers: they are shown with six digits."""
 
 
@@ -26,7 +26,7 @@ def mark(asked: AskedQuestion, given: Any) -> AnswerMark:
     if asked.form in ("cells", "threads"):
         return _mark_set(asked, given, at)
     if asked.form == "number":
-        right = _is_number(given) and abs(given - asked.answer) <= _REAL * max(1.0, abs(asked.answer)) * (
+        right = _is_number(given) and abs(given - asked.answer) <= _RELATIVE_TOLERANCE * max(1.0, abs(asked.answer)) * (
             isinstance(asked.answer, float)
         )
         # Explanations of a count begin with the number.

@@ -151,7 +151,7 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
     """Ask for an element's value after a statement, or at a later place."""
     name, block = question.options["array"], question.options.get("block", 0)
     until = _until(played, question, played.moment + 1)
-    launch, step = _before(played, until)
+    launch, step = _launch_before(played, until)
     array = _array(launch, name, block)
     candidates = np.flatnonzero(launch.trace.memory.written(array, step))
     if until == played.moment + 1:
@@ -172,7 +172,7 @@ def value(played: PlayedScene, question: Question) -> AskedQuestion:
     answer: int | float = float(held) if np.asarray(held).dtype.kind == "f" else int(held)
     return AskedQuestion(
         "value",
-        f"What is {element_name} {_when(played, question, until)}?"
+        f"What is {element_name} {_place_phrase(played, question, until)}?"
         if "until" in question.options
         else f"{_next_statement(played)} What is {element_name} after it?",
         "number",
@@ -190,7 +190,7 @@ def writer(played: PlayedScene, question: Question) -> AskedQuestion:
     """Ask which thread wrote an element last before a place, or the end."""
     name, block = question.options["array"], question.options.get("block", 0)
     until = _until(played, question, played.recording.moments)
-    launch, step = _before(played, until)
+    launch, step = _launch_before(played, until)
     array = _array(launch, name, block)
     element = _element(question, np.flatnonzero(launch.trace.memory.written(array, step)), array, played)
     write = launch.trace.memory.writer(array, element, step)
@@ -202,7 +202,7 @@ def writer(played: PlayedScene, question: Question) -> AskedQuestion:
     where = f" of block {block}" if array.space == "shared" else ""
     prompt = f"which thread was the last to write {name}[{element}]{where}?"
     if until < played.recording.moments:
-        prompt = f"{_when(played, question, until)}, {prompt}"
+        prompt = f"{_place_phrase(played, question, until)}, {prompt}"
     return AskedQuestion(
         "writer",
         prompt[:1].upper() + prompt[1:],
@@ -267,13 +267,13 @@ def _until(played: PlayedScene, question: Question, default: int) -> int:
     return default if place is None else find_place(played.recording, place, played.file, played.seed)
 
 
-def _before(played: PlayedScene, moment: int) -> tuple[LaunchSpan, int]:
+def _launch_before(played: PlayedScene, moment: int) -> tuple[LaunchSpan, int]:
     """Return the launch with the last event before a moment, and the number of its events before the moment."""
     launch, _ = played.recording.at(max(moment - 1, 0))
     return launch, moment - launch.first
 
 
-def _when(played: PlayedScene, question: Question, until: int) -> str:
+def _place_phrase(played: PlayedScene, question: Question, until: int) -> str:
     place: Place | None = question.options.get("until")
     if place is None or place.end or until >= played.recording.moments:
         return "at the end"

@@ -110,7 +110,7 @@ def faster(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQues
     """Ask which of two variants, or of two of the lesson's kernels, is faster on a modeled GPU."""
     other = question.options["with"]
     own = played.scene.stage or played.scene.variant
-    runs = {name: _modeled(lesson, played, question, name) for name in (own, other)}
+    runs = {name: _model_run(lesson, played, question, name) for name in (own, other)}
     times = {name: run.time_us for name, run in runs.items()}
     best, slower = sorted(times, key=lambda name: times[name])
     gpu = runs[own].gpu.name
@@ -130,7 +130,7 @@ def faster(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQues
 
 def bound(lesson: Lesson, played: PlayedScene, question: Question) -> AskedQuestion:
     """Ask which resource limits a variant, or a kernel of the lesson, on a modeled GPU."""
-    run = _modeled(lesson, played, question, played.scene.stage or played.scene.variant)
+    run = _model_run(lesson, played, question, played.scene.stage or played.scene.variant)
     answer = _limit(run)
     choices = tuple(dict.fromkeys((*_LIMITS.values(), answer)))
     largest = sorted(run.breakdown.items(), key=lambda each: -each[1])[:3]
@@ -164,7 +164,7 @@ def _select(played: PlayedScene, question: Question, name: str, default: Any) ->
     return values[turn % len(values)]
 
 
-def _modeled(lesson: Lesson, played: PlayedScene, question: Question, name: str) -> ModeledRun:
+def _model_run(lesson: Lesson, played: PlayedScene, question: Question, name: str) -> ModeledRun:
     gpu = _select(played, question, "gpu", DEFAULT_GPU)
     size = {"n": _select(played, question, "n", 0)} if "n" in question.options else {}
     if played.scene.stage:

@@ -100,7 +100,7 @@ def test_what_expands_without_end_is_cut_off(tmp_path, monkeypatch):
     tifffile.imwrite(path, np.zeros((64, 64), np.uint8), compression=8, photometric="minisblack", **TILES)
     rows = open_tiff(str(path))
     bomb = tiff.zlib.compress(bytes(2**24))
-    assert rows._expanded(bomb, 32).nbytes == 32 * 16
+    assert rows._decode_segment(bomb, 32).nbytes == 32 * 16
 
 
 def test_compressions_that_are_not_known_are_one_sentence(tmp_path):

@@ -138,7 +138,7 @@ def test_orientation(tmp_path, name, pixels, orientation):
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
 def test_values_of_unknown_scale_are_refused(tmp_path, dtype):
     PIL.Image.fromarray(np.zeros((4, 4), dtype)).save(tmp_path / "a.tif")
-    assert "8 or 16 bits a value" in refusal(tmp_path / "a.tif")
+    assert "8 or 16 unsigned bits per value" in refusal(tmp_path / "a.tif")
 
 
 def test_first_frame_of_several(tmp_path):

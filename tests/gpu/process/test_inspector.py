@@ -180,7 +180,7 @@ def test_a_process_that_does_not_come_back_is_not_waited_for(looking, path, monk
 
     monkeypatch.setattr(inspector, "_start", start)
     if end == "it never answers":
-        monkeypatch.setattr(inspector, "_PATIENCE", 0.1)
+        monkeypatch.setattr(inspector, "_WALL_TIME_FACTOR", 0.1)
     if end in ("it never answers", "it computes too long"):
         said = f"{path} exceeds the 10 s that reading a file of its size may take."
         assert refused(looking, path, "Record fewer statements") == said
