@@ -48,11 +48,11 @@ _OVER_RUN = {
         "{} passes lost in total.",
     ),
     "barriers": ("How many barriers are passed, counted once per block?", "{} barriers are passed."),
-    "divergent": ("How many times does a warp diverge at a branch?", "{} times a warp diverges."),
+    "divergent": ("How many times does a warp diverge at a branch?", "{} divergent branches."),
 }
 _SINGULAR = {
     "passes": "pass", "sectors": "sector", "requests": "request", "threads": "thread", "lanes": "lane",
-    "operations": "operation", "barriers": "barrier", "steps": "step", "times": "time", "are": "is",
+    "operations": "operation", "barriers": "barrier", "steps": "step", "branches": "branch", "are": "is",
     "execute": "executes",
 }  # fmt: skip
 _FIELDS = {"conflicts": "bank_conflicts", "divergent": "divergent_branches"}
