@@ -41,7 +41,7 @@ CHUNK_BYTES = 2**26
 LONG_CHUNK_BYTES = 2**28
 """Size of a chunk that is read in parts; longer than `CHUNK_BYTES`, since no stages overlap between two chunks."""
 MOST_CHUNKS = 100_000
-"""Limit for inputs whose header declares an enormous length."""
+"""Limit for input headers that declare an enormous length."""
 
 
 @dataclass(frozen=True)

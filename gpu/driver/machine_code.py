@@ -1,4 +1,4 @@
-"""Unchecked launches as machine code, for kernels whose pointers are all passed as parameters.
+"""Unchecked launches as machine code, for kernels that receive all pointers as parameters.
 
 Only the checked executor resolves pointers that are stored in memory.
 """

@@ -264,7 +264,7 @@ def _read_plain(file: IO[bytes], header: Header, name: str) -> Pixels:
 
 
 def _read_plain_bitmap(file: IO[bytes], header: Header, name: str) -> Pixels:
-    """Read a P1 raster, whose digits need no separators."""
+    """Read a P1 raster, in which digits need no separators."""
     pixels = np.empty(header.samples, np.uint8)
     filled = 0
     for block in _blocks(file):

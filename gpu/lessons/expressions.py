@@ -172,7 +172,7 @@ def evaluate(text: str | int | float, names: Mapping[str, Value]) -> Value:
 
 
 def whole(text: str | int | float, names: Mapping[str, Value]) -> int:
-    """Evaluate an expression whose value must be an integer; raise InputError otherwise."""
+    """Evaluate an expression to an integer; raise InputError for any other value."""
     value = evaluate(text, names)
     if np.ndim(value) or not float(value).is_integer():
         raise InputError(f"{text!r} must be an integer, not {value}.")

@@ -203,7 +203,7 @@ class Lesson:
     texts : mapping of str to str
         Kernel files that were already read, by name.
     lifts : tuple of (str, str)
-        Patterns and variants whose restrictions it removes.
+        Patterns and variants that it unlocks.
     """
 
     folder: Path

@@ -100,7 +100,7 @@ FLOPS_PER_INTERACTION = 20
 def figures_of(
     bodies: int, time: float, steps: int, *, lately: int, kernel_ms: float, radius: float, executor: str, **others: Any
 ) -> BodyFigures:
-    """Return the figures of a simulation whose last `lately` steps took `kernel_ms`."""
+    """Return the figures of a simulation after its last `lately` steps, which took `kernel_ms`."""
     rate = interactions_per_s(bodies, lately, kernel_ms)
     kernel_ms = kernel_ms if lately else 0.0
     gflops = rate * FLOPS_PER_INTERACTION / 1e9

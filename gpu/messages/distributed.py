@@ -50,7 +50,7 @@ class Fetch:
 
 @dataclass(frozen=True)
 class TaskRecord:
-    """Record of one execution of a task; a task whose result was lost with its worker runs again.
+    """Record of one execution of a task; a task runs again if its result was lost with its worker.
 
     Parameters
     ----------

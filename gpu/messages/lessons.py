@@ -167,7 +167,7 @@ class LessonOutline:
         Introduction before the first step, in Markdown.
     steps : tuple of StepOutline
     lifts : tuple of (str, str)
-        Patterns and variants whose restrictions it removes.
+        Patterns and variants that it unlocks.
     """
 
     folder: str

@@ -157,7 +157,7 @@ def _contains_thrust(folder: Path) -> bool:
 
 
 def of_program(folders: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the include folders without Thrust's, whose headers the simulator provides to kernels."""
+    """Return the include folders without Thrust's: the simulator provides its headers to kernels."""
     return tuple(each for each in folders if not _contains_thrust(each))
 
 
